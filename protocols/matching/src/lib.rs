@@ -1,0 +1,30 @@
+//! MPI's matching of messages with receives, for one process.
+//!
+//! **Promises.** The two queues of an MPI library, in which the first entry that matches is the one
+//! that is taken: receives in posting order ([`Posted`]), messages in order of arrival
+//! ([`Unexpected`]). With messages of one sender arriving in the order in which they were sent, this
+//! is MPI's non-overtaking rule (MPI-4.1, 3.5).
+//! **Leaves to others.** How a message arrives and what is done with a match.
+//! **Entry point.** [`Pattern::matches`]; begin reading at [`Envelope`].
+//!
+//! ```
+//! use carrousel_matching::{Context, Envelope, Pattern, Posted, RankId, Source, Tag, TagSelector};
+//! let mut posted = Posted::new();
+//! let any = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
+//! posted.post(any, "first");
+//! posted.post(any, "second");
+//! let message = Envelope { source: RankId(3), tag: Tag(7), context: Context::MESSAGES };
+//! assert_eq!(posted.take_first(&message), Some("first"));
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod envelope;
+mod names;
+mod queues;
+
+pub use envelope::{Context, Envelope, Pattern, Source, Tag, TagSelector};
+pub use names::{Handle, RankId};
+pub use queues::{Posted, Unexpected};

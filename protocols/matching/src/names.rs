@@ -1,0 +1,32 @@
+//! Names that processes use for each other and for their requests.
+
+use core::fmt;
+
+/// A process of the job, numbered from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankId(pub u32);
+
+impl fmt::Display for RankId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.0)
+    }
+}
+
+/// A request of one process, as it names it to itself and to its peers.
+///
+/// `index` is reused once the application has released the request, `generation` (counted from 0 for
+/// each index) tells the uses apart, so that a late packet that names a released request is
+/// recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    /// Position in the owner's request table.
+    pub index: u32,
+    /// How many requests have used this position before, modulo 2^32.
+    pub generation: u32,
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "request {}.{}", self.index, self.generation)
+    }
+}

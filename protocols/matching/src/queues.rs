@@ -1,0 +1,171 @@
+//! The queue of posted receives and the queue of unexpected messages.
+//!
+//! Both are searched linearly from the oldest entry, which is what MPI's rule says and what costs
+//! least for the queue lengths of real programs (a handful). An entry is removed in place, so order
+//! is kept; nothing allocates once the queue has had its greatest length.
+
+use crate::{Envelope, Pattern};
+use alloc::vec::Vec;
+
+/// Receives that wait for their message, oldest first, each with what its owner knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Posted<T> {
+    entries: Vec<(Pattern, T)>,
+}
+
+impl<T> Default for Posted<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Posted<T> {
+    /// An empty queue.
+    pub const fn new() -> Self {
+        Self { entries: Vec::new() }
+    }
+
+    /// Appends a receive.
+    pub fn post(&mut self, pattern: Pattern, receive: T) {
+        self.entries.push((pattern, receive));
+    }
+
+    /// The first receive that `message` can satisfy.
+    pub fn first(&self, message: &Envelope) -> Option<&T> {
+        self.entries.iter().find(|(pattern, _)| pattern.matches(message)).map(|(_, receive)| receive)
+    }
+
+    /// Removes the first receive that `message` can satisfy.
+    pub fn take_first(&mut self, message: &Envelope) -> Option<T> {
+        let at = self.entries.iter().position(|(pattern, _)| pattern.matches(message))?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// Removes the first receive for which `is_it` holds.
+    pub fn take_by(&mut self, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
+        let at = self.entries.iter().position(|(_, receive)| is_it(receive))?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// All receives, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Pattern, &T)> {
+        self.entries.iter().map(|(pattern, receive)| (pattern, receive))
+    }
+
+    /// All receives, oldest first, with what their owner knows of them open to change.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&Pattern, &mut T)> {
+        self.entries.iter_mut().map(|(pattern, receive)| (&*pattern, receive))
+    }
+
+    /// How many receives wait.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// Messages that arrived before their receive, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Unexpected<T> {
+    entries: Vec<(Envelope, T)>,
+}
+
+impl<T> Default for Unexpected<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Unexpected<T> {
+    /// An empty queue.
+    pub const fn new() -> Self {
+        Self { entries: Vec::new() }
+    }
+
+    /// Appends a message that found no receive.
+    pub fn arrive(&mut self, message: Envelope, what: T) {
+        self.entries.push((message, what));
+    }
+
+    /// The first message that satisfies `receive`, which a probe reports.
+    pub fn first(&self, receive: &Pattern) -> Option<(&Envelope, &T)> {
+        self.entries.iter().find(|(message, _)| receive.matches(message)).map(|(m, what)| (m, what))
+    }
+
+    /// Removes the first message that satisfies `receive`.
+    pub fn take_first(&mut self, receive: &Pattern) -> Option<(Envelope, T)> {
+        let at = self.entries.iter().position(|(message, _)| receive.matches(message))?;
+        Some(self.entries.remove(at))
+    }
+
+    /// Keeps only the messages for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Envelope, &T) -> bool) {
+        self.entries.retain(|(message, what)| keep(message, what));
+    }
+
+    /// All messages, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (&Envelope, &T)> {
+        self.entries.iter().map(|(message, what)| (message, what))
+    }
+
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, RankId, Source, Tag, TagSelector};
+
+    fn message(source: u32, tag: u32) -> Envelope {
+        Envelope { source: RankId(source), tag: Tag(tag), context: Context::MESSAGES }
+    }
+
+    fn receive(source: Option<u32>, tag: Option<u32>) -> Pattern {
+        Pattern {
+            source: source.map_or(Source::Any, |s| Source::Rank(RankId(s))),
+            tag: tag.map_or(TagSelector::Any, |t| TagSelector::Tag(Tag(t))),
+            context: Context::MESSAGES,
+        }
+    }
+
+    #[test]
+    fn a_wildcard_posted_first_takes_the_message() {
+        let mut posted = Posted::new();
+        posted.post(receive(None, None), 'a');
+        posted.post(receive(Some(1), Some(2)), 'b');
+        assert_eq!(posted.take_first(&message(1, 2)), Some('a'));
+        assert_eq!(posted.take_first(&message(1, 3)), None);
+        assert_eq!(posted.take_first(&message(1, 2)), Some('b'));
+    }
+
+    #[test]
+    fn messages_of_one_envelope_do_not_overtake() {
+        let mut unexpected = Unexpected::new();
+        unexpected.arrive(message(1, 2), "early");
+        unexpected.arrive(message(1, 2), "late");
+        unexpected.arrive(message(0, 2), "other");
+        assert_eq!(unexpected.take_first(&receive(Some(0), None)).map(|m| m.1), Some("other"));
+        assert_eq!(unexpected.take_first(&receive(None, Some(2))).map(|m| m.1), Some("early"));
+        assert_eq!(unexpected.first(&receive(None, None)).map(|m| *m.1), Some("late"));
+    }
+
+    #[test]
+    fn contexts_are_apart() {
+        let mut posted = Posted::new();
+        posted.post(receive(None, None), ());
+        let collective = Envelope { context: Context::COLLECTIVES, ..message(0, 0) };
+        assert_eq!(posted.take_first(&collective), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! Errors, sorted by who is to blame.
+
+use carrousel_matching::{Handle, RankId};
+use carrousel_rendezvous::Violation;
+
+/// The application's mistake; the call changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// `MPI_ERR_RANK`.
+    #[error("{rank} does not exist in a job of {ranks} ranks")]
+    NoSuchRank {
+        /// The rank that was named.
+        rank: RankId,
+        /// Size of the job.
+        ranks: u32,
+    },
+    /// `MPI_ERR_TAG`.
+    #[error("tag {tag} is greater than 2147483647")]
+    TagTooGreat {
+        /// The tag that was given.
+        tag: u32,
+    },
+    /// `MPI_ERR_REQUEST`.
+    #[error("{0} is not open")]
+    NoSuchRequest(Handle),
+    /// `MPI_ERR_REQUEST`.
+    #[error("{0} is not a receive: only receives can be cancelled")]
+    NotAReceive(Handle),
+}
+
+/// A peer's mistake: its packet is impossible, and was not acted upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{peer} sent an impossible packet: {wrong}")]
+pub struct ProtocolError {
+    /// Who sent it.
+    pub peer: RankId,
+    /// What is wrong with it.
+    pub wrong: Wrong,
+}
+
+/// What is wrong with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// There is no such rank in the job, or it is the rank itself.
+    #[error("no such peer")]
+    Peer,
+    /// It names a request that does not exist or waits for something else.
+    #[error("{0} does not wait for it")]
+    Request(Handle),
+    /// It was written into a receive that is not the first to match its message.
+    #[error("it was written into {0}, which is not the first receive that matches")]
+    NotFirstMatch(Handle),
+    /// It writes or reads more than there is room for.
+    #[error("its length does not fit {0}")]
+    Length(Handle),
+    /// It contradicts the history of its flow.
+    #[error(transparent)]
+    History(#[from] Violation),
+}

@@ -1,0 +1,45 @@
+//! The state that a rank keeps for each peer and communicator.
+
+use alloc::vec::Vec;
+use carrousel_matching::{Context, RankId};
+use carrousel_rendezvous::Protocol;
+
+/// Both ends that one rank has with one peer in one communicator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Flow<P: Protocol> {
+    key: (RankId, Context),
+    /// This rank's end of the flow to the peer.
+    pub(crate) sender: P::Sender,
+    /// This rank's end of the flow from the peer.
+    pub(crate) receiver: P::Receiver,
+}
+
+/// Flows by peer and communicator, created at first use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Flows<P: Protocol> {
+    flows: Vec<Flow<P>>,
+}
+
+impl<P: Protocol> Flows<P> {
+    pub(crate) const fn new() -> Self {
+        Self { flows: Vec::new() }
+    }
+
+    pub(crate) fn with(&mut self, peer: RankId, context: Context) -> &mut Flow<P> {
+        let key = (peer, context);
+        let at = match self.flows.binary_search_by_key(&key, |flow| flow.key) {
+            Ok(at) => at,
+            Err(at) => {
+                let (sender, receiver) = Default::default();
+                self.flows.insert(at, Flow { key, sender, receiver });
+                at
+            }
+        };
+        &mut self.flows[at]
+    }
+
+    pub(crate) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {
+        let at = self.flows.binary_search_by_key(&(peer, context), |flow| flow.key).ok()?;
+        Some(&self.flows[at])
+    }
+}

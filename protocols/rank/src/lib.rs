@@ -1,0 +1,49 @@
+//! One process of a job: matching and rendezvous composed into one pure state machine.
+//!
+//! [`Rank`] is the type that drivers share: the engine feeds it application calls and what the network
+//! reports, and carries out what it asks for; the simulator does so in virtual time; the checker
+//! explores every order of the same calls and events over the same type.
+//!
+//! **Promises.** Point-to-point messages and barriers with MPI's semantics. No call or event blocks,
+//! allocates in steady state, or panics on what a peer sends: an impossible packet is a
+//! [`ProtocolError`] that names the peer.
+//! **Leaves to others.** The data (memory is named, never touched), the network, time, waiting.
+//! **The driver's law.** *Perform every output, in order, before the next input.* Packets of one
+//! (peer, context, lane) must be fed in the order in which they were sent.
+//! **Entry point.** [`Rank::call`] and [`Rank::event`]; begin reading at [`Call`], [`Event`], [`Work`].
+//!
+//! ```
+//! use carrousel_rank::*;
+//! let job = Job { ranks: 2 };
+//! let (mut rank, mut work) = (Rank::<Mirror>::new(RankId(0), &job, &Options::default()), Vec::new());
+//! let memory = Memory { address: 0x1000, key: 7 };
+//! let small = Send { to: RankId(1), tag: Tag(0), len: 8, memory, synchronous: false };
+//! let request = rank.call(Call::Send(small), &mut work)?;
+//! assert!(rank.is_complete(request)); // a small message does not wait for its receive
+//! assert!(matches!(work[0], Work::Send { packet: Packet::Eager { len: 8, .. }, .. }));
+//! # Ok::<(), UsageError>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod announce;
+mod barrier;
+mod calls;
+mod errors;
+mod flows;
+mod options;
+mod packets;
+mod rank;
+mod requests;
+mod work;
+
+pub use calls::{Call, Event, Receive, Send};
+pub use carrousel_matching::{Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector};
+pub use carrousel_rendezvous::{Lane, LineId, Memory, Mirror, Packet, Protocol, Published};
+pub use errors::{ProtocolError, UsageError, Wrong};
+pub use options::{Job, Options, Speculation, Transfer};
+pub use rank::Rank;
+pub use requests::{Failure, Status};
+pub use work::{Kept, Sink, Work};

@@ -1,0 +1,272 @@
+//! What a rank does with a packet.
+
+use crate::rank::{Arrival, Posting, Rank, received};
+use crate::requests::State;
+use crate::{Sink, Status, Transfer, Work, Wrong};
+use carrousel_matching::{Context, Envelope, Handle, RankId, Tag};
+use carrousel_rendezvous::{
+    Adaptation, Fate, Hint, LineId, Matched, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark,
+    Violation,
+};
+
+impl<P: Protocol> Rank<P> {
+    pub(crate) fn packet(
+        &mut self,
+        from: RankId,
+        context: Context,
+        packet: Packet,
+        out: &mut impl Sink,
+    ) -> Result<(), Wrong> {
+        let known = context == Context::MESSAGES || context == Context::COLLECTIVES;
+        if from.0 >= self.ranks || from == self.me || !known {
+            return Err(Wrong::Peer);
+        }
+        let envelope = |tag| Envelope { source: from, tag, context };
+        match packet {
+            Packet::Eager { tag, len } => self.eager(envelope(tag), len, out),
+            Packet::Rts { tag, len, send, memory, hint } => {
+                self.rts(envelope(tag), len, send, memory, hint, out);
+                Ok(())
+            }
+            Packet::Fin { line, tag, len } => self.fin(envelope(tag), line, len, out),
+            Packet::RtrAck { line, tag, len } => self.rtr_ack(envelope(tag), line, len, out),
+            Packet::Filled { receive } => match self.requests.get(receive) {
+                Some(State::Filling { from: peer, status }) if *peer == from => {
+                    let status = *status;
+                    self.complete(receive, status, out);
+                    Ok(())
+                }
+                _ => Err(Wrong::Request(receive)),
+            },
+            Packet::CancelAck { line } => {
+                let asked = |request: Handle| matches!(self.requests.get(request), Some(State::Posted { asked: Some(asked) }) if *asked == line);
+                let pending =
+                    self.posted.iter().map(|(_, posting)| posting.request).find(|request| asked(*request));
+                // None: the receive got its message before the answer, so the cancellation has failed.
+                if let Some(request) = pending {
+                    self.withdraw(request, out);
+                }
+                Ok(())
+            }
+            Packet::Rtr(rtr) => {
+                let adaptation = self.adaptation();
+                let sender = &mut self.flows.with(from, context).sender;
+                if sender.lines() + usize::from(rtr.ahead) >= usize::from(self.options.rtr_limit) {
+                    return Err(Wrong::History(Violation::TooManyLines));
+                }
+                Ok(sender.rtr(&rtr, adaptation)?)
+            }
+            Packet::Done { send } => {
+                let len = self.offered(send, from)?.0;
+                self.flows.with(from, context).sender.finished(send);
+                self.complete(send, Status { message: None, len, failure: None }, out);
+                Ok(())
+            }
+            Packet::RtsAck { send } => {
+                self.offered(send, from)?;
+                self.flows.with(from, context).sender.answered(send);
+                Ok(())
+            }
+            Packet::Clear { send, receive, len, memory } => {
+                let (offered, source) = self.offered(send, from)?;
+                if len > offered {
+                    return Err(Wrong::Length(send));
+                }
+                self.requests.set(send, State::Writing { to: from, len: offered, then: None });
+                out.work(Work::Write {
+                    to: from,
+                    context,
+                    from: source,
+                    into: memory,
+                    receive,
+                    len,
+                    notice: Some(Packet::Filled { receive }),
+                    request: send,
+                });
+                Ok(())
+            }
+            Packet::Cancel { line } => {
+                self.flows.with(from, context).sender.cancel(line);
+                out.work(Work::Send { to: from, context, packet: Packet::CancelAck { line }, data: None });
+                Ok(())
+            }
+            Packet::Seen { seen } => Ok(self.flows.with(from, context).sender.seen(seen)?),
+        }
+    }
+
+    /// The message that `send` offers to `peer`: its length and memory.
+    fn offered(&self, send: Handle, peer: RankId) -> Result<(u64, Memory), Wrong> {
+        match self.requests.get(send) {
+            Some(State::Offered { to, len, memory }) if *to == peer => Ok((*len, *memory)),
+            _ => Err(Wrong::Request(send)),
+        }
+    }
+
+    /// Counts a matching message, and tells the sender of it if it is time.
+    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) {
+        let Envelope { source: to, context, .. } = *envelope;
+        let credit_every = self.options.credit_every;
+        if let Some(seen) = self.flows.with(to, context).receiver.arrived(credit_every) {
+            out.work(Work::Send { to, context, packet: Packet::Seen { seen }, data: None });
+        }
+    }
+
+    fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
+        self.arrived(&envelope, out);
+        let Some(posting) = self.posted.take_first(&envelope) else {
+            let kept = self.keep();
+            out.work(Work::Keep { kept, from: None, len });
+            self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
+            return Ok(());
+        };
+        self.left_queue(&posting, &envelope, false);
+        self.matched(&posting, &envelope, Fate::Mispredicted);
+        if envelope.context == Context::COLLECTIVES {
+            self.barrier_heard(posting.request, out);
+            return Ok(());
+        }
+        let status = received(&posting, envelope, len);
+        out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
+        self.complete(posting.request, status, out);
+        Ok(())
+    }
+
+    fn rts(
+        &mut self,
+        envelope: Envelope,
+        len: u64,
+        send: Handle,
+        memory: Memory,
+        hint: Hint,
+        out: &mut impl Sink,
+    ) {
+        self.arrived(&envelope, out);
+        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
+        if receiver.hint(envelope.tag, hint) == Unmark::Envelope {
+            self.unmark(&envelope);
+        }
+        match self.posted.take_first(&envelope) {
+            Some(posting) => {
+                self.left_queue(&posting, &envelope, true);
+                self.transfer(&posting, envelope, send, len, memory, out);
+            }
+            None => self.unexpected.arrive(envelope, Arrival::Rts { send, len, memory }),
+        }
+    }
+
+    /// An RTS has met its receive.
+    pub(crate) fn transfer(
+        &mut self,
+        posting: &Posting,
+        envelope: Envelope,
+        send: Handle,
+        len: u64,
+        from: Memory,
+        out: &mut impl Sink,
+    ) {
+        let Envelope { source: peer, context, .. } = envelope;
+        let Posting { request, memory: into, .. } = *posting;
+        let status = received(posting, envelope, len);
+        if self.matched(posting, &envelope, Fate::Dropped) {
+            out.work(Work::Send { to: peer, context, packet: Packet::RtsAck { send }, data: None });
+        }
+        if status.len == 0 {
+            out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
+            self.complete(request, status, out);
+        } else if self.options.transfer == Transfer::Read {
+            self.requests.set(request, State::Reading { from: peer, send, status });
+            out.work(Work::Read { of: peer, context, from, send, into, len: status.len, request });
+        } else {
+            self.requests.set(request, State::Filling { from: peer, status });
+            let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };
+            out.work(Work::Send { to: peer, context, packet, data: None });
+        }
+    }
+
+    /// The receive that a write of the peer has gone, or is going, into.
+    fn written_into(&mut self, envelope: &Envelope, line: LineId, len: u64) -> Result<Posting, Wrong> {
+        let first = self.posted.first(envelope).map(|posting| posting.request);
+        let named = self.posted.iter().find(|(_, posting)| posting.request == line.receive);
+        let Some((_, posting)) = named else { return Err(Wrong::Request(line.receive)) };
+        if posting.line.is_none() {
+            return Err(Wrong::Request(line.receive));
+        }
+        if len > posting.len {
+            return Err(Wrong::Length(line.receive));
+        }
+        if P::WRITE_IS_FIRST_MATCH && first != Some(line.receive) {
+            return Err(Wrong::NotFirstMatch(line.receive));
+        }
+        self.posted.take_by(|posting| posting.request == line.receive).ok_or(Wrong::Request(line.receive))
+    }
+
+    fn fin(&mut self, envelope: Envelope, line: LineId, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
+        let posting = self.written_into(&envelope, line, len)?;
+        self.arrived(&envelope, out);
+        self.matched(&posting, &envelope, Fate::Used);
+        self.complete(posting.request, received(&posting, envelope, len), out);
+        Ok(())
+    }
+
+    fn rtr_ack(
+        &mut self,
+        envelope: Envelope,
+        line: LineId,
+        len: u64,
+        out: &mut impl Sink,
+    ) -> Result<(), Wrong> {
+        let posting = self.written_into(&envelope, line, len)?;
+        self.arrived(&envelope, out);
+        self.matched(&posting, &envelope, Fate::Used);
+        let status = received(&posting, envelope, len);
+        self.requests.set(posting.request, State::Filling { from: envelope.source, status });
+        Ok(())
+    }
+
+    /// A receive has left the queue with its message; true asks for an RTS-ACK.
+    fn matched(&mut self, posting: &Posting, envelope: &Envelope, fate: Fate) -> bool {
+        let waited = matches!(self.requests.get(posting.request), Some(State::Posted { .. }));
+        debug_assert!(waited || envelope.context == Context::COLLECTIVES, "a posted receive waits");
+        let counting = self.adaptation() == Adaptation::Counting;
+        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
+        let own_line = posting.line.is_some_and(|line| line.receive == posting.request);
+        if own_line && counting {
+            receiver.usage().resolved(fate);
+        }
+        receiver.matched(&Matched {
+            by_rts: fate == Fate::Dropped,
+            announced: posting.line.is_some(),
+            exempt: !posting.candidate,
+        })
+    }
+
+    /// A receive leaves the queue with a message that was not written into it; an announcement would have
+    /// been of use if that came by RTS.
+    fn left_queue(&mut self, posting: &Posting, envelope: &Envelope, by_rts: bool) {
+        self.candidates -= u32::from(posting.candidate && posting.line.is_none());
+        self.count_unannounced(posting, envelope, by_rts);
+    }
+
+    /// Adaptation: a receive that could have been announced, but was not, has its message.
+    pub(crate) fn count_unannounced(&mut self, posting: &Posting, envelope: &Envelope, useful: bool) {
+        if posting.candidate && posting.line.is_none() && self.adaptation() == Adaptation::Counting {
+            self.flows.with(envelope.source, envelope.context).receiver.usage().unannounced(useful);
+        }
+    }
+
+    /// Pending receives of this envelope count as not announced from now on.
+    fn unmark(&mut self, envelope: &Envelope) {
+        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
+        for (pattern, posting) in self.posted.iter_mut() {
+            if pattern.is_exact() && pattern.matches(envelope) && posting.line.take().is_some() {
+                receiver.withdrawn();
+                self.candidates += u32::from(posting.candidate);
+            }
+        }
+    }
+}
+
+/// Names the tag of a barrier's round; rounds are far fewer than tags.
+pub(crate) fn round_tag(round: u32) -> Tag {
+    Tag(round)
+}

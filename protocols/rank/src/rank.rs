@@ -1,0 +1,471 @@
+//! The state of one process, and the application's calls.
+
+use crate::flows::Flows;
+use crate::requests::{Requests, State, Then};
+use crate::{
+    Call, Event, Failure, Job, Kept, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
+    UsageError, Work, Wrong,
+};
+use alloc::vec::Vec;
+use carrousel_matching::{
+    Context, Envelope, Handle, Pattern, Posted, RankId, Source, Tag, TagSelector, Unexpected,
+};
+use carrousel_rendezvous::{
+    Adaptation, LineId, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
+};
+
+/// The greatest tag (MPI's `MPI_TAG_UB` here).
+const TAG_MAX: u32 = i32::MAX as u32;
+
+/// One process of a job under protocol `P`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rank<P: Protocol> {
+    pub(crate) me: RankId,
+    pub(crate) ranks: u32,
+    pub(crate) options: Options,
+    pub(crate) requests: Requests,
+    pub(crate) posted: Posted<Posting>,
+    pub(crate) unexpected: Unexpected<Arrival>,
+    pub(crate) flows: Flows<P>,
+    /// Which library memory holds kept data.
+    kept: Vec<bool>,
+    /// Receives that could be announced but for the rules and the adaptation.
+    pub(crate) candidates: u32,
+    /// Peers whose connection is lost, sorted.
+    lost: Vec<RankId>,
+}
+
+/// A posted receive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Posting {
+    pub(crate) request: Handle,
+    pub(crate) len: u64,
+    pub(crate) memory: Memory,
+    /// Worth an announcement: it names its source and expects a rendezvous.
+    pub(crate) candidate: bool,
+    pub(crate) line: Option<LineId>,
+}
+
+/// A message that arrived before its receive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Arrival {
+    Kept { kept: Kept, len: u64 },
+    Rts { send: Handle, len: u64, memory: Memory },
+    ToSelf { send: Handle, len: u64, memory: Memory },
+}
+
+impl<P: Protocol> Rank<P> {
+    /// The process `me` of `job` before its first call.
+    pub fn new(me: RankId, job: &Job, options: &Options) -> Self {
+        Self {
+            me,
+            ranks: job.ranks,
+            options: *options,
+            requests: Requests::default(),
+            posted: Posted::new(),
+            unexpected: Unexpected::new(),
+            flows: Flows::new(),
+            kept: Vec::new(),
+            candidates: 0,
+            lost: Vec::new(),
+        }
+    }
+
+    /// The application calls. Returns the request that the call opened, or that it is about.
+    ///
+    /// # Errors
+    /// Usage errors, which change nothing.
+    pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
+        match call {
+            Call::Send(message) => self.send(&message, out),
+            Call::Receive(receive) => self.receive(&receive, out),
+            Call::Barrier => Ok(self.barrier(out)),
+            Call::Cancel(request) => self.cancel(request, out),
+        }
+    }
+
+    /// The transport reports.
+    ///
+    /// # Errors
+    /// When a packet is impossible; nothing of it was acted upon.
+    pub fn event(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
+        match event {
+            Event::Packet { from, context, packet } => {
+                self.packet(from, context, packet, out).map_err(|wrong| ProtocolError { peer: from, wrong })
+            }
+            Event::Written(request) => self.written(request, out),
+            Event::Read(request) => self.read(request, out),
+            Event::Announce => {
+                self.announce(out);
+                Ok(())
+            }
+            Event::Lost(peer) => {
+                self.peer_lost(peer, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a request is over. False for one that does not exist.
+    pub fn is_complete(&self, request: Handle) -> bool {
+        matches!(self.requests.get(request), Some(State::Complete(_)))
+    }
+
+    /// Releases a complete request and tells how it ended; `None` leaves an incomplete one as it is.
+    ///
+    /// # Errors
+    /// When there is no such request.
+    pub fn release(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
+        self.requests.release(request)
+    }
+
+    /// The first message that a receive with `pattern` would get now, and its length (`MPI_Iprobe`).
+    pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, u64)> {
+        self.unexpected.first(pattern).map(|(envelope, arrival)| {
+            let (Arrival::Kept { len, .. } | Arrival::Rts { len, .. } | Arrival::ToSelf { len, .. }) =
+                arrival;
+            (*envelope, *len)
+        })
+    }
+
+    /// Whether nothing of any message is left: no receive waits, no message is unexpected, no request
+    /// is incomplete.
+    pub fn is_quiet(&self) -> bool {
+        self.posted.is_empty() && self.unexpected.is_empty() && self.pending().next().is_none()
+    }
+
+    /// Messages that arrived and have no receive, oldest first.
+    pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
+        self.unexpected.iter().map(|(envelope, _)| envelope)
+    }
+
+    /// Requests that are not complete.
+    pub fn pending(&self) -> impl Iterator<Item = Handle> {
+        self.requests
+            .iter()
+            .filter(|(_, state)| !matches!(state, State::Complete(_)))
+            .map(|(handle, _)| handle)
+    }
+
+    /// Whether a message would be written into an announced receive if [`Sink::agree_to_write`] said yes.
+    pub fn could_write(&self, message: &Send) -> bool {
+        self.is_rendezvous(message)
+            && self
+                .flows
+                .get(message.to, Context::MESSAGES)
+                .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
+    }
+
+    fn is_rendezvous(&self, message: &Send) -> bool {
+        message.synchronous || message.len > self.options.eager_threshold
+    }
+
+    pub(crate) fn adaptation(&self) -> Adaptation {
+        if self.options.speculation == Speculation::Adaptive {
+            Adaptation::Counting
+        } else {
+            Adaptation::Fixed
+        }
+    }
+
+    fn check_rank(&self, rank: RankId) -> Result<(), UsageError> {
+        if rank.0 < self.ranks { Ok(()) } else { Err(UsageError::NoSuchRank { rank, ranks: self.ranks }) }
+    }
+
+    fn check_tag(tag: Tag) -> Result<(), UsageError> {
+        if tag.0 <= TAG_MAX { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+    }
+
+    fn send(&mut self, message: &Send, out: &mut impl Sink) -> Result<Handle, UsageError> {
+        self.check_rank(message.to)?;
+        Self::check_tag(message.tag)?;
+        let Send { to, tag, len, memory, .. } = *message;
+        let rendezvous = self.is_rendezvous(message);
+        let request = self.requests.open(State::Offered { to, len, memory });
+        if self.lost.binary_search(&to).is_ok() {
+            self.fail(request, Failure::PeerLost(to), out);
+        } else if to == self.me {
+            self.send_to_self(request, message, rendezvous, out);
+        } else {
+            let outgoing = Outgoing { tag, len, rendezvous, send: request };
+            self.send_to_peer(to, Context::MESSAGES, &outgoing, memory, out);
+        }
+        Ok(request)
+    }
+
+    /// Sends what matching calls a message: its place among the flow's messages is its place in time.
+    pub(crate) fn send_to_peer(
+        &mut self,
+        to: RankId,
+        context: Context,
+        message: &Outgoing,
+        memory: Memory,
+        out: &mut impl Sink,
+    ) {
+        let Outgoing { tag, len, send, .. } = *message;
+        let adaptation = self.adaptation();
+        let sender = &mut self.flows.with(to, context).sender;
+        match sender.send(message, adaptation, &mut || out.agree_to_write()) {
+            Route::Eager => {
+                let packet = Packet::Eager { tag, len };
+                out.work(Work::Send { to, context, packet, data: Some(memory) });
+                if context == Context::MESSAGES {
+                    self.complete(send, Status { message: None, len, failure: None }, out);
+                }
+            }
+            Route::Rts(hint) => {
+                let packet = Packet::Rts { tag, len, send, memory, hint };
+                out.work(Work::Send { to, context, packet, data: None });
+            }
+            Route::Write(target) => self.write(to, context, message, memory, target, out),
+        }
+    }
+
+    fn write(
+        &mut self,
+        to: RankId,
+        context: Context,
+        message: &Outgoing,
+        from: Memory,
+        target: Target,
+        out: &mut impl Sink,
+    ) {
+        let Outgoing { tag, len, send: request, .. } = *message;
+        let line = target.line;
+        let (notice, then) = match P::NOTICE {
+            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, len }), None),
+            Notice::AckThenFilled => {
+                let packet = Packet::RtrAck { line, tag, len };
+                out.work(Work::Send { to, context, packet, data: None });
+                (None, Some(Then::Filled(line.receive)))
+            }
+            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag })),
+        };
+        self.requests.set(request, State::Writing { to, len, then });
+        out.work(Work::Write {
+            to,
+            context,
+            from,
+            into: target.memory,
+            receive: line.receive,
+            len,
+            notice,
+            request,
+        });
+    }
+
+    fn send_to_self(&mut self, send: Handle, message: &Send, rendezvous: bool, out: &mut impl Sink) {
+        let Send { tag, len, memory, .. } = *message;
+        let envelope = Envelope { source: self.me, tag, context: Context::MESSAGES };
+        self.requests.set(send, State::ToSelf { len });
+        if let Some(posting) = self.posted.take_first(&envelope) {
+            self.copy_to_self(&posting, envelope, send, len, memory, out);
+        } else if rendezvous {
+            self.unexpected.arrive(envelope, Arrival::ToSelf { send, len, memory });
+        } else {
+            let kept = self.keep();
+            out.work(Work::Keep { kept, from: Some(memory), len });
+            self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
+            self.complete(send, Status { message: None, len, failure: None }, out);
+        }
+    }
+
+    fn copy_to_self(
+        &mut self,
+        posting: &Posting,
+        envelope: Envelope,
+        send: Handle,
+        len: u64,
+        from: Memory,
+        out: &mut impl Sink,
+    ) {
+        let status = received(posting, envelope, len);
+        out.work(Work::Copy { from, into: posting.memory, len: status.len, send, request: posting.request });
+        self.complete(send, Status { message: None, len, failure: None }, out);
+        self.complete(posting.request, status, out);
+    }
+
+    fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Result<Handle, UsageError> {
+        if let Source::Rank(from) = receive.from {
+            self.check_rank(from)?;
+        }
+        if let TagSelector::Tag(tag) = receive.tag {
+            Self::check_tag(tag)?;
+        }
+        let Receive { from, tag, len, memory } = *receive;
+        let pattern = Pattern { source: from, tag, context: Context::MESSAGES };
+        let request = self.requests.open(State::Posted { asked: None });
+        let remote = matches!(from, Source::Rank(rank) if rank != self.me);
+        let candidate =
+            remote && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
+        let posting = Posting { request, len, memory, candidate, line: None };
+        match self.unexpected.take_first(&pattern) {
+            Some((envelope, Arrival::Kept { kept, len })) => {
+                self.kept[kept.0 as usize] = false;
+                let status = received(&posting, envelope, len);
+                out.work(Work::Take { kept, into: memory, len: status.len, request });
+                self.complete(request, status, out);
+            }
+            Some((envelope, Arrival::Rts { send, len, memory })) => {
+                self.count_unannounced(&posting, &envelope, false);
+                self.transfer(&posting, envelope, send, len, memory, out);
+            }
+            Some((envelope, Arrival::ToSelf { send, len, memory })) => {
+                self.copy_to_self(&posting, envelope, send, len, memory, out);
+            }
+            None => match from {
+                Source::Rank(rank) if self.lost.binary_search(&rank).is_ok() => {
+                    self.fail(request, Failure::PeerLost(rank), out);
+                }
+                Source::Any if !self.lost.is_empty() => {
+                    self.fail(request, Failure::PeerLost(self.lost[0]), out);
+                }
+                _ => {
+                    self.candidates += u32::from(candidate);
+                    self.posted.post(pattern, posting);
+                }
+            },
+        }
+        Ok(request)
+    }
+
+    fn cancel(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
+        match self.requests.get(request) {
+            None => return Err(UsageError::NoSuchRequest(request)),
+            Some(State::Posted { asked: None }) => {}
+            // It has its message already, or was asked for before: the request completes in either way.
+            Some(
+                State::Posted { .. } | State::Reading { .. } | State::Filling { .. } | State::Complete(_),
+            ) => return Ok(request),
+            Some(_) => return Err(UsageError::NotAReceive(request)),
+        }
+        let found = self.posted.iter().find(|(_, posting)| posting.request == request);
+        let Some((pattern, posting)) = found else { return Ok(request) };
+        match (posting.line, pattern.source) {
+            (Some(line), Source::Rank(to)) if P::CANCEL_ASKS => {
+                let packet = Packet::Cancel { line };
+                let context = pattern.context;
+                self.requests.set(request, State::Posted { asked: Some(line) });
+                out.work(Work::Send { to, context, packet, data: None });
+            }
+            _ => self.withdraw(request, out),
+        }
+        Ok(request)
+    }
+
+    /// Takes a receive that has no message out of the queue: its cancellation has succeeded.
+    pub(crate) fn withdraw(&mut self, request: Handle, out: &mut impl Sink) {
+        let mut source = Source::Any;
+        let found = self.posted.iter().find(|(_, posting)| posting.request == request);
+        if let Some((pattern, _)) = found {
+            source = pattern.source;
+        }
+        if let Some(posting) = self.posted.take_by(|posting| posting.request == request) {
+            self.candidates -= u32::from(posting.candidate && posting.line.is_none());
+            if let (Some(_), Source::Rank(from)) = (posting.line, source) {
+                self.flows.with(from, Context::MESSAGES).receiver.withdrawn();
+            }
+        }
+        self.fail(request, Failure::Cancelled, out);
+    }
+
+    /// The lowest free piece of library memory.
+    pub(crate) fn keep(&mut self) -> Kept {
+        let at = self.kept.iter().position(|used| !used).unwrap_or_else(|| {
+            self.kept.push(false);
+            self.kept.len() - 1
+        });
+        self.kept[at] = true;
+        Kept(at as u32)
+    }
+
+    pub(crate) fn complete(&mut self, request: Handle, status: Status, out: &mut impl Sink) {
+        self.requests.set(request, State::Complete(status));
+        out.work(Work::Complete { request, status });
+    }
+
+    pub(crate) fn fail(&mut self, request: Handle, failure: Failure, out: &mut impl Sink) {
+        self.complete(request, Status { message: None, len: 0, failure: Some(failure) }, out);
+    }
+
+    fn written(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
+        let Some(State::Writing { to, len, then }) = self.requests.get(request) else {
+            return self.late_completion(request);
+        };
+        let (to, len, then) = (*to, *len, *then);
+        let context = Context::MESSAGES;
+        if let Some(then) = then {
+            let packet = match then {
+                Then::Filled(receive) => Packet::Filled { receive },
+                Then::Fin { line, tag } => Packet::Fin { line, tag, len },
+            };
+            out.work(Work::Send { to, context, packet, data: None });
+        }
+        self.flows.with(to, context).sender.finished(request);
+        self.complete(request, Status { message: None, len, failure: None }, out);
+        Ok(())
+    }
+
+    fn read(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
+        let Some(State::Reading { from, send, status }) = self.requests.get(request) else {
+            return self.late_completion(request);
+        };
+        let (to, send, status) = (*from, *send, *status);
+        let packet = Packet::Done { send };
+        out.work(Work::Send { to, context: Context::MESSAGES, packet, data: None });
+        self.complete(request, status, out);
+        Ok(())
+    }
+
+    /// A completion for a request that no longer waits: right only after its peer was lost.
+    fn late_completion(&self, request: Handle) -> Result<(), ProtocolError> {
+        if self.lost.is_empty() {
+            Err(ProtocolError { peer: self.me, wrong: Wrong::Request(request) })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn peer_lost(&mut self, peer: RankId, out: &mut impl Sink) {
+        if let Err(at) = self.lost.binary_search(&peer) {
+            self.lost.insert(at, peer);
+        }
+        // A receive from any source might have waited for this peer only (as MPI_ERR_PROC_FAILED_PENDING says).
+        let concerns =
+            |pattern: &Pattern| matches!(pattern.source, Source::Any) || pattern.source == Source::Rank(peer);
+        let mut failed: Vec<Handle> = self
+            .posted
+            .iter()
+            .filter(|(pattern, _)| concerns(pattern))
+            .map(|(_, posting)| posting.request)
+            .collect();
+        while let Some(posting) = self.posted.take_by(|posting| failed.contains(&posting.request)) {
+            self.candidates -= u32::from(posting.candidate && posting.line.is_none());
+        }
+        failed.extend(
+            self.requests
+                .iter()
+                .filter(|(_, state)| match state {
+                    State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
+                    State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
+                    State::Barrier { .. } => true,
+                    State::ToSelf { .. } | State::Posted { .. } | State::Complete(_) => false,
+                })
+                .map(|(request, _)| request),
+        );
+        // The data behind an RTS is out of reach now; kept data is not.
+        self.unexpected
+            .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
+        for request in failed {
+            if !self.is_complete(request) {
+                self.fail(request, Failure::PeerLost(peer), out);
+            }
+        }
+    }
+}
+
+/// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
+pub(crate) fn received(posting: &Posting, envelope: Envelope, len: u64) -> Status {
+    let failure = (len > posting.len).then_some(Failure::Truncated { sent: len });
+    Status { message: Some((envelope.source, envelope.tag)), len: len.min(posting.len), failure }
+}

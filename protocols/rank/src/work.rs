@@ -1,0 +1,128 @@
+//! The outputs of a rank.
+
+use crate::Status;
+use carrousel_matching::{Context, Handle, RankId};
+use carrousel_rendezvous::{Memory, Packet};
+
+/// Library memory that holds the data of one message which arrived before its receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kept(pub u32);
+
+/// What a driver has to do. `at`, `from` and `into` name memory of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Send a packet; with [`Packet::Eager`] the data at `data`, which may be reused when this is done.
+    Send {
+        /// To whom.
+        to: RankId,
+        /// In which communicator.
+        context: Context,
+        /// What.
+        packet: Packet,
+        /// The memory of an eager message.
+        data: Option<Memory>,
+    },
+    /// Write into a peer's memory, then send `notice` behind it; [`crate::Event::Written`] follows.
+    Write {
+        /// Whose memory.
+        to: RankId,
+        /// In which communicator.
+        context: Context,
+        /// Where the data is.
+        from: Memory,
+        /// Where it goes.
+        into: Memory,
+        /// The peer's request that `into` belongs to.
+        receive: Handle,
+        /// Bytes.
+        len: u64,
+        /// What to send behind the data.
+        notice: Option<Packet>,
+        /// The request to report.
+        request: Handle,
+    },
+    /// Read from a peer's memory; [`crate::Event::Read`] follows.
+    Read {
+        /// Whose memory.
+        of: RankId,
+        /// In which communicator.
+        context: Context,
+        /// Where the data is.
+        from: Memory,
+        /// The peer's request that `from` belongs to.
+        send: Handle,
+        /// Where it goes.
+        into: Memory,
+        /// Bytes.
+        len: u64,
+        /// The request to report.
+        request: Handle,
+    },
+    /// Copy the data of the packet at hand to where its receive wants it.
+    Place {
+        /// Where it goes.
+        into: Memory,
+        /// Bytes.
+        len: u64,
+        /// The receive.
+        request: Handle,
+    },
+    /// Copy the data of the packet at hand, or of a message to oneself at `from`, to library memory.
+    Keep {
+        /// The library memory, from now until it is taken.
+        kept: Kept,
+        /// A message to oneself.
+        from: Option<Memory>,
+        /// Bytes.
+        len: u64,
+    },
+    /// Copy kept data to where its receive wants it, and free the library memory.
+    Take {
+        /// The library memory.
+        kept: Kept,
+        /// Where it goes.
+        into: Memory,
+        /// Bytes to copy.
+        len: u64,
+        /// The receive.
+        request: Handle,
+    },
+    /// Copy a message to oneself.
+    Copy {
+        /// Where it is.
+        from: Memory,
+        /// Where it goes.
+        into: Memory,
+        /// Bytes.
+        len: u64,
+        /// The send.
+        send: Handle,
+        /// The receive.
+        request: Handle,
+    },
+    /// A request is complete.
+    Complete {
+        /// Which.
+        request: Handle,
+        /// How.
+        status: Status,
+    },
+}
+
+/// Takes the outputs of a rank.
+pub trait Sink {
+    /// Appends one output.
+    fn work(&mut self, work: Work);
+
+    /// Whether an announced receive may be written into where the rules permit it. No answer affects
+    /// safety; the checker explores both.
+    fn agree_to_write(&mut self) -> bool {
+        true
+    }
+}
+
+impl Sink for alloc::vec::Vec<Work> {
+    fn work(&mut self, work: Work) {
+        self.push(work);
+    }
+}

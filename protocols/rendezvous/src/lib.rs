@@ -1,0 +1,52 @@
+//! Speculative, adaptive rendezvous between one pair of ranks.
+//!
+//! A message of one rank to another (a *flow*, one per pair, direction and communicator) goes out
+//! eagerly with its data, or by *rendezvous*: the sender announces it (RTS) and the receiver reads the
+//! data; or, when the receiver was early and announced its receive (RTR), the sender writes the data
+//! at once, so that neither side waits inside the library for the other.
+//!
+//! **Promises.** However announcements cross, are skipped, declined or mispredicted, a write goes only
+//! into the receive that MPI's matching gives the message, and only while that receive waits. Two rule
+//! sets keep this promise behind one interface, [`Protocol`]: [`Mirror`], in which both ends compute
+//! the same matching, and [`Published`], the handshake of the thesis in its sound reading.
+//! **Leaves to others.** The queues of receives and messages, which all flows of a process share
+//! (`carrousel-rank` composes them), the data, the network.
+//! **Entry point.** [`SendSide::send`] and [`ReceiveSide::announce`]; begin reading at [`Packet`],
+//! then `mirror`.
+//!
+//! ```
+//! use carrousel_matching::{Handle, Tag, TagSelector};
+//! use carrousel_rendezvous::*;
+//! let memory = Memory { address: 0x1000, key: 7 };
+//! let receive = Handle { index: 0, generation: 0 };
+//! let line = LineId { receive, index: 0 };
+//! let mut sender = <Mirror as Protocol>::Sender::default();
+//! // The peer announces a receive of 1 MiB ...
+//! sender.rtr(&Rtr { tag: TagSelector::Tag(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
+//! // ... so a message that fits is written into it without further ado.
+//! let message = Outgoing { tag: Tag(3), len: 1 << 20, rendezvous: true, send: receive };
+//! let route = sender.send(&message, Adaptation::Fixed, &mut || true);
+//! assert_eq!(route, Route::Write(Target { line, len: 1 << 20, memory }));
+//! # Ok::<(), Violation>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod adapt;
+mod mirror;
+mod packet;
+mod published;
+mod sides;
+
+pub use adapt::{Adaptation, Fate, Usage};
+pub use mirror::{AllMirrorRules, Mirror, MirrorReceiver, MirrorRules, MirrorSender};
+pub use packet::{Hint, Lane, LineId, Memory, Packet, Rtr};
+pub use published::{
+    AllPublishedRules, Published, PublishedReceiver, PublishedRules, PublishedSender, Resume,
+};
+pub use sides::{
+    Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Route, SendSide, Target,
+    Unmark, Violation,
+};

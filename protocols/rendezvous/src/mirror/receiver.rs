@@ -1,0 +1,71 @@
+//! The receiving end: what it has processed and announced.
+
+use super::MirrorRules;
+use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};
+use carrousel_matching::{Tag, TagSelector};
+use core::marker::PhantomData;
+
+/// The receiving end of a flow under the mirror rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MirrorReceiver<R> {
+    /// Matching messages processed so far, modulo 2^32.
+    processed: u32,
+    /// Of these, how many the sender has not been told of.
+    untold: u16,
+    /// Announced receives without a message.
+    outstanding: u16,
+    usage: Usage,
+    rules: PhantomData<R>,
+}
+
+impl<R> Default for MirrorReceiver<R> {
+    fn default() -> Self {
+        Self { processed: 0, untold: 0, outstanding: 0, usage: Usage::default(), rules: PhantomData }
+    }
+}
+
+impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
+    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
+        let Announcement { tag, blockers, limit, .. } = receive;
+        // R4 counts receives of one exact envelope; a receive with a wildcard tag is blocked by them.
+        let ahead = if matches!(tag, TagSelector::Tag(_)) { blockers.same_envelope } else { 0 };
+        let blocked = blockers.others + blockers.same_envelope > ahead;
+        let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
+        (room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
+            .then_some((self.processed, ahead))
+    }
+
+    fn announced(&mut self, lines: u16) {
+        self.outstanding += lines;
+        self.untold = 0;
+    }
+
+    fn arrived(&mut self, credit_every: u16) -> Option<u32> {
+        self.processed = self.processed.wrapping_add(1);
+        self.untold += 1;
+        (self.untold >= credit_every).then(|| {
+            self.untold = 0;
+            self.processed
+        })
+    }
+
+    fn hint(&mut self, _: Tag, hint: Hint) -> Unmark {
+        if hint == Hint::Unused {
+            self.usage.silence();
+        }
+        Unmark::Keep
+    }
+
+    fn matched(&mut self, receive: &Matched) -> bool {
+        self.outstanding -= u16::from(receive.announced);
+        false
+    }
+
+    fn withdrawn(&mut self) {
+        self.outstanding -= 1;
+    }
+
+    fn usage(&mut self) -> &mut Usage {
+        &mut self.usage
+    }
+}

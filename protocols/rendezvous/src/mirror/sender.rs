@@ -1,0 +1,146 @@
+//! The sending end: the copy of the receiver's queue.
+
+use super::MirrorRules;
+use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use carrousel_matching::{Handle, Tag, TagSelector};
+use core::marker::PhantomData;
+
+/// An announced receive that has no message yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Line {
+    tag: TagSelector,
+    target: Target,
+    /// False for a receive announced by the RTR of a later one: its buffer is not known.
+    has_buffer: bool,
+}
+
+/// A message that found no line when it was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Unseen {
+    /// Its position among the flow's matching messages, counted from 1, modulo 2^32.
+    number: u32,
+    tag: Tag,
+    send: Handle,
+}
+
+/// The sending end of a flow under the mirror rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MirrorSender<R> {
+    /// Matching messages sent so far, modulo 2^32.
+    sent: u32,
+    mirror: Vec<Line>,
+    unseen: VecDeque<Unseen>,
+    rules: PhantomData<R>,
+}
+
+impl<R> Default for MirrorSender<R> {
+    fn default() -> Self {
+        Self { sent: 0, mirror: Vec::new(), unseen: VecDeque::new(), rules: PhantomData }
+    }
+}
+
+impl<R: MirrorRules> MirrorSender<R> {
+    fn line_for(&self, tag: Tag) -> Option<usize> {
+        self.mirror.iter().position(|line| line.tag.matches(tag))
+    }
+
+    fn fits(line: &Line, len: u64) -> bool {
+        line.has_buffer && (!R::LENGTH_TEST || len <= line.target.len)
+    }
+
+    /// R5: one announced receive, in the order of the receiver's queue.
+    fn line(&mut self, line: Line) {
+        let taken_by = self.unseen.iter().position(|message| line.tag.matches(message.tag));
+        match taken_by {
+            Some(at) if R::UNSEEN_TAKES_LINE => {
+                self.unseen.remove(at);
+            }
+            _ => self.mirror.push(line),
+        }
+    }
+
+    /// Whether count `a` is at or behind `b`, both modulo 2^32.
+    fn at_or_behind(a: u32, b: u32) -> bool {
+        b.wrapping_sub(a) < 1 << 31
+    }
+}
+
+impl<R: MirrorRules> SendSide for MirrorSender<R> {
+    fn send(&mut self, message: &Outgoing, _: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route {
+        // Nothing waits for an eager message's number once the receiver has been heard of it; the
+        // receiver sees to that by SEEN (R9).
+        self.sent = self.sent.wrapping_add(1);
+        let route = if message.rendezvous { Route::Rts(Hint::None) } else { Route::Eager };
+        if !message.rendezvous && !R::EAGER_TAKES_LINE {
+            return route;
+        }
+        match self.line_for(message.tag) {
+            Some(at) => {
+                let line = self.mirror.remove(at);
+                if message.rendezvous && Self::fits(&line, message.len) && agree() {
+                    Route::Write(line.target)
+                } else {
+                    route
+                }
+            }
+            None => {
+                self.unseen.push_back(Unseen { number: self.sent, tag: message.tag, send: message.send });
+                route
+            }
+        }
+    }
+
+    fn could_write(&self, tag: Tag, len: u64) -> bool {
+        self.line_for(tag).is_some_and(|at| Self::fits(&self.mirror[at], len))
+    }
+
+    fn rtr(&mut self, rtr: &Rtr, _: Adaptation) -> Result<(), Violation> {
+        if self.mirror.iter().any(|line| line.target.line.receive == rtr.receive) {
+            return Err(Violation::AnnouncedTwice { receive: rtr.receive });
+        }
+        if R::SEEN_PRUNES {
+            self.seen(rtr.seen)?;
+        }
+        let ahead = if R::AHEAD_LINES { rtr.ahead } else { 0 };
+        for index in 0..=ahead {
+            self.line(Line {
+                tag: rtr.tag,
+                target: Target {
+                    line: LineId { receive: rtr.receive, index },
+                    len: rtr.len,
+                    memory: rtr.memory,
+                },
+                has_buffer: index == ahead,
+            });
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, _: Handle) {}
+
+    fn finished(&mut self, send: Handle) {
+        if R::DONE_PRUNES {
+            self.unseen.retain(|message| message.send != send);
+        }
+    }
+
+    fn seen(&mut self, seen: u32) -> Result<(), Violation> {
+        if !Self::at_or_behind(seen, self.sent) {
+            return Err(Violation::SeenTooMuch { seen, sent: self.sent });
+        }
+        while self.unseen.front().is_some_and(|message| Self::at_or_behind(message.number, seen)) {
+            self.unseen.pop_front();
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, line: LineId) {
+        self.mirror.retain(|announced| announced.target.line != line);
+    }
+
+    fn lines(&self) -> usize {
+        self.mirror.len()
+    }
+}

@@ -1,0 +1,192 @@
+//! What the two ends of a flow say to each other.
+
+use carrousel_matching::{Handle, Tag, TagSelector};
+
+/// Registered memory of a request, as the other side addresses it. Opaque here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Memory {
+    /// First byte, in the owner's address space.
+    pub address: u64,
+    /// The key under which it is registered.
+    pub key: u32,
+}
+
+/// One announced receive, as both ends name it.
+///
+/// An RTR announces its own receive and the `ahead` ones before it; they are told apart by `index`,
+/// counted from 0, the RTR's own receive being the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineId {
+    /// The receive that the RTR was sent for.
+    pub receive: Handle,
+    /// Which of the receives that the RTR announced.
+    pub index: u16,
+}
+
+/// Ready to receive: the receiver announces a posted receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rtr {
+    /// The tag that the receive asks for.
+    pub tag: TagSelector,
+    /// How many matching messages of this flow the receiver had processed, modulo 2^32.
+    pub seen: u32,
+    /// How many earlier receives of the same envelope are announced with it, without a buffer.
+    pub ahead: u16,
+    /// The receive.
+    pub receive: Handle,
+    /// Bytes that it can take.
+    pub len: u64,
+    /// Where to write them.
+    pub memory: Memory,
+}
+
+/// What an RTS tells the receiver beside its message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// Send no RTR for this envelope until told to resume (speculative-rendezvous 4.2.3).
+    StopRtr,
+    /// Send RTRs for this envelope again (speculative-rendezvous 4.2.3).
+    ResumeRtr,
+    /// Too few RTRs were used: stop speculating for now (speculative-rendezvous 4.2.6).
+    Unused,
+}
+
+/// A packet of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Packet {
+    /// A message with its data behind it.
+    Eager {
+        /// Its tag.
+        tag: Tag,
+        /// Bytes of data behind this packet.
+        len: u64,
+    },
+    /// Ready to send: a message whose data waits at the sender.
+    Rts {
+        /// Its tag.
+        tag: Tag,
+        /// Bytes.
+        len: u64,
+        /// The sender's request.
+        send: Handle,
+        /// Where the data waits.
+        memory: Memory,
+        /// What else the sender has to say.
+        hint: Hint,
+    },
+    /// A message whose data has just been written into the announced receive `line`.
+    Fin {
+        /// The receive.
+        line: LineId,
+        /// The message's tag.
+        tag: Tag,
+        /// Bytes written.
+        len: u64,
+    },
+    /// A message whose data is being written into `line`; [`Packet::Filled`] follows (published rules).
+    RtrAck {
+        /// The receive.
+        line: LineId,
+        /// The message's tag.
+        tag: Tag,
+        /// Bytes that will be written.
+        len: u64,
+    },
+    /// The data of a receive that has its message already is there.
+    Filled {
+        /// The receive.
+        receive: Handle,
+    },
+    /// Answer to [`Packet::Cancel`]: the line is not, or no longer, at the sender.
+    CancelAck {
+        /// The receive that was asked about.
+        line: LineId,
+    },
+    /// A receive is announced.
+    Rtr(Rtr),
+    /// The data that the RTS of `send` offered has been taken.
+    Done {
+        /// The sender's request.
+        send: Handle,
+    },
+    /// The RTS of `send` found a receive that was not announced: no RTR will come for it (published rules).
+    RtsAck {
+        /// The sender's request.
+        send: Handle,
+    },
+    /// Clear to send: answer to an RTS whose data is to be written, not read (the classical `rput`).
+    Clear {
+        /// The sender's request.
+        send: Handle,
+        /// The receive.
+        receive: Handle,
+        /// Bytes to write.
+        len: u64,
+        /// Where to write them.
+        memory: Memory,
+    },
+    /// The receiver wants to cancel an announced receive.
+    Cancel {
+        /// The receive.
+        line: LineId,
+    },
+    /// The receiver has processed so many matching messages; only prunes.
+    Seen {
+        /// Count, modulo 2^32.
+        seen: u32,
+    },
+}
+
+/// In which direction of a flow a packet travels. Packets of one lane arrive in the order in which they
+/// were sent; between the lanes of a pair of ranks the protocols rely on no order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// From the flow's sender to its receiver.
+    Forward,
+    /// From the flow's receiver to its sender.
+    Back,
+}
+
+impl Packet {
+    /// The direction in which this packet travels.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Self::Eager { .. }
+            | Self::Rts { .. }
+            | Self::Fin { .. }
+            | Self::RtrAck { .. }
+            | Self::Filled { .. }
+            | Self::CancelAck { .. } => Lane::Forward,
+            Self::Rtr(_)
+            | Self::Done { .. }
+            | Self::RtsAck { .. }
+            | Self::Clear { .. }
+            | Self::Cancel { .. }
+            | Self::Seen { .. } => Lane::Back,
+        }
+    }
+
+    /// The packet's name as people write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Eager { .. } => "EAGER",
+            Self::Rts { hint: Hint::StopRtr, .. } => "RTS (stop-RTR)",
+            Self::Rts { hint: Hint::ResumeRtr, .. } => "RTS (resume-RTR)",
+            Self::Rts { hint: Hint::Unused, .. } => "RTS (RTRs unused)",
+            Self::Rts { hint: Hint::None, .. } => "RTS",
+            Self::Fin { .. } => "FIN",
+            Self::RtrAck { .. } => "RTR-ACK",
+            Self::Filled { .. } => "FILLED",
+            Self::CancelAck { .. } => "CANCEL-ACK",
+            Self::Rtr(_) => "RTR",
+            Self::Done { .. } => "DONE",
+            Self::RtsAck { .. } => "RTS-ACK",
+            Self::Clear { .. } => "CTS",
+            Self::Cancel { .. } => "CANCEL",
+            Self::Seen { .. } => "SEEN",
+        }
+    }
+}

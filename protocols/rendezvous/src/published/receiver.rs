@@ -1,0 +1,75 @@
+//! The receiving end: which envelopes are stopped.
+
+use super::{PublishedRules, Resume};
+use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};
+use alloc::vec::Vec;
+use carrousel_matching::{Tag, TagSelector};
+use core::marker::PhantomData;
+
+/// The receiving end of a flow under the published rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PublishedReceiver<R> {
+    /// Envelopes whose sender said stop-RTR, sorted.
+    stopped: Vec<Tag>,
+    /// Announced receives without a message.
+    outstanding: u16,
+    usage: Usage,
+    rules: PhantomData<R>,
+}
+
+impl<R> Default for PublishedReceiver<R> {
+    fn default() -> Self {
+        Self { stopped: Vec::new(), outstanding: 0, usage: Usage::default(), rules: PhantomData }
+    }
+}
+
+impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
+    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
+        let permitted = match receive.tag {
+            TagSelector::Tag(tag) => self.stopped.binary_search(&tag).is_err(),
+            TagSelector::Any => !R::EXACT_TAGS_ONLY,
+        };
+        let blocked = receive.blockers.same_envelope + receive.blockers.others > 0;
+        let room = self.outstanding < receive.limit;
+        (permitted && room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
+            .then_some((0, 0))
+    }
+
+    fn announced(&mut self, lines: u16) {
+        self.outstanding += lines;
+    }
+
+    fn arrived(&mut self, _: u16) -> Option<u32> {
+        None
+    }
+
+    fn hint(&mut self, tag: Tag, hint: Hint) -> Unmark {
+        match (hint, self.stopped.binary_search(&tag)) {
+            (Hint::StopRtr, Err(at)) => self.stopped.insert(at, tag),
+            (Hint::ResumeRtr, Ok(at)) => {
+                self.stopped.remove(at);
+            }
+            (Hint::Unused, _) => self.usage.silence(),
+            _ => {}
+        }
+        if hint == Hint::StopRtr && R::RESUME == Resume::ReceivesUnmarked {
+            Unmark::Envelope
+        } else {
+            Unmark::Keep
+        }
+    }
+
+    fn matched(&mut self, receive: &Matched) -> bool {
+        let Matched { by_rts, announced, exempt } = *receive;
+        self.outstanding -= u16::from(announced);
+        by_rts && !announced && R::ACK_RTS && (R::ACK_FROM_EVERY_RECEIVE || !exempt)
+    }
+
+    fn withdrawn(&mut self) {
+        self.outstanding -= 1;
+    }
+
+    fn usage(&mut self) -> &mut Usage {
+        &mut self.usage
+    }
+}

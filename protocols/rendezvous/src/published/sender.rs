@@ -1,0 +1,252 @@
+//! The sending end: stored RTRs, unanswered messages, Eager-flags.
+
+use super::{PublishedRules, Resume};
+use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
+use alloc::vec::Vec;
+use carrousel_matching::{Handle, Tag, TagSelector};
+use core::marker::PhantomData;
+
+/// A message announced by RTS whose transfer is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Announced {
+    tag: Tag,
+    send: Handle,
+    /// An RTR or RTS-ACK for it is still to come.
+    awaits_answer: bool,
+}
+
+/// An RTR that no message was waiting for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Stored {
+    tag: TagSelector,
+    target: Target,
+}
+
+/// What is known of an envelope since its last eager message. No entry: all RTRs are trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Flag {
+    /// An eager message may have left an RTR behind.
+    Eager,
+    /// The RTS of this request told the receiver to stop; RTRs from before may arrive.
+    Stopping(Handle),
+    /// None can arrive any more.
+    Stopped,
+}
+
+/// How RTRs were used (speculative-rendezvous 4.2.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct RtrCount {
+    received: u16,
+    used: u16,
+}
+
+impl RtrCount {
+    /// RTRs before a decision, and the least share of used ones in percent.
+    const WINDOW: u16 = 16;
+    const THRESHOLD: u32 = 80;
+
+    /// Whether the receiver is to be told to stop. Starts a new window when one is full.
+    fn too_few_used(&mut self) -> bool {
+        if self.received < Self::WINDOW {
+            return false;
+        }
+        let few = u32::from(self.used) * 100 < u32::from(self.received) * Self::THRESHOLD;
+        *self = Self::default();
+        few
+    }
+}
+
+/// The sending end of a flow under the published rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PublishedSender<R> {
+    announced: Vec<Announced>,
+    stored: Vec<Stored>,
+    flags: Vec<(Tag, Flag)>,
+    count: RtrCount,
+    rules: PhantomData<R>,
+}
+
+impl<R> Default for PublishedSender<R> {
+    fn default() -> Self {
+        Self {
+            announced: Vec::new(),
+            stored: Vec::new(),
+            flags: Vec::new(),
+            count: RtrCount::default(),
+            rules: PhantomData,
+        }
+    }
+}
+
+impl<R: PublishedRules> PublishedSender<R> {
+    fn flag(&self, tag: Tag) -> Option<&Flag> {
+        self.flags.iter().find(|(flagged, _)| *flagged == tag).map(|(_, flag)| flag)
+    }
+
+    fn set_flag(&mut self, tag: Tag, flag: Option<Flag>) {
+        // Sorted by tag, so that equal knowledge is an equal state.
+        match (self.flags.binary_search_by_key(&tag, |(flagged, _)| *flagged), flag) {
+            (Ok(at), Some(flag)) => self.flags[at].1 = flag,
+            (Ok(at), None) => {
+                self.flags.remove(at);
+            }
+            (Err(at), Some(flag)) => self.flags.insert(at, (tag, flag)),
+            (Err(_), None) => {}
+        }
+    }
+
+    /// The receiver has processed the RTS of `send`: if that one said stop, no RTR from before can follow.
+    fn stop_arrived(&mut self, send: Handle) {
+        if let Some(at) = self.flags.iter().position(|(_, flag)| *flag == Flag::Stopping(send)) {
+            self.flags[at].1 = Flag::Stopped;
+        }
+    }
+
+    fn delete_stored(&mut self, tag: Tag) {
+        self.stored.retain(|rtr| !rtr.tag.matches(tag));
+    }
+
+    fn stored_for(&self, tag: Tag) -> Option<usize> {
+        self.stored.iter().position(|rtr| rtr.tag.matches(tag))
+    }
+
+    fn fits(len: u64, rtr: &Stored) -> bool {
+        !R::LENGTH_TEST || len <= rtr.target.len
+    }
+
+    fn rts(&mut self, message: &Outgoing, awaits_answer: bool, hint: Hint) -> Route {
+        self.announced.push(Announced { tag: message.tag, send: message.send, awaits_answer });
+        Route::Rts(hint)
+    }
+
+    /// P10, P11: a rendezvous under a flag goes by RTS, whatever is stored.
+    fn send_flagged(&mut self, message: &Outgoing, flag: &Flag) -> Route {
+        let tag = message.tag;
+        // Sound reading: the receive of a flagged message answers RTS-ACK always, and RTRs say nothing.
+        // Literal readings: the message may be answered by an RTR.
+        let literal = R::RESUME != Resume::ReceivesUnmarked;
+        match flag {
+            Flag::Eager => {
+                if !literal || !R::AWAIT_STOP {
+                    self.delete_stored(tag);
+                }
+                let stopping = R::AWAIT_STOP.then_some(Flag::Stopping(message.send));
+                self.set_flag(tag, stopping);
+                self.rts(message, literal, Hint::StopRtr)
+            }
+            Flag::Stopping(_) => self.rts(message, literal, Hint::None),
+            Flag::Stopped => match R::RESUME {
+                Resume::ReceivesUnmarked => {
+                    self.set_flag(tag, None);
+                    self.rts(message, false, Hint::ResumeRtr)
+                }
+                Resume::DeleteAllAndResume => {
+                    self.delete_stored(tag);
+                    self.set_flag(tag, None);
+                    self.rts(message, true, Hint::ResumeRtr)
+                }
+                Resume::DeleteAllResumeLater if self.stored_for(tag).is_some() => {
+                    self.delete_stored(tag);
+                    self.rts(message, true, Hint::None)
+                }
+                Resume::DeleteOneUncounted if self.stored_for(tag).is_some() => {
+                    let at = self.stored_for(tag).unwrap_or_default();
+                    self.stored.remove(at);
+                    self.rts(message, true, Hint::None)
+                }
+                Resume::DeleteAllResumeLater | Resume::DeleteOneUncounted => {
+                    self.set_flag(tag, None);
+                    self.rts(message, true, Hint::ResumeRtr)
+                }
+            },
+        }
+    }
+}
+
+impl<R: PublishedRules> SendSide for PublishedSender<R> {
+    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route {
+        let tag = message.tag;
+        if !message.rendezvous {
+            // P9. Under a stop nothing is to be added: RTRs from before it are dropped anyway.
+            if R::EAGER_FLAG && self.flag(tag).is_none() {
+                self.set_flag(tag, Some(Flag::Eager));
+            }
+            return Route::Eager;
+        }
+        if let Some(flag) = self.flag(tag).cloned() {
+            return self.send_flagged(message, &flag);
+        }
+        if let Some(at) = self.stored_for(tag) {
+            if Self::fits(message.len, &self.stored[at]) && agree() {
+                self.count.used += u16::from(adaptation == Adaptation::Counting);
+                return Route::Write(self.stored.remove(at).target);
+            }
+            // The receive of a declined RTR is this message's: it answers nothing more.
+            if !R::DECLINE_TAKES_ONE {
+                self.delete_stored(tag);
+            } else if R::DECLINED_RTR_GOES {
+                self.stored.remove(at);
+            }
+            return self.rts(message, false, Hint::None);
+        }
+        let unused = adaptation == Adaptation::Counting && self.count.too_few_used();
+        self.rts(message, true, if unused { Hint::Unused } else { Hint::None })
+    }
+
+    fn could_write(&self, tag: Tag, len: u64) -> bool {
+        self.flag(tag).is_none() && self.stored_for(tag).is_some_and(|at| Self::fits(len, &self.stored[at]))
+    }
+
+    fn rtr(&mut self, rtr: &Rtr, adaptation: Adaptation) -> Result<(), Violation> {
+        let line = LineId { receive: rtr.receive, index: 0 };
+        if self.stored.iter().any(|stored| stored.target.line == line) {
+            return Err(Violation::AnnouncedTwice { receive: rtr.receive });
+        }
+        if adaptation == Adaptation::Counting {
+            self.count.received = self.count.received.saturating_add(1);
+        }
+        if R::RTR_ANSWERS_RTS
+            && let Some(message) = self
+                .announced
+                .iter_mut()
+                .find(|message| message.awaits_answer && rtr.tag.matches(message.tag))
+        {
+            message.awaits_answer = false;
+            return Ok(());
+        }
+        let dropped = R::RESUME == Resume::ReceivesUnmarked
+            && self
+                .flags
+                .iter()
+                .any(|(tag, flag)| rtr.tag.matches(*tag) && matches!(flag, Flag::Stopping(_)));
+        if !dropped {
+            let target = Target { line, len: rtr.len, memory: rtr.memory };
+            self.stored.push(Stored { tag: rtr.tag, target });
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, send: Handle) {
+        if let Some(message) = self.announced.iter_mut().find(|message| message.send == send) {
+            message.awaits_answer = false;
+        }
+        self.stop_arrived(send);
+    }
+
+    fn finished(&mut self, send: Handle) {
+        self.announced.retain(|message| message.send != send);
+        self.stop_arrived(send);
+    }
+
+    fn seen(&mut self, _: u32) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    fn cancel(&mut self, line: LineId) {
+        self.stored.retain(|stored| stored.target.line != line);
+    }
+
+    fn lines(&self) -> usize {
+        self.stored.len()
+    }
+}

@@ -1,0 +1,192 @@
+//! The two ends of a flow, and the rule set that they follow.
+
+use crate::{Adaptation, Hint, LineId, Memory, Rtr, Usage};
+use carrousel_matching::{Handle, Tag, TagSelector};
+use core::fmt::Debug;
+use core::hash::Hash;
+
+/// A rule set: the types of the two ends of a flow, and what differs outside of them.
+pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
+    /// The end that sends messages.
+    type Sender: SendSide;
+    /// The end that receives them.
+    type Receiver: ReceiveSide;
+    /// How the receiver learns of a write into an announced receive.
+    const NOTICE: Notice;
+    /// Cancelling an announced receive asks the sender first.
+    const CANCEL_ASKS: bool;
+    /// A write must name the first receive that matches its message; anything else is an error of the peer.
+    const WRITE_IS_FIRST_MATCH: bool;
+}
+
+/// How the receiver learns of a write into an announced receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// FIN, posted directly behind the write in the send call.
+    FinBehindWrite,
+    /// RTR-ACK in the send call, FILLED once the write has completed.
+    AckThenFilled,
+    /// FIN once the write has completed: unsound, later messages overtake it.
+    FinAfterWrite,
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its tag.
+    pub tag: Tag,
+    /// Bytes.
+    pub len: u64,
+    /// Whether size or mode ask for a rendezvous.
+    pub rendezvous: bool,
+    /// The sender's request.
+    pub send: Handle,
+}
+
+/// An announced receive that a message is written into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The receive.
+    pub line: LineId,
+    /// Bytes that it can take.
+    pub len: u64,
+    /// Where.
+    pub memory: Memory,
+}
+
+/// How a message goes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// With its data behind it.
+    Eager,
+    /// As an RTS; the receiver takes the data.
+    Rts(Hint),
+    /// As a write into an announced receive.
+    Write(Target),
+}
+
+/// A receive of a flow that might be announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// Its tag.
+    pub tag: TagSelector,
+    /// Bytes that it can take.
+    pub len: u64,
+    /// The earlier receives in its way.
+    pub blockers: Blockers,
+    /// Greatest number of announced receives that may be outstanding in this flow.
+    pub limit: u16,
+}
+
+/// Earlier pending receives that could take the same messages and are not announced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blockers {
+    /// Those of exactly the same envelope, with source and tag named.
+    pub same_envelope: u16,
+    /// All others.
+    pub others: u16,
+}
+
+/// A receive that has its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched {
+    /// The message came by RTS.
+    pub by_rts: bool,
+    /// The receive was announced.
+    pub announced: bool,
+    /// The receive could not have been announced: it expects an eager message, or any source.
+    pub exempt: bool,
+}
+
+/// What a receive side does with its announced receives after a hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmark {
+    /// Nothing.
+    Keep,
+    /// Those of the RTS's envelope count as not announced from now on.
+    Envelope,
+}
+
+/// The sending end of a flow.
+///
+/// A reference in `agree` is asked whether a write may be used that the rules permit; what it answers
+/// cannot affect safety.
+pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
+    /// Decides how a message goes out.
+    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route;
+
+    /// Whether a message with this tag and length would be written if `agree` said yes.
+    fn could_write(&self, tag: Tag, len: u64) -> bool;
+
+    /// A receive was announced.
+    ///
+    /// # Errors
+    /// When the announcement contradicts the history of the flow.
+    fn rtr(&mut self, rtr: &Rtr, adaptation: Adaptation) -> Result<(), Violation>;
+
+    /// The receiver says that it sent no RTR for the receive which the RTS of `send` found.
+    fn answered(&mut self, send: Handle);
+
+    /// The transfer of `send` is over, at both ends if it was a read.
+    fn finished(&mut self, send: Handle);
+
+    /// The receiver has processed so many matching messages.
+    ///
+    /// # Errors
+    /// When it cannot have.
+    fn seen(&mut self, seen: u32) -> Result<(), Violation>;
+
+    /// The receiver wants this receive back.
+    fn cancel(&mut self, line: LineId);
+
+    /// How many announced receives are stored here.
+    fn lines(&self) -> usize;
+}
+
+/// The receiving end of a flow.
+pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
+    /// Whether the rules and the adaptation permit to announce this receive now: `seen` and `ahead` of its RTR.
+    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)>;
+
+    /// An RTR was sent that announces `lines` receives.
+    fn announced(&mut self, lines: u16);
+
+    /// A matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. `Some` asks for a SEEN with this
+    /// count; `credit_every` messages at most go without one.
+    fn arrived(&mut self, credit_every: u16) -> Option<u32>;
+
+    /// An RTS for `tag` carried `hint`.
+    fn hint(&mut self, tag: Tag, hint: Hint) -> Unmark;
+
+    /// A receive has its message; true asks for an RTS-ACK.
+    fn matched(&mut self, receive: &Matched) -> bool;
+
+    /// An announced receive was cancelled, or lost its mark.
+    fn withdrawn(&mut self);
+
+    /// The record of how useful announcing has been.
+    fn usage(&mut self) -> &mut Usage;
+}
+
+/// A packet that contradicts the history of its flow. The peer is to blame, or whoever forged it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A receiver cannot have processed messages that were not sent.
+    #[error("it says that it has processed {seen} messages of {sent}")]
+    SeenTooMuch {
+        /// What the packet says.
+        seen: u32,
+        /// How many were sent.
+        sent: u32,
+    },
+    /// More receives are announced than the limit allows.
+    #[error("it announces more receives than the limit")]
+    TooManyLines,
+    /// The same receive is announced twice.
+    #[error("it announces {receive} twice")]
+    AnnouncedTwice {
+        /// The receive.
+        receive: Handle,
+    },
+}
