@@ -102,6 +102,11 @@ impl<T> Unexpected<T> {
         Some(self.entries.remove(at))
     }
 
+    /// Reorders messages of different senders or contexts; those of one keep their order.
+    pub fn sort_by_source(&mut self) {
+        self.entries.sort_by_key(|(message, _)| (message.source, message.context));
+    }
+
     /// Keeps only the messages for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&Envelope, &T) -> bool) {
         self.entries.retain(|(message, what)| keep(message, what));

@@ -2,11 +2,12 @@
 
 use crate::rank::{Posting, Rank};
 use crate::{Sink, Work};
-use carrousel_matching::{Context, Pattern, RankId, Source};
+use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
 
 /// A receive that may be announced now.
-struct Next {
+struct Candidate {
+    request: Handle,
     /// Its position in the queue.
     at: usize,
     from: RankId,
@@ -15,28 +16,37 @@ struct Next {
 }
 
 impl<P: Protocol> Rank<P> {
-    /// Whether [`crate::Event::Announce`] would announce a receive. Drivers that speculate ask after
-    /// every call and event; not announcing, or later, is safe.
-    pub fn may_announce(&self) -> bool {
-        self.candidates > 0 && self.next_to_announce().is_some()
+    /// The first receive that may be announced now. Drivers that speculate ask after every call and event,
+    /// and answer with [`crate::Event::Announce`] until there is none; not announcing, or later, is safe.
+    pub fn may_announce(&self) -> Option<Handle> {
+        self.announceable().next()
     }
 
-    fn next_to_announce(&self) -> Option<Next> {
-        self.posted.iter().enumerate().find_map(|(at, (pattern, posting))| {
+    /// All receives that may be announced now, oldest first, and whom to. Announcing one may change
+    /// whether the others may be.
+    pub fn announceable(&self) -> impl Iterator<Item = Handle> {
+        self.announcement_candidates().map(|candidate| candidate.request)
+    }
+
+    fn announcement_candidates(&self) -> impl Iterator<Item = Candidate> {
+        let posted = if self.candidates > 0 { self.posted.len() } else { 0 };
+        self.posted.iter().take(posted).enumerate().filter_map(|(at, (pattern, posting))| {
             let Source::Rank(from) = pattern.source else { return None };
-            if !posting.candidate || posting.line.is_some() || self.requests.is_cancelling(posting.request) {
+            let request = posting.request;
+            if !posting.candidate || posting.line.is_some() || self.requests.is_cancelling(request) {
                 return None;
             }
+            let flow = self.flows.get(from, pattern.context);
             let announcement = Announcement {
                 tag: pattern.tag,
                 len: posting.len,
+                processed: flow.map_or(0, |flow| flow.processed),
                 blockers: self.blockers(at, pattern),
                 limit: self.options.rtr_limit,
             };
             let fresh = P::Receiver::default();
-            let flow = self.flows.get(from, pattern.context);
             let receiver = flow.map_or(&fresh, |flow| &flow.receiver);
-            receiver.announce(&announcement).map(|(seen, ahead)| Next { at, from, seen, ahead })
+            receiver.announce(&announcement).map(|(seen, ahead)| Candidate { request, at, from, seen, ahead })
         })
     }
 
@@ -55,8 +65,10 @@ impl<P: Protocol> Rank<P> {
         blockers
     }
 
-    pub(crate) fn announce(&mut self, out: &mut impl Sink) {
-        let Some(Next { at, from, seen, ahead }) = self.next_to_announce() else { return };
+    /// Announces `request` if that is permitted, and does nothing if not.
+    pub(crate) fn announce(&mut self, request: Handle, out: &mut impl Sink) {
+        let found = self.announcement_candidates().find(|candidate| candidate.request == request);
+        let Some(Candidate { at, from, seen, ahead, .. }) = found else { return };
         let Some((pattern, posting)) = self.posted.iter().nth(at) else { return };
         let pattern = *pattern;
         let Posting { request: receive, len, memory, .. } = *posting;

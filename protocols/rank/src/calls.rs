@@ -60,8 +60,8 @@ pub enum Event {
     Written(Handle),
     /// The [`crate::Work::Read`] of this request is complete: the data is there.
     Read(Handle),
-    /// Announce the next receive that may be announced, see [`crate::Rank::may_announce`].
-    Announce,
+    /// Announce this receive, if it may be, see [`crate::Rank::may_announce`].
+    Announce(Handle),
     /// The connection to a peer is lost; nothing that it owes will come.
     Lost(RankId),
 }

@@ -8,6 +8,8 @@ use carrousel_rendezvous::Protocol;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flow<P: Protocol> {
     key: (RankId, Context),
+    /// Matching messages from the peer that have been processed, modulo 2^32.
+    pub(crate) processed: u32,
     /// This rank's end of the flow to the peer.
     pub(crate) sender: P::Sender,
     /// This rank's end of the flow from the peer.
@@ -31,7 +33,7 @@ impl<P: Protocol> Flows<P> {
             Ok(at) => at,
             Err(at) => {
                 let (sender, receiver) = Default::default();
-                self.flows.insert(at, Flow { key, sender, receiver });
+                self.flows.insert(at, Flow { key, processed: 0, sender, receiver });
                 at
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::rank::{Arrival, Posting, Rank, received};
 use crate::requests::State;
-use crate::{Sink, Status, Transfer, Work, Wrong};
+use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Tag};
 use carrousel_rendezvous::{
     Adaptation, Fate, Hint, LineId, Matched, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark,
@@ -102,19 +102,23 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Counts a matching message, and tells the sender of it if it is time.
-    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) {
+    /// Counts a matching message, and tells the sender of it if it is time. Returns its number.
+    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) -> u32 {
         let Envelope { source: to, context, .. } = *envelope;
         let credit_every = self.options.credit_every;
-        if let Some(seen) = self.flows.with(to, context).receiver.arrived(credit_every) {
+        let flow = self.flows.with(to, context);
+        flow.processed = flow.processed.wrapping_add(1);
+        let seen = flow.processed;
+        if flow.receiver.arrived(credit_every) {
             out.work(Work::Send { to, context, packet: Packet::Seen { seen }, data: None });
         }
+        seen
     }
 
     fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
-        self.arrived(&envelope, out);
+        let number = self.arrived(&envelope, out);
         let Some(posting) = self.posted.take_first(&envelope) else {
-            let kept = self.keep();
+            let kept = Kept { from: envelope.source, context: envelope.context, number };
             out.work(Work::Keep { kept, from: None, len });
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
             return Ok(());

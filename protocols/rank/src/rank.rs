@@ -27,8 +27,6 @@ pub struct Rank<P: Protocol> {
     pub(crate) posted: Posted<Posting>,
     pub(crate) unexpected: Unexpected<Arrival>,
     pub(crate) flows: Flows<P>,
-    /// Which library memory holds kept data.
-    kept: Vec<bool>,
     /// Receives that could be announced but for the rules and the adaptation.
     pub(crate) candidates: u32,
     /// Peers whose connection is lost, sorted.
@@ -65,7 +63,6 @@ impl<P: Protocol> Rank<P> {
             posted: Posted::new(),
             unexpected: Unexpected::new(),
             flows: Flows::new(),
-            kept: Vec::new(),
             candidates: 0,
             lost: Vec::new(),
         }
@@ -95,8 +92,8 @@ impl<P: Protocol> Rank<P> {
             }
             Event::Written(request) => self.written(request, out),
             Event::Read(request) => self.read(request, out),
-            Event::Announce => {
-                self.announce(out);
+            Event::Announce(request) => {
+                self.announce(request, out);
                 Ok(())
             }
             Event::Lost(peer) => {
@@ -132,6 +129,12 @@ impl<P: Protocol> Rank<P> {
     /// is incomplete.
     pub fn is_quiet(&self) -> bool {
         self.posted.is_empty() && self.unexpected.is_empty() && self.pending().next().is_none()
+    }
+
+    /// Forgets in which order messages of different senders arrived. Changes nothing for a rank that will
+    /// not receive from any source again, and lets the checker see that two states are one.
+    pub fn forget_arrival_order(&mut self) {
+        self.unexpected.sort_by_source();
     }
 
     /// Messages that arrived and have no receive, oldest first.
@@ -263,7 +266,9 @@ impl<P: Protocol> Rank<P> {
         } else if rendezvous {
             self.unexpected.arrive(envelope, Arrival::ToSelf { send, len, memory });
         } else {
-            let kept = self.keep();
+            let flow = self.flows.with(self.me, Context::MESSAGES);
+            flow.processed = flow.processed.wrapping_add(1);
+            let kept = Kept { from: self.me, context: Context::MESSAGES, number: flow.processed };
             out.work(Work::Keep { kept, from: Some(memory), len });
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
             self.complete(send, Status { message: None, len, failure: None }, out);
@@ -301,7 +306,6 @@ impl<P: Protocol> Rank<P> {
         let posting = Posting { request, len, memory, candidate, line: None };
         match self.unexpected.take_first(&pattern) {
             Some((envelope, Arrival::Kept { kept, len })) => {
-                self.kept[kept.0 as usize] = false;
                 let status = received(&posting, envelope, len);
                 out.work(Work::Take { kept, into: memory, len: status.len, request });
                 self.complete(request, status, out);
@@ -367,16 +371,6 @@ impl<P: Protocol> Rank<P> {
             }
         }
         self.fail(request, Failure::Cancelled, out);
-    }
-
-    /// The lowest free piece of library memory.
-    pub(crate) fn keep(&mut self) -> Kept {
-        let at = self.kept.iter().position(|used| !used).unwrap_or_else(|| {
-            self.kept.push(false);
-            self.kept.len() - 1
-        });
-        self.kept[at] = true;
-        Kept(at as u32)
     }
 
     pub(crate) fn complete(&mut self, request: Handle, status: Status, out: &mut impl Sink) {

@@ -4,9 +4,17 @@ use crate::Status;
 use carrousel_matching::{Context, Handle, RankId};
 use carrousel_rendezvous::{Memory, Packet};
 
-/// Library memory that holds the data of one message which arrived before its receive.
+/// Library memory that holds the data of one message which arrived before its receive, named by the
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kept(pub u32);
+pub struct Kept {
+    /// Who sent it.
+    pub from: RankId,
+    /// In which communicator.
+    pub context: Context,
+    /// Its number among the sender's messages to this rank, modulo 2^32.
+    pub number: u32,
+}
 
 /// What a driver has to do. `at`, `from` and `into` name memory of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -72,6 +72,8 @@ pub struct Announcement {
     pub tag: TagSelector,
     /// Bytes that it can take.
     pub len: u64,
+    /// How many matching messages of the flow have been processed, modulo 2^32.
+    pub processed: u32,
     /// The earlier receives in its way.
     pub blockers: Blockers,
     /// Greatest number of announced receives that may be outstanding in this flow.
@@ -151,9 +153,9 @@ pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'stat
     /// An RTR was sent that announces `lines` receives.
     fn announced(&mut self, lines: u16);
 
-    /// A matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. `Some` asks for a SEEN with this
-    /// count; `credit_every` messages at most go without one.
-    fn arrived(&mut self, credit_every: u16) -> Option<u32>;
+    /// A matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. True asks for a SEEN; `credit_every`
+    /// messages at most go without one.
+    fn arrived(&mut self, credit_every: u16) -> bool;
 
     /// An RTS for `tag` carried `hint`.
     fn hint(&mut self, tag: Tag, hint: Hint) -> Unmark;

@@ -8,9 +8,7 @@ use core::marker::PhantomData;
 /// The receiving end of a flow under the mirror rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MirrorReceiver<R> {
-    /// Matching messages processed so far, modulo 2^32.
-    processed: u32,
-    /// Of these, how many the sender has not been told of.
+    /// Messages that have been processed and the sender has not been told of.
     untold: u16,
     /// Announced receives without a message.
     outstanding: u16,
@@ -20,19 +18,19 @@ pub struct MirrorReceiver<R> {
 
 impl<R> Default for MirrorReceiver<R> {
     fn default() -> Self {
-        Self { processed: 0, untold: 0, outstanding: 0, usage: Usage::default(), rules: PhantomData }
+        Self { untold: 0, outstanding: 0, usage: Usage::default(), rules: PhantomData }
     }
 }
 
 impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
-        let Announcement { tag, blockers, limit, .. } = receive;
+        let Announcement { tag, processed, blockers, limit, .. } = receive;
         // R4 counts receives of one exact envelope; a receive with a wildcard tag is blocked by them.
         let ahead = if matches!(tag, TagSelector::Tag(_)) { blockers.same_envelope } else { 0 };
         let blocked = blockers.others + blockers.same_envelope > ahead;
         let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
         (room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
-            .then_some((self.processed, ahead))
+            .then_some((*processed, ahead))
     }
 
     fn announced(&mut self, lines: u16) {
@@ -40,13 +38,13 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
         self.untold = 0;
     }
 
-    fn arrived(&mut self, credit_every: u16) -> Option<u32> {
-        self.processed = self.processed.wrapping_add(1);
+    fn arrived(&mut self, credit_every: u16) -> bool {
         self.untold += 1;
-        (self.untold >= credit_every).then(|| {
+        let due = self.untold >= credit_every;
+        if due {
             self.untold = 0;
-            self.processed
-        })
+        }
+        due
     }
 
     fn hint(&mut self, _: Tag, hint: Hint) -> Unmark {

@@ -39,8 +39,8 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
         self.outstanding += lines;
     }
 
-    fn arrived(&mut self, _: u16) -> Option<u32> {
-        None
+    fn arrived(&mut self, _: u16) -> bool {
+        false
     }
 
     fn hint(&mut self, tag: Tag, hint: Hint) -> Unmark {

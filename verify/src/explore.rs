@@ -1,0 +1,145 @@
+//! Running an exploration to its end, or to a bound.
+
+use crate::model::{Model, Reached, Settings, Shared};
+use crate::program::Job;
+use crate::state::State;
+use crate::step::Action;
+use carrousel_rank::Protocol;
+use carrousel_scenario::Check;
+use stateright::{Checker, Model as _};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Bounds and means of an exploration.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// Threads that explore.
+    pub threads: usize,
+    /// Distinct states, at most.
+    pub max_states: Option<u64>,
+    /// Resident bytes of the whole process, at most.
+    pub max_memory: Option<u64>,
+    /// Told now and then how far the exploration is.
+    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+}
+
+impl Default for Limits<'_> {
+    fn default() -> Self {
+        Self { threads: 2, max_states: None, max_memory: None, progress: None }
+    }
+}
+
+/// How far an exploration is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Distinct states so far.
+    pub states: u64,
+    /// States generated so far, the same one several times.
+    pub generated: u64,
+    /// Distinct states whose successors have not been generated.
+    pub frontier: u64,
+    /// Since the start.
+    pub elapsed: Duration,
+}
+
+/// A path to a state, with that state's violation.
+pub struct Path<P: Protocol> {
+    /// The states on the path, each with the action that leaves it; the last one has none.
+    pub steps: Vec<(State<P>, Option<Action>)>,
+}
+
+/// What an exploration found.
+pub struct Outcome<P: Protocol> {
+    /// No bound was hit.
+    pub exhaustive: bool,
+    /// Distinct states.
+    pub states: u64,
+    /// States generated, the same one several times.
+    pub generated: u64,
+    /// Length of the longest shortest path.
+    pub depth: u64,
+    /// Time it took.
+    pub elapsed: Duration,
+    /// Violated checks, each with a path.
+    pub violations: Vec<(Check, Path<P>)>,
+    /// How often each thing was met.
+    pub reached: [u64; Reached::ALL.len()],
+}
+
+/// Explores all executions of `jobs`.
+pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> Outcome<P> {
+    explore_to_depth(jobs, settings, limits, None)
+}
+
+pub(crate) fn explore_to_depth<P: Protocol>(
+    jobs: Arc<[Job]>,
+    settings: Settings,
+    limits: &Limits<'_>,
+    max_depth: Option<NonZeroUsize>,
+) -> Outcome<P> {
+    let model = Model::<P>::new(jobs, settings);
+    let shared = Arc::clone(model.shared());
+    let began = Instant::now();
+    let mut builder = model.checker().threads(limits.threads.max(1));
+    if let Some(depth) = max_depth {
+        builder = builder.target_max_depth(depth.get());
+    }
+    let checker = builder.spawn_bfs();
+    let mut pause = Duration::from_micros(50);
+    let mut reported = began;
+    while !checker.is_done() {
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+        watch(&checker, &shared, limits, began, &mut reported);
+    }
+    let checker = checker.join();
+    let violations = checker
+        .discoveries()
+        .into_iter()
+        .filter_map(|(name, path)| Some((name.parse().ok()?, Path { steps: path.into_vec() })))
+        .collect();
+    Outcome {
+        exhaustive: !shared.stop.load(Ordering::Relaxed) && max_depth.is_none(),
+        states: checker.unique_state_count() as u64,
+        generated: checker.state_count() as u64,
+        depth: checker.max_depth() as u64,
+        elapsed: began.elapsed(),
+        violations,
+        reached: Reached::ALL.map(|what| shared.reached(what)),
+    }
+}
+
+fn watch<P: Protocol>(
+    checker: &impl Checker<Model<P>>,
+    shared: &Shared,
+    limits: &Limits<'_>,
+    began: Instant,
+    reported: &mut Instant,
+) {
+    let states = checker.unique_state_count() as u64;
+    let too_many = limits.max_states.is_some_and(|most| states >= most);
+    let too_large = limits.max_memory.is_some_and(|most| resident_bytes().is_some_and(|now| now >= most));
+    if too_many || too_large {
+        shared.stop.store(true, Ordering::Relaxed);
+    }
+    if let Some(progress) = limits.progress
+        && reported.elapsed() > Duration::from_millis(100)
+    {
+        *reported = Instant::now();
+        progress(Progress {
+            states,
+            generated: checker.state_count() as u64,
+            frontier: states.saturating_sub(shared.expanded.load(Ordering::Relaxed)),
+            elapsed: began.elapsed(),
+        });
+    }
+}
+
+/// Memory of this process, where the system tells.
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

@@ -1,0 +1,96 @@
+//! What can be said of a job without running it: which ends of which flows a rank may still use.
+
+use crate::program::{Act, Job, Program, Start};
+use crate::step::is_from_any;
+use carrousel_rank::{Source, Speculation, Transfer};
+use std::collections::BTreeMap;
+
+/// Facts about a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    ranks: Vec<RankFacts>,
+}
+
+/// Facts about one rank's program. A step is named by its position.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankFacts {
+    /// The last step that sends to each rank.
+    pub(crate) last_send: BTreeMap<u16, u16>,
+    /// The last step that receives from each rank by name, or cancels such a receive.
+    pub(crate) last_receive: BTreeMap<u16, u16>,
+    /// The last step that receives from any source.
+    pub(crate) last_from_any: Option<u16>,
+    /// The last test.
+    pub(crate) last_test: Option<u16>,
+    /// The last barrier.
+    pub(crate) last_barrier: Option<u16>,
+    /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
+    /// of such a flow matters. All other flows come to the same end in every order.
+    pub(crate) ordered_from: Vec<u16>,
+}
+
+impl Facts {
+    pub(crate) fn new(job: &Job) -> Self {
+        Self { ranks: job.ranks.iter().map(|program| RankFacts::new(program, job)).collect() }
+    }
+
+    pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
+        &self.ranks[usize::from(rank)]
+    }
+
+    /// Whether the order of events matters at the ends of the flow between two ranks.
+    pub(crate) fn is_ordered(&self, from: u16, to: u16) -> bool {
+        self.rank(to).ordered_from.binary_search(&from).is_ok()
+    }
+}
+
+impl RankFacts {
+    fn new(program: &Program, job: &Job) -> Self {
+        let mut facts = Self::default();
+        for (pc, step) in program.steps.iter().enumerate() {
+            let pc = pc as u16;
+            match &step.act {
+                Act::Start(ordinal) => facts.start(pc, &program.starts[usize::from(*ordinal)], job),
+                Act::Cancel(ordinal) => match program.starts[usize::from(*ordinal)] {
+                    Start::Receive { from: Source::Rank(from), .. } => {
+                        facts.last_receive.insert(from.0 as u16, pc);
+                        facts.ordered_from.push(from.0 as u16);
+                    }
+                    _ => {
+                        // A receive from any source meets every flow.
+                        facts.last_from_any = Some(pc);
+                        facts.ordered_from.extend(0..job.ranks.len() as u16);
+                    }
+                },
+                Act::Test(_) => facts.last_test = Some(pc),
+                Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => {}
+            }
+        }
+        facts.ordered_from.sort_unstable();
+        facts.ordered_from.dedup();
+        facts
+    }
+
+    fn start(&mut self, pc: u16, start: &Start, job: &Job) {
+        match *start {
+            Start::Send { to, .. } => {
+                self.last_send.insert(to as u16, pc);
+            }
+            Start::Receive { from: Source::Rank(from), len, .. } => {
+                self.last_receive.insert(from.0 as u16, pc);
+                let announced = job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
+                if announced || job.options.transfer == Transfer::Write {
+                    self.ordered_from.push(from.0 as u16);
+                }
+            }
+            Start::Receive { .. } => {
+                debug_assert!(is_from_any(start));
+                self.last_from_any = Some(pc);
+                if job.options.transfer == Transfer::Write {
+                    self.ordered_from.extend(0..job.ranks.len() as u16);
+                }
+            }
+            Start::Barrier => self.last_barrier = Some(pc),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the ranks of a job do, in the checker's terms: numbers only, and one act at a time.
+//!
+//! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
+//! depend on the order of events, so that two states that differ in nothing else are one state.
+
+use carrousel_rank::{Options, Source, TagSelector};
+use std::sync::Arc;
+
+/// How many requests a rank started before this one.
+pub type Ordinal = u16;
+
+/// A job: a program for each rank, and the options of the protocols.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Job {
+    /// One program a rank.
+    pub ranks: Vec<Arc<Program>>,
+    /// Options of the protocols.
+    pub options: Options,
+}
+
+/// What one rank does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// In this order.
+    pub steps: Vec<Step>,
+    /// The act that starts each request, by ordinal.
+    pub starts: Vec<Start>,
+}
+
+/// One act of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// Line of the statement that it belongs to, from 1; 0 if there is none.
+    pub line: u32,
+    /// What happens.
+    pub act: Act,
+}
+
+/// One act: a call into the library that does not block, or the wait for something.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Start the request with this ordinal.
+    Start(Ordinal),
+    /// Wait until all of these are complete, and release them.
+    Wait(Arc<[Ordinal]>),
+    /// Release a request if it is complete; or not, even then.
+    Test(Ordinal),
+    /// Wait until a message could be received.
+    Probe(Source, TagSelector),
+    /// Cancel a receive.
+    Cancel(Ordinal),
+    /// The program itself uses a local buffer.
+    Touch {
+        /// Which.
+        buffer: Buffer,
+        /// To write it.
+        write: bool,
+    },
+}
+
+/// A local buffer of a rank.
+pub type Buffer = u16;
+
+/// A request that a rank starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// Send a message.
+    Send {
+        /// To this rank.
+        to: u32,
+        /// With this tag.
+        tag: u32,
+        /// Bytes.
+        len: u64,
+        /// Complete only when received.
+        synchronous: bool,
+        /// From this buffer.
+        buffer: Buffer,
+    },
+    /// Post a receive.
+    Receive {
+        /// From whom.
+        from: Source,
+        /// With which tag.
+        tag: TagSelector,
+        /// Bytes that fit.
+        len: u64,
+        /// Into this buffer.
+        buffer: Buffer,
+    },
+    /// Enter a barrier.
+    Barrier,
+}
+
+impl Start {
+    /// The buffer that it uses until it is complete, and whether to write it.
+    pub fn buffer(&self) -> Option<(Buffer, bool)> {
+        match *self {
+            Self::Send { buffer, .. } => Some((buffer, false)),
+            Self::Receive { buffer, .. } => Some((buffer, true)),
+            Self::Barrier => None,
+        }
+    }
+}
+
+impl Program {
+    /// Appends the start of a request and returns its ordinal.
+    pub fn start(&mut self, line: u32, start: Start) -> Ordinal {
+        let ordinal = self.starts.len() as Ordinal;
+        self.starts.push(start);
+        self.act(line, Act::Start(ordinal));
+        ordinal
+    }
+
+    /// Appends an act.
+    pub fn act(&mut self, line: u32, act: Act) {
+        self.steps.push(Step { line, act });
+    }
+}

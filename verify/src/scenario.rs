@@ -1,0 +1,201 @@
+//! From a scenario to a job: statements become acts, names become ordinals.
+
+use crate::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_scenario as scn;
+use carrousel_scenario::{Op, OptionValue, Scenario};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Something that a scenario may say and that cannot be explored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A statement that is not there yet.
+    #[error("`{statement}` cannot be explored yet: so far only messages and barriers can")]
+    Statement {
+        /// Its line.
+        line: u32,
+        /// Its keyword.
+        statement: &'static str,
+    },
+    /// A job that is too large for the checker's numbers.
+    #[error("rank {rank} starts more than {} requests or takes more than {} steps", Ordinal::MAX, u16::MAX)]
+    TooLong {
+        /// Which rank.
+        rank: u32,
+    },
+    /// More ranks than the checker has numbers for.
+    #[error("{ranks} ranks are too many to explore: at most {}", u16::MAX)]
+    TooManyRanks {
+        /// How many.
+        ranks: u32,
+    },
+}
+
+impl Refusal {
+    /// The line that it is about.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            Self::Statement { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+}
+
+/// The options that a scenario sets, over the defaults.
+pub fn options(scenario: &Scenario) -> Options {
+    let mut options = Options::default();
+    for setting in scenario.options.iter().filter(|setting| setting.window.is_none()) {
+        match (setting.name.as_str(), &setting.value) {
+            ("eager_threshold", OptionValue::Size(bytes)) => options.eager_threshold = *bytes,
+            ("rtr_limit", OptionValue::Integer(limit)) => {
+                options.rtr_limit = u16::try_from(*limit).unwrap_or(u16::MAX);
+            }
+            ("speculation", OptionValue::Word(word)) => {
+                options.speculation = match word.as_str() {
+                    "off" => Speculation::Off,
+                    "always" => Speculation::Always,
+                    _ => Speculation::Adaptive,
+                };
+            }
+            _ => {}
+        }
+    }
+    options
+}
+
+/// The job of a scenario.
+///
+/// # Errors
+/// When a statement cannot be explored.
+pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
+    if scenario.ranks > u32::from(u16::MAX) {
+        return Err(Refusal::TooManyRanks { ranks: scenario.ranks });
+    }
+    let mut options = options(scenario);
+    if options.speculation == Speculation::Adaptive {
+        // What adaptation does, at any time for any reason: the checker chooses, and counts nothing.
+        options.speculation = Speculation::Always;
+    }
+    if portable {
+        // Any size may be buffered, or not: a choice of each send.
+        options.eager_threshold = u64::MAX;
+        options.speculation = Speculation::Off;
+    }
+    let mut compiled: HashMap<*const scn::Program, Arc<Program>> = HashMap::new();
+    let mut ranks = Vec::with_capacity(scenario.programs.len());
+    for (rank, program) in scenario.programs.iter().enumerate() {
+        let key = Arc::as_ptr(program);
+        let program = match compiled.get(&key) {
+            Some(program) => Arc::clone(program),
+            None => {
+                let program = Arc::new(compile(program, rank as u32)?);
+                compiled.insert(key, Arc::clone(&program));
+                program
+            }
+        };
+        ranks.push(program);
+    }
+    Ok(Job { ranks, options })
+}
+
+/// The ordinals that are open, by the text of the program alone.
+#[derive(Default)]
+struct Names {
+    bound: HashMap<scn::RequestId, Ordinal>,
+    /// Started and not waited for. A test may succeed, so its request stays: waiting again is harmless.
+    open: Vec<Ordinal>,
+}
+
+fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
+    let mut program = Program::default();
+    let mut names = Names::default();
+    // Named buffers come first; each request without one has its own behind them.
+    let mut next_buffer = source.buffers.len();
+    for step in &source.steps {
+        let line = step.line;
+        let mut buffer = |named: Option<scn::BufferId>| {
+            named.map_or_else(
+                || {
+                    next_buffer += 1;
+                    (next_buffer - 1) as u16
+                },
+                |named| named.0 as u16,
+            )
+        };
+        match &step.op {
+            Op::Compute { .. } => {}
+            Op::Send { to, tag, size, buf, synchronous, blocking } => {
+                let buffer = buffer(*buf);
+                let start =
+                    Start::Send { to: *to, tag: *tag, len: *size, synchronous: *synchronous, buffer };
+                request(&mut program, &mut names, step, start, *blocking);
+            }
+            Op::Recv { from, tag, size, buf, blocking } => {
+                let buffer = buffer(*buf);
+                let start = Start::Receive { from: source_of(*from), tag: selector(*tag), len: *size, buffer };
+                request(&mut program, &mut names, step, start, *blocking);
+            }
+            Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
+                let (from, tag, len) = (source_of(*from), selector(*recv_tag), *recv_size);
+                let receive = program.start(line, Start::Receive { from, tag, len, buffer: buffer(None) });
+                let (to, tag, len) = (*to, *send_tag, *send_size);
+                let start = Start::Send { to, tag, len, synchronous: false, buffer: buffer(None) };
+                let send = program.start(line, start);
+                program.act(line, Act::Wait([receive, send].into()));
+            }
+            Op::Probe { from, tag } => program.act(line, Act::Probe(source_of(*from), selector(*tag))),
+            Op::Wait(requests) => {
+                let ordinals: Arc<[Ordinal]> =
+                    requests.iter().filter_map(|name| names.bound.get(name).copied()).collect();
+                names.open.retain(|open| !ordinals.contains(open));
+                program.act(line, Act::Wait(ordinals));
+            }
+            Op::WaitAll => {
+                let ordinals: Arc<[Ordinal]> = std::mem::take(&mut names.open).into();
+                program.act(line, Act::Wait(ordinals));
+            }
+            Op::Test(name) => {
+                if let Some(ordinal) = names.bound.get(name) {
+                    program.act(line, Act::Test(*ordinal));
+                }
+            }
+            Op::Barrier { blocking } => request(&mut program, &mut names, step, Start::Barrier, *blocking),
+            Op::ReadBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: false }),
+            Op::WriteBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: true }),
+            other => return Err(Refusal::Statement { line, statement: other.name() }),
+        }
+        let most = usize::from(u16::MAX);
+        if program.steps.len() >= most || program.starts.len() >= most || next_buffer >= most {
+            return Err(Refusal::TooLong { rank });
+        }
+    }
+    Ok(program)
+}
+
+fn request(program: &mut Program, names: &mut Names, step: &scn::Step, start: Start, blocking: bool) {
+    let ordinal = program.start(step.line, start);
+    if blocking {
+        program.act(step.line, Act::Wait([ordinal].into()));
+        return;
+    }
+    names.open.push(ordinal);
+    if let Some(name) = step.bind {
+        names.bound.insert(name, ordinal);
+    }
+}
+
+fn source_of(source: scn::Source) -> Source {
+    match source {
+        scn::Source::Rank(rank) => Source::Rank(RankId(rank)),
+        scn::Source::Any => Source::Any,
+    }
+}
+
+fn selector(tag: scn::TagSelector) -> TagSelector {
+    match tag {
+        scn::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
+        scn::TagSelector::Any => TagSelector::Any,
+    }
+}

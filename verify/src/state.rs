@@ -1,0 +1,321 @@
+//! A state of the whole system: the ranks, and what the network has in flight.
+
+use crate::program::Ordinal;
+use carrousel_rank::{Context, Handle, Kept, Lane, Packet, Protocol, Rank};
+use carrousel_scenario::Check;
+use smallvec::SmallVec;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// A message, named by who sent it: the sender's rank and the ordinal of its send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Message {
+    /// The sender.
+    pub from: u16,
+    /// Its request.
+    pub send: Ordinal,
+}
+
+/// A state of the job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State<P: Protocol> {
+    /// Which of the model's jobs this is a state of.
+    pub job: u32,
+    /// The ranks.
+    pub procs: Vec<Shared<Proc<P>>>,
+    /// What is in flight, sorted by lane, within a lane in the order in which it was sent.
+    pub flights: Vec<(Route, Flight)>,
+    /// What the last step did wrong.
+    pub wrong: SmallVec<[Wrong; 1]>,
+}
+
+/// A value that successor states share until it changes, with its hash.
+#[derive(Clone, Debug)]
+pub struct Shared<T> {
+    hash: u64,
+    value: Arc<T>,
+}
+
+impl<T: Hash + Clone> Shared<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> Self {
+        Self { hash: hash_of(&value), value: Arc::new(value) }
+    }
+
+    /// Changes the value, a copy of it if it is shared.
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        let value = Arc::make_mut(&mut self.value);
+        let result = change(value);
+        self.hash = hash_of(value);
+        result
+    }
+}
+
+/// A hash that is the same in every run, so that state counts can be compared.
+fn hash_of<T: Hash>(value: &T) -> u64 {
+    let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl<T> std::ops::Deref for Shared<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for Shared<T> {}
+
+impl<T> Hash for Shared<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// One rank, and what a person standing beside it knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Proc<P: Protocol> {
+    /// The next step of its program.
+    pub pc: u16,
+    /// The library.
+    pub rank: Rank<P>,
+    /// Requests that the program has not released, by ordinal.
+    pub open: SmallVec<[Open; 4]>,
+    /// Receives without a message, in posting order, by MPI's rule and not by the library's word.
+    pub waiting: SmallVec<[Ordinal; 4]>,
+    /// Messages without a receive, in order of arrival, by MPI's rule.
+    pub arrived: SmallVec<[Message; 4]>,
+    /// Which message each piece of library memory holds.
+    pub kept: SmallVec<[(Kept, Message); 2]>,
+}
+
+/// A request that the program has not released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Open {
+    /// Its name here.
+    pub ordinal: Ordinal,
+    /// Its name in the library.
+    pub handle: Handle,
+    /// Of a receive: the message that MPI's rule gives it, until it is complete.
+    pub message: Option<Message>,
+    /// Of a send: its peer may read its buffer. Of a receive: its peer may have been told of its buffer.
+    pub exposed: bool,
+    /// The network is reading or writing its buffer on behalf of this rank.
+    pub busy: bool,
+}
+
+impl<P: Protocol> Proc<P> {
+    /// The open request with this ordinal.
+    pub fn by_ordinal(&mut self, ordinal: Ordinal) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.ordinal == ordinal)
+    }
+
+    /// The open request with this name in the library.
+    pub fn by_handle(&mut self, handle: Handle) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.handle == handle)
+    }
+
+    /// Whether `ordinal` is released or complete.
+    pub fn is_over(&self, ordinal: Ordinal) -> bool {
+        self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.rank.is_complete(open.handle))
+    }
+}
+
+/// A first-in-first-out part of the network. Between two of them nothing is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Route {
+    /// The rank at whose end things come out.
+    pub at: u16,
+    /// The rank at the other end.
+    pub peer: u16,
+    /// The communicator.
+    pub context: Context,
+    /// What travels here.
+    pub what: What,
+}
+
+/// What travels on a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum What {
+    /// Packets from the peer as a sender of messages.
+    Forward,
+    /// Packets from the peer as a receiver of messages.
+    Back,
+    /// Completions of this rank's writes to the peer.
+    Written,
+    /// Completions of this rank's reads from the peer.
+    Read,
+}
+
+impl From<Lane> for What {
+    fn from(lane: Lane) -> Self {
+        match lane {
+            Lane::Forward => Self::Forward,
+            Lane::Back => Self::Back,
+        }
+    }
+}
+
+/// Something in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flight {
+    /// A packet; of a matching packet, the message that it brings.
+    Packet(Packet, Option<Message>),
+    /// Data on its way into a receive's memory, and the packet directly behind it.
+    Data(Data, Option<Packet>),
+    /// A completion of this request.
+    Completion(Handle),
+}
+
+/// Data on its way into a receive's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Data {
+    /// The message.
+    pub message: Message,
+    /// The receive that it goes to.
+    pub receive: Handle,
+    /// Bytes.
+    pub len: u64,
+}
+
+impl<P: Protocol> State<P> {
+    /// Puts something on a route.
+    pub fn launch(&mut self, route: Route, flight: Flight) {
+        let at = self.flights.partition_point(|(other, _)| *other <= route);
+        self.flights.insert(at, (route, flight));
+    }
+
+    /// Takes the oldest thing off a route.
+    pub fn land(&mut self, route: Route) -> Option<Flight> {
+        let at = self.flights.partition_point(|(other, _)| *other < route);
+        (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
+    }
+
+    /// The oldest thing on each route that is not empty.
+    pub fn heads(&self) -> impl Iterator<Item = &(Route, Flight)> {
+        self.flights.chunk_by(|a, b| a.0 == b.0).filter_map(|route| route.first())
+    }
+}
+
+/// A violated check, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wrong {
+    /// The check.
+    pub check: Check,
+    /// What happened.
+    pub note: Note,
+}
+
+impl Wrong {
+    /// Whether the library broke a promise, so that what follows means nothing and is not explored.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            self.note,
+            Note::WrongReceive { .. }
+                | Note::WrittenTooLate { .. }
+                | Note::WrittenPastEnd { .. }
+                | Note::CompleteTooEarly { .. }
+                | Note::Impossible { .. }
+        )
+    }
+}
+
+/// What went wrong, for the explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// A rank is stuck.
+    Stuck,
+    /// A message went to another receive than MPI's rule says.
+    WrongReceive {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive that should have it.
+        should: Option<Ordinal>,
+        /// The receive that got it.
+        got: Option<Ordinal>,
+    },
+    /// Data was written into a receive that is over.
+    WrittenTooLate {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive, if the program has not released it.
+        receive: Option<Ordinal>,
+    },
+    /// Data was written past the end of a receive.
+    WrittenPastEnd {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive.
+        receive: Ordinal,
+    },
+    /// A request was complete while its buffer was still in use.
+    CompleteTooEarly {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
+    /// The library called a packet impossible.
+    Impossible {
+        /// At this rank.
+        at: u16,
+        /// From this one.
+        from: u16,
+    },
+    /// A message was longer than its receive.
+    TooLong {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive.
+        receive: Ordinal,
+    },
+    /// The program used a buffer that a request was using.
+    BufferInUse {
+        /// At this rank.
+        at: u16,
+        /// The request that has it.
+        request: Ordinal,
+        /// It is being written, not read.
+        written: bool,
+    },
+    /// A wildcard receive got another message than in another execution.
+    OtherMatch {
+        /// At this rank.
+        at: u16,
+        /// The receive.
+        receive: Ordinal,
+        /// Its message here.
+        message: Message,
+        /// Its message there.
+        other: Message,
+    },
+    /// The program ended with an open request.
+    Leak {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
+    /// The program ended with a message that nobody received.
+    Unmatched {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+    },
+}

@@ -1,0 +1,606 @@
+//! Carrying out one step: the driver that the checker is to a rank.
+//!
+//! Everything a step does is an input to one [`Rank`] and the performance of its outputs, in order. Beside
+//! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
+//! form, and what the library does with a message is compared with it.
+
+use crate::model::{Model, Reached};
+use crate::program::{Act, Ordinal, Start};
+use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
+use carrousel_rank::{
+    Call, Context, Envelope, Event, Failure, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive, Send, Sink,
+    Source, Status, Tag, Work,
+};
+use carrousel_scenario::Check;
+use smallvec::SmallVec;
+
+/// What can happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// A rank goes on with its program.
+    Step {
+        /// Which rank.
+        rank: u16,
+        /// What it chooses, where there is a choice.
+        choice: Choice,
+    },
+    /// The oldest thing on a route comes out.
+    Land(Route),
+    /// A rank announces a receive.
+    Announce {
+        /// Which rank.
+        rank: u16,
+        /// Its receive.
+        receive: Ordinal,
+    },
+}
+
+/// A choice that the environment makes for a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// A test that succeeds, a send that uses what it may.
+    Plain,
+    /// A test that fails though the request is complete.
+    Fail,
+    /// A send that declines to write into an announced receive.
+    Decline,
+    /// A standard send that waits for its receive, though it need not (weakest MPI).
+    Synchronous,
+}
+
+/// Outputs of one input.
+#[derive(Default)]
+struct Outputs {
+    work: SmallVec<[Work; 4]>,
+    decline: bool,
+}
+
+impl Sink for Outputs {
+    fn work(&mut self, work: Work) {
+        self.work.push(work);
+    }
+
+    fn agree_to_write(&mut self) -> bool {
+        !self.decline
+    }
+}
+
+/// What MPI's rule says of an input.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// It matches nothing with nothing.
+    Silent,
+    /// It matches this receive with this message, or leaves something waiting.
+    Match(Option<(Ordinal, Message)>),
+}
+
+/// One step under way at one rank.
+struct Turn<'a, P: Protocol> {
+    model: &'a Model<P>,
+    state: &'a mut State<P>,
+    me: u16,
+}
+
+/// The state after `action`.
+pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action) -> State<P> {
+    let mut next = State {
+        job: state.job,
+        procs: state.procs.clone(),
+        flights: state.flights.clone(),
+        wrong: SmallVec::new(),
+    };
+    let me = match action {
+        Action::Step { rank, .. } | Action::Announce { rank, .. } => rank,
+        Action::Land(route) => route.at,
+    };
+    // The rank's state is taken out for the turn, so that it and the network can change side by side.
+    let mut procs = std::mem::take(&mut next.procs);
+    procs[usize::from(me)].change(|proc| {
+        let mut turn = Turn { model, state: &mut next, me };
+        match action {
+            Action::Step { choice, .. } => turn.step(proc, choice),
+            Action::Land(route) => turn.land(proc, route),
+            Action::Announce { receive, .. } => turn.announce(proc, receive),
+        }
+        if !model.may_receive_from_any(state.job, me, proc) {
+            proc.rank.forget_arrival_order();
+            proc.arrived.sort_by_key(|message| message.from);
+            proc.kept.sort_by_key(|(kept, _)| *kept);
+        }
+    });
+    next.procs = procs;
+    judge_end(model, &mut next);
+    next
+}
+
+/// The state in which a job begins.
+pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
+    let programs = &model.jobs()[job as usize];
+    let ranks = carrousel_rank::Job { ranks: programs.ranks.len() as u32 };
+    let procs = (0..ranks.ranks)
+        .map(|me| {
+            Shared::new(Proc {
+                pc: 0,
+                rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
+                open: SmallVec::new(),
+                waiting: SmallVec::new(),
+                arrived: SmallVec::new(),
+                kept: SmallVec::new(),
+            })
+        })
+        .collect();
+    let mut state = State { job, procs, flights: Vec::new(), wrong: SmallVec::new() };
+    judge_end(model, &mut state);
+    state
+}
+
+/// At a state that nothing follows: have all ranks finished, and is anything left?
+fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
+    if !state.flights.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
+        return;
+    }
+    let can_step = |me: usize| model.can_step(state, me as u16);
+    if (0..state.procs.len()).any(can_step) {
+        return;
+    }
+    let finished = |me: usize| model.is_finished(state, me as u16);
+    if !(0..state.procs.len()).all(finished) {
+        state.wrong.push(Wrong { check: Check::DeadlockFreedom, note: Note::Stuck });
+        return;
+    }
+    let left = state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
+    if let Some((at, message)) = left {
+        state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
+    }
+}
+
+impl<P: Protocol> Turn<'_, P> {
+    fn wrong(&mut self, check: Check, note: Note) {
+        self.state.wrong.push(Wrong { check, note });
+    }
+
+    fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
+        self.model.program(self.state.job, rank).starts[usize::from(ordinal)]
+    }
+
+    fn envelope_of(&self, message: Message) -> (Envelope, u64) {
+        match self.start_of(message.from, message.send) {
+            Start::Send { tag, len, .. } => {
+                let source = RankId(u32::from(message.from));
+                (Envelope { source, tag: Tag(tag), context: Context::MESSAGES }, len)
+            }
+            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
+        }
+    }
+
+    fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
+        match self.start_of(self.me, receive) {
+            Start::Receive { from, tag, len, .. } => {
+                (Pattern { source: from, tag, context: Context::MESSAGES }, len)
+            }
+            other => unreachable!("request {receive} is a receive, not {other:?}"),
+        }
+    }
+
+    fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
+        let program = self.model.program(self.state.job, self.me);
+        let step = &program.steps[usize::from(proc.pc)];
+        proc.pc += 1;
+        match &step.act {
+            Act::Start(ordinal) => self.start(proc, *ordinal, choice),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(proc, *ordinal)),
+            Act::Test(ordinal) => {
+                if choice == Choice::Plain {
+                    release(proc, *ordinal);
+                }
+            }
+            Act::Probe(..) => {}
+            Act::Cancel(ordinal) => {
+                if let Some(handle) = proc.by_ordinal(*ordinal).map(|open| open.handle) {
+                    let mut outputs = Outputs::default();
+                    let cancelled = proc.rank.call(Call::Cancel(handle), &mut outputs);
+                    debug_assert!(cancelled.is_ok(), "the generator cancels open receives only");
+                    self.perform(proc, outputs, None, Rule::Silent);
+                }
+            }
+            Act::Touch { buffer, write } => self.use_buffer(proc, *buffer, *write),
+        }
+        if usize::from(proc.pc) == program.steps.len()
+            && let Some(open) = proc.open.first()
+        {
+            self.wrong(Check::RequestLeak, Note::Leak { at: self.me, request: open.ordinal });
+        }
+    }
+
+    /// The program, or a request that it starts, uses a local buffer.
+    fn use_buffer(&mut self, proc: &Proc<P>, buffer: u16, write: bool) {
+        let user = proc.open.iter().find_map(|open| {
+            let (used, written) = self.start_of(self.me, open.ordinal).buffer()?;
+            (used == buffer && (write || written)).then_some((open.ordinal, written))
+        });
+        if let Some((request, written)) = user {
+            self.wrong(Check::BufferSafety, Note::BufferInUse { at: self.me, request, written });
+        }
+    }
+
+    fn start(&mut self, proc: &mut Proc<P>, ordinal: Ordinal, choice: Choice) {
+        let start = self.start_of(self.me, ordinal);
+        if let Some((buffer, write)) = start.buffer() {
+            self.use_buffer(proc, buffer, write);
+        }
+        let memory = |buffer: u16| Memory { address: u64::from(buffer), key: 0 };
+        let mut subject = None;
+        let call = match start {
+            Start::Send { to, tag, len, synchronous, buffer } => {
+                subject = Some(Message { from: self.me, send: ordinal });
+                let synchronous = synchronous || choice == Choice::Synchronous;
+                Call::Send(Send { to: RankId(to), tag: Tag(tag), len, memory: memory(buffer), synchronous })
+            }
+            Start::Receive { from, tag, len, buffer } => {
+                Call::Receive(Receive { from, tag, len, memory: memory(buffer) })
+            }
+            Start::Barrier => Call::Barrier,
+        };
+        let rule = match start {
+            Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
+            Start::Send { to, .. } if to == u32::from(self.me) => Rule::Match(self.arrive_by_rule(proc, subject)),
+            _ => Rule::Silent,
+        };
+        let mut outputs = Outputs { decline: choice == Choice::Decline, ..Outputs::default() };
+        let opened = proc.rank.call(call, &mut outputs);
+        let Ok(handle) = opened else {
+            unreachable!("programs are checked before they are explored: {opened:?}");
+        };
+        let message = match rule {
+            Rule::Match(Some((receive, message))) if receive == ordinal => Some(message),
+            _ => None,
+        };
+        proc.open.push(Open { ordinal, handle, message, exposed: false, busy: false });
+        if choice == Choice::Decline {
+            self.model.reach(Reached::Declined);
+        }
+        self.perform(proc, outputs, subject, rule);
+        if matches!((start, rule), (Start::Receive { .. }, Rule::Match(None))) {
+            proc.waiting.push(ordinal);
+        }
+    }
+
+    /// MPI's rule for a new receive: the first message in order of arrival that it matches.
+    fn receive_by_rule(&mut self, proc: &mut Proc<P>, receive: Ordinal) -> Option<(Ordinal, Message)> {
+        let pattern = self.pattern_of(receive).0;
+        let at = proc.arrived.iter().position(|message| pattern.matches(&self.envelope_of(*message).0))?;
+        let message = proc.arrived.remove(at);
+        Some((receive, message))
+    }
+
+    /// MPI's rule for a message that arrives: the first receive in posting order that matches it.
+    fn arrive_by_rule(&mut self, proc: &mut Proc<P>, message: Option<Message>) -> Option<(Ordinal, Message)> {
+        let message = message?;
+        let envelope = self.envelope_of(message).0;
+        let at = proc.waiting.iter().position(|receive| self.pattern_of(*receive).0.matches(&envelope));
+        let Some(at) = at else {
+            proc.arrived.push(message);
+            return None;
+        };
+        let receive = proc.waiting.remove(at);
+        if let Some(open) = proc.by_ordinal(receive) {
+            open.message = Some(message);
+        }
+        Some((receive, message))
+    }
+
+    fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {
+        let Some(handle) = proc.by_ordinal(receive).map(|open| open.handle) else { return };
+        self.event(proc, Event::Announce(handle), None, Rule::Silent);
+    }
+
+    /// Feeds one event to the library and performs what it asks for.
+    fn event(
+        &mut self,
+        proc: &mut Proc<P>,
+        event: Event,
+        subject: Option<Message>,
+        rule: Rule,
+    ) {
+        let mut outputs = Outputs::default();
+        match proc.rank.event(event, &mut outputs) {
+            Ok(()) => self.perform(proc, outputs, subject, rule),
+            Err(error) => {
+                let note = Note::Impossible { at: self.me, from: error.peer.0 as u16 };
+                self.wrong(Check::MatchingOrder, note);
+            }
+        }
+    }
+
+    fn land(&mut self, proc: &mut Proc<P>, route: Route) {
+        let Some(flight) = self.state.land(route) else { return };
+        let from = RankId(u32::from(route.peer));
+        match flight {
+            Flight::Completion(handle) => {
+                let Some(open) = proc.by_handle(handle) else { return };
+                open.busy = false;
+                if route.what == What::Written {
+                    let subject = Message { from: self.me, send: open.ordinal };
+                    self.event(proc, Event::Written(handle), Some(subject), Rule::Silent);
+                } else {
+                    self.event(proc, Event::Read(handle), None, Rule::Silent);
+                }
+            }
+            Flight::Data(data, notice) => {
+                self.written(proc, data);
+                if let Some(packet) = notice
+                    && self.state.wrong.is_empty()
+                {
+                    let brings = matches!(packet, Packet::Fin { .. }).then_some(data.message);
+                    self.packet(proc, from, route.context, packet, brings);
+                }
+            }
+            Flight::Packet(packet, message) => self.packet(proc, from, route.context, packet, message),
+        }
+    }
+
+    fn packet(
+        &mut self,
+        proc: &mut Proc<P>,
+        from: RankId,
+        context: Context,
+        packet: Packet,
+        message: Option<Message>,
+    ) {
+        let expected = self.arrive_by_rule(proc, message);
+        match packet {
+            // The library says which receive it is; the rule must agree.
+            Packet::Fin { line, .. } | Packet::RtrAck { line, .. } => {
+                let got = proc.by_handle(line.receive).map(|open| open.ordinal);
+                if let Some(message) = message
+                    && expected.map(|(receive, _)| receive) != got
+                {
+                    let should = expected.map(|(receive, _)| receive);
+                    self.wrong(Check::MatchingOrder, Note::WrongReceive { at: self.me, message, should, got });
+                    return;
+                }
+            }
+            Packet::Eager { .. } => {
+                if let Some((receive, _)) = expected
+                    && proc.by_ordinal(receive).is_some_and(|open| open.exposed)
+                {
+                    self.model.reach(Reached::Mispredicted);
+                }
+            }
+            Packet::Done { send } => {
+                if let Some(open) = proc.by_handle(send) {
+                    open.exposed = false;
+                }
+            }
+            Packet::Rtr(rtr) => self.crossing(proc, from, &rtr),
+            _ => {}
+        }
+        // An RTR-ACK has been compared above; nothing comes of it yet.
+        let rule = match packet {
+            Packet::RtrAck { .. } => Rule::Silent,
+            _ if message.is_none() => Rule::Silent,
+            _ => Rule::Match(expected),
+        };
+        self.event(proc, Event::Packet { from, context, packet }, None, rule);
+    }
+
+    /// Notes whether an RTR meets a message of its receive's tag that is under way by RTS.
+    fn crossing(&mut self, proc: &Proc<P>, from: RankId, rtr: &carrousel_rank::Rtr) {
+        let crosses = proc.open.iter().any(|open| {
+            open.exposed
+                && matches!(self.start_of(self.me, open.ordinal),
+                    Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(Tag(tag)))
+        });
+        if crosses {
+            self.model.reach(Reached::Crossed);
+        }
+    }
+
+    /// Data lands in memory of this rank: it must be the memory of the receive that the rule gives the message.
+    fn written(&mut self, proc: &mut Proc<P>, data: Data) {
+        let Data { message, receive, len } = data;
+        let envelope = self.envelope_of(message).0;
+        let bound = proc.open.iter().find(|open| open.message == Some(message)).map(|open| open.ordinal);
+        let first = || {
+            proc.waiting.iter().copied().find(|receive| self.pattern_of(*receive).0.matches(&envelope))
+        };
+        let should = bound.or_else(first);
+        let open = proc.by_handle(receive).copied();
+        let got = open.map(|open| open.ordinal);
+        let over = open.is_none_or(|open| proc.rank.is_complete(open.handle));
+        let at = self.me;
+        if over {
+            self.wrong(Check::BufferSafety, Note::WrittenTooLate { at, message, receive: got });
+        } else if should != got {
+            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
+        } else if let Some(receive) = got
+            && len > self.pattern_of(receive).1
+        {
+            self.wrong(Check::BufferSafety, Note::WrittenPastEnd { at, message, receive });
+        } else {
+            self.model.reach(Reached::Written);
+        }
+    }
+
+    /// Performs outputs in order. `subject` is the message that the input was about at its sender.
+    fn perform(
+        &mut self,
+        proc: &mut Proc<P>,
+        outputs: Outputs,
+        subject: Option<Message>,
+        rule: Rule,
+    ) {
+        let mut got = None;
+        let mut taken = None;
+        for work in outputs.work {
+            match work {
+                Work::Send { to, context, packet, .. } => {
+                    if let Packet::Clear { receive, .. } = packet {
+                        got = Some(receive);
+                    }
+                    self.sent(proc, to, context, packet, subject);
+                }
+                Work::Write { to, context, receive, len, notice, request, .. } => {
+                    let Some(open) = proc.by_handle(request) else { continue };
+                    open.busy = true;
+                    open.exposed = false;
+                    let message = Message { from: self.me, send: open.ordinal };
+                    let data = Data { message, receive, len };
+                    self.launch(to, context, What::Forward, Flight::Data(data, notice));
+                    self.complete_later(to, context, What::Written, request);
+                }
+                Work::Read { of, context, request, .. } => {
+                    got = Some(request);
+                    if let Some(open) = proc.by_handle(request) {
+                        open.busy = true;
+                    }
+                    self.complete_later(of, context, What::Read, request);
+                }
+                Work::Place { request, .. } | Work::Copy { request, .. } => got = Some(request),
+                Work::Take { kept, request, .. } => {
+                    got = Some(request);
+                    let at = proc.kept.iter().position(|(held, _)| *held == kept);
+                    taken = at.map(|at| proc.kept.remove(at).1);
+                }
+                Work::Keep { kept, .. } => {
+                    // What arrives last is last in line.
+                    let message = subject.or(proc.arrived.last().copied());
+                    if let Some(message) = message.filter(|_| kept.context == Context::MESSAGES) {
+                        proc.kept.push((kept, message));
+                    }
+                }
+                Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
+            }
+        }
+        if let Rule::Match(expected) = rule {
+            let got = got.and_then(|handle| proc.by_handle(handle)).map(|open| open.ordinal);
+            self.compare(got, taken, expected);
+        }
+    }
+
+    /// What the library did with a message, beside what the rule says.
+    fn compare(&mut self, got: Option<Ordinal>, taken: Option<Message>, expected: Option<(Ordinal, Message)>) {
+        let at = self.me;
+        let should = expected.map(|(receive, _)| receive);
+        let message = expected.map_or(Message { from: at, send: 0 }, |(_, message)| message);
+        if got != should || taken.is_some_and(|taken| taken != message) {
+            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
+        } else if let Some(receive) = should {
+            self.compare_with_other_executions(receive, message);
+        }
+    }
+
+    fn compare_with_other_executions(&mut self, receive: Ordinal, message: Message) {
+        let (pattern, _) = self.pattern_of(receive);
+        if pattern.is_exact() {
+            return;
+        }
+        if let Some(other) = self.model.other_match(self.state.job, self.me, receive, message) {
+            let note = Note::OtherMatch { at: self.me, receive, message, other };
+            self.wrong(Check::MatchDeterminism, note);
+        }
+    }
+
+    fn completed(&mut self, proc: &mut Proc<P>, request: Handle, status: &Status, got: &mut Option<Handle>) {
+        let me = self.me;
+        let Some(open) = proc.by_handle(request) else { return };
+        let (ordinal, busy) = (open.ordinal, open.busy);
+        match self.start_of(me, ordinal) {
+            Start::Send { .. } => {
+                if busy || open.exposed {
+                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
+                }
+            }
+            Start::Receive { .. } => {
+                let message = open.message.take();
+                open.exposed = false;
+                if message.is_some() {
+                    *got = Some(request);
+                }
+                if busy {
+                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
+                }
+                match (message, status.failure) {
+                    (Some(message), Some(Failure::Truncated { .. })) => {
+                        let note = Note::TooLong { at: me, message, receive: ordinal };
+                        self.wrong(Check::BufferSafety, note);
+                    }
+                    (None, Some(Failure::Cancelled)) => {
+                        proc.waiting.retain(|waiting| *waiting != ordinal);
+                        self.model.reach(Reached::Cancelled);
+                    }
+                    (Some(message), None) => {
+                        let (envelope, len) = self.envelope_of(message);
+                        if status.message != Some((envelope.source, envelope.tag)) || status.len != len {
+                            let note = Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
+                            self.wrong(Check::MatchingOrder, note);
+                        }
+                    }
+                    // The library gives the receive a message that the rule does not.
+                    _ => self.wrong(Check::MatchingOrder, Note::Impossible { at: me, from: me }),
+                }
+            }
+            Start::Barrier => {}
+        }
+    }
+
+    fn sent(&mut self, proc: &mut Proc<P>, to: RankId, context: Context, packet: Packet, subject: Option<Message>) {
+        let mut brings = None;
+        match packet {
+            Packet::Eager { .. } | Packet::Fin { .. } | Packet::RtrAck { .. } if context == Context::MESSAGES => {
+                brings = subject;
+            }
+            Packet::Rts { send, .. } => {
+                brings = subject;
+                if let Some(open) = proc.by_handle(send) {
+                    open.exposed = true;
+                }
+            }
+            Packet::Rtr(rtr) => {
+                if let Some(open) = proc.by_handle(rtr.receive) {
+                    open.exposed = true;
+                }
+            }
+            _ => {}
+        }
+        self.launch(to, context, packet.lane().into(), Flight::Packet(packet, brings));
+    }
+
+    /// Sends something to come out at `to`.
+    fn launch(&mut self, to: RankId, context: Context, what: What, flight: Flight) {
+        self.state.launch(Route { at: to.0 as u16, peer: self.me, context, what }, flight);
+    }
+
+    /// A completion to come out here.
+    fn complete_later(&mut self, peer: RankId, context: Context, what: What, request: Handle) {
+        let route = Route { at: self.me, peer: peer.0 as u16, context, what };
+        self.state.launch(route, Flight::Completion(request));
+    }
+}
+
+/// Releases a request that is complete; one that is released already stays so.
+fn release<P: Protocol>(proc: &mut Proc<P>, ordinal: Ordinal) {
+    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
+        let handle = proc.open[at].handle;
+        let released = proc.rank.release(handle);
+        debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
+        proc.open.remove(at);
+    }
+}
+
+/// Whether a wait could end, or a probe find a message.
+pub(crate) fn is_enabled<P: Protocol>(proc: &Proc<P>, act: &Act) -> bool {
+    match act {
+        Act::Wait(ordinals) => ordinals.iter().all(|ordinal| proc.is_over(*ordinal)),
+        Act::Probe(source, tag) => {
+            let pattern = Pattern { source: *source, tag: *tag, context: Context::MESSAGES };
+            proc.rank.probe(&pattern).is_some()
+        }
+        _ => true,
+    }
+}
+
+/// Whether a receive is from any source.
+pub(crate) fn is_from_any(start: &Start) -> bool {
+    matches!(start, Start::Receive { from: Source::Any, .. })
+}
