@@ -1,6 +1,6 @@
 //! Running an exploration to its end, or to a bound.
 
-use crate::model::{Model, Reached, Settings, Shared};
+use crate::model::{Model, PROMISES, Reached, Settings, Shared};
 use crate::program::Job;
 use crate::state::State;
 use crate::step::Action;
@@ -64,6 +64,8 @@ pub struct Outcome<P: Protocol> {
     pub elapsed: Duration,
     /// Violated checks, each with a path.
     pub violations: Vec<(Check, Path<P>)>,
+    /// A broken promise of the library, with a path.
+    pub broken: Option<Path<P>>,
     /// How often each thing was met.
     pub reached: [u64; Reached::ALL.len()],
 }
@@ -95,18 +97,25 @@ pub(crate) fn explore_to_depth<P: Protocol>(
         watch(&checker, &shared, limits, began, &mut reported);
     }
     let checker = checker.join();
-    let violations = checker
-        .discoveries()
+    let exhaustive = !shared.stop.load(Ordering::Relaxed) && max_depth.is_none();
+    // Paths are found by walking the model again, which must not be stopped for that.
+    shared.stop.store(false, Ordering::Relaxed);
+    let mut discoveries = checker.discoveries();
+    let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
+    let broken = discoveries.remove(PROMISES).map(path);
+    let mut violations: Vec<(Check, Path<P>)> = discoveries
         .into_iter()
-        .filter_map(|(name, path)| Some((name.parse().ok()?, Path { steps: path.into_vec() })))
+        .filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps))))
         .collect();
+    violations.sort_by_key(|(check, _)| *check);
     Outcome {
-        exhaustive: !shared.stop.load(Ordering::Relaxed) && max_depth.is_none(),
+        exhaustive,
         states: checker.unique_state_count() as u64,
         generated: checker.state_count() as u64,
         depth: checker.max_depth() as u64,
         elapsed: began.elapsed(),
         violations,
+        broken,
         reached: Reached::ALL.map(|what| shared.reached(what)),
     }
 }

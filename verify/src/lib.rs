@@ -1,11 +1,43 @@
-//! x
+//! Explores every execution of a communication pattern over the real protocol state machines.
+//!
+//! **Promises.** The type that is explored is [`carrousel_rank::Rank`], the one that runs in production.
+//! Beside it stands MPI's matching in its plainest form, and a network that is at least as permissive as
+//! any real one: each packet and each completion may take any time, only what the contract orders is
+//! ordered. A verdict of *proven* means that no execution violates the check; a counterexample is a
+//! shortest execution that does. When a bound was hit, the verdict is *inconclusive*.
+//!
+//! **Its limits.** States are told apart by a 64-bit fingerprint of 64-bit fingerprints of their ranks: among
+//! n states two of them collide, and one is left out, with a probability of about n² / 2^64 (less than one
+//! in 100,000 for 10 million states). Liveness is "no reachable state without successors has an unfinished
+//! rank", which is sound because no execution is infinite: each step consumes a statement or something in
+//! flight, and what it sends in turn is bounded. Announcements are the one thing that is never owed: a rank
+//! that would need one in order to finish counts as stuck.
+//!
+//! **Leaves to others.** The language of scenarios, and what a terminal looks like.
+//! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound;
+//! begin reading at [`state::State`], then [`step::Action`] and `reduce`.
+//!
+//! ```
+//! use carrousel_verify::report::Verdict;
+//! let text = b"ranks 2\nrank *\n  ssend to 1-me tag 0 size 8\n  recv from 1-me tag 0 size 8\n";
+//! let scenario = carrousel_scenario::load("face-to-face.scn", text).map_err(|error| error.to_string())?;
+//! let report = carrousel_verify::run::check(&scenario, &Default::default()).map_err(|error| error.to_string())?;
+//! assert_eq!(report.verdict, Verdict::Violated); // both wait for the other to receive
+//! # Ok::<(), String>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod chart;
+pub mod explain;
+pub mod explore;
+mod facts;
 pub mod model;
 pub mod program;
+mod reduce;
+pub mod report;
+pub mod rules;
+pub mod run;
+pub mod scenario;
 pub mod state;
 pub mod step;
-pub mod chart;
-pub mod explore;
-pub mod report;
-pub mod scenario;
-mod facts;
-mod reduce;
+pub mod suite;

@@ -3,7 +3,7 @@
 use crate::facts::Facts;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
-use crate::state::{Message, Proc, State};
+use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
 use carrousel_rank::{Protocol, RankId, Send, Speculation, Tag};
 use carrousel_scenario::Check;
@@ -19,7 +19,18 @@ pub struct Settings {
     pub reduce: bool,
     /// The weakest MPI: a standard send may wait for its receive, or not.
     pub portable: bool,
+    /// Connections keep order. They do; rule R1 says that the protocols need it.
+    pub ordered: bool,
 }
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { reduce: true, portable: false, ordered: true }
+    }
+}
+
+/// The name of the property that the library keeps its promises, whatever the program does.
+pub const PROMISES: &str = "promises";
 
 /// What a proof has met on its way: one that never met a crossing proves little about crossings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,6 +84,8 @@ pub struct Shared {
     pub stop: AtomicBool,
     /// The bits of the checks whose violation has been reported.
     reported: [AtomicBool; Check::ALL.len()],
+    /// A broken promise has been reported.
+    broken: AtomicBool,
     /// The first message that each wildcard receive got, by rank and ordinal; 0 for none yet.
     matches: Vec<AtomicU64>,
 }
@@ -190,6 +203,12 @@ impl<P: Protocol> Model<P> {
             self.announcements(state, rank, actions);
         }
         actions.extend(state.heads().map(|(route, _)| Action::Land(*route)));
+        if !self.settings.ordered {
+            for route in state.flights.chunk_by(|a, b| a.0 == b.0) {
+                let route_of = |place: usize| Action::Overtake { route: route[0].0, place };
+                actions.extend((1..route.len()).map(route_of));
+            }
+        }
     }
 
     pub(crate) fn reach(&self, what: Reached) {
@@ -217,6 +236,10 @@ impl<P: Protocol> Model<P> {
         }
     }
 
+    fn keeps_promises(&self, state: &State<P>) -> bool {
+        !state.wrong.iter().any(Wrong::is_fatal) || self.shared.broken.swap(true, Ordering::Relaxed)
+    }
+
     /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
     /// shortest path: stateright keeps the last one that it is told of.
     fn holds(&self, state: &State<P>, check: Check) -> bool {
@@ -235,10 +258,10 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
         self.shared.expanded.fetch_add(1, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(|wrong| wrong.is_fatal()) {
+        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
             return;
         }
-        if self.settings.reduce {
+        if self.settings.reduce && self.settings.ordered {
             reduce::enough_actions(self, state, actions);
         } else {
             self.all_actions(state, actions);
@@ -252,9 +275,12 @@ impl<P: Protocol> stateright::Model for Model<P> {
     fn properties(&self) -> Vec<Property<Self>> {
         macro_rules! always {
             ($($check:ident),*) => {
-                vec![$(Property::always(Check::$check.name(), |model: &Self, state: &State<P>| {
-                    model.holds(state, Check::$check)
-                })),*]
+                vec![
+                    Property::always(PROMISES, |model: &Self, state: &State<P>| model.keeps_promises(state)),
+                    $(Property::always(Check::$check.name(), |model: &Self, state: &State<P>| {
+                        model.holds(state, Check::$check)
+                    })),*
+                ]
             };
         }
         always!(

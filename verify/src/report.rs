@@ -1,10 +1,10 @@
 //! What a person or a script is told.
 
 use carrousel_scenario::Check;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The verdict of a check, or of a whole scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It holds in every execution.

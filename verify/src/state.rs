@@ -192,9 +192,9 @@ impl<P: Protocol> State<P> {
         self.flights.insert(at, (route, flight));
     }
 
-    /// Takes the oldest thing off a route.
-    pub fn land(&mut self, route: Route) -> Option<Flight> {
-        let at = self.flights.partition_point(|(other, _)| *other < route);
+    /// Takes something off a route: the oldest thing at `place` 0. No real connection gives another.
+    pub fn land(&mut self, route: Route, place: usize) -> Option<Flight> {
+        let at = self.flights.partition_point(|(other, _)| *other < route) + place;
         (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
     }
 
@@ -223,6 +223,7 @@ impl Wrong {
                 | Note::WrittenPastEnd { .. }
                 | Note::CompleteTooEarly { .. }
                 | Note::Impossible { .. }
+                | Note::Abandoned { .. }
         )
     }
 }
@@ -232,6 +233,13 @@ impl Wrong {
 pub enum Note {
     /// A rank is stuck.
     Stuck,
+    /// A rank is stuck in a request that has its partner: the library has forgotten it.
+    Abandoned {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
     /// A message went to another receive than MPI's rule says.
     WrongReceive {
         /// At this rank.

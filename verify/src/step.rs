@@ -26,6 +26,14 @@ pub enum Action {
     },
     /// The oldest thing on a route comes out.
     Land(Route),
+    /// Something on a route comes out before `place` older ones (only when connections are taken not to be
+    /// ordered).
+    Overtake {
+        /// On this route.
+        route: Route,
+        /// How many older ones.
+        place: usize,
+    },
     /// A rank announces a receive.
     Announce {
         /// Which rank.
@@ -91,7 +99,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     };
     let me = match action {
         Action::Step { rank, .. } | Action::Announce { rank, .. } => rank,
-        Action::Land(route) => route.at,
+        Action::Land(route) | Action::Overtake { route, .. } => route.at,
     };
     // The rank's state is taken out for the turn, so that it and the network can change side by side.
     let mut procs = std::mem::take(&mut next.procs);
@@ -99,7 +107,8 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         let mut turn = Turn { model, state: &mut next, me };
         match action {
             Action::Step { choice, .. } => turn.step(proc, choice),
-            Action::Land(route) => turn.land(proc, route),
+            Action::Land(route) => turn.land(proc, route, 0),
+            Action::Overtake { route, place } => turn.land(proc, route, place),
             Action::Announce { receive, .. } => turn.announce(proc, receive),
         }
         if !model.may_receive_from_any(state.job, me, proc) {
@@ -145,13 +154,35 @@ fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     }
     let finished = |me: usize| model.is_finished(state, me as u16);
     if !(0..state.procs.len()).all(finished) {
-        state.wrong.push(Wrong { check: Check::DeadlockFreedom, note: Note::Stuck });
+        let note = match abandoned(model, state) {
+            Some((at, request)) => Note::Abandoned { at, request },
+            None => Note::Stuck,
+        };
+        state.wrong.push(Wrong { check: Check::DeadlockFreedom, note });
         return;
     }
     let left = state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
     if let Some((at, message)) = left {
         state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
     }
+}
+
+/// A request that a stuck rank waits for though it has its partner, by MPI's rule.
+fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Ordinal)> {
+    (0..state.procs.len() as u16).find_map(|at| {
+        let Some(Act::Wait(requests)) = model.next_act(state, at) else { return None };
+        let proc = &state.procs[usize::from(at)];
+        let lost = requests.iter().copied().filter(|request| !proc.is_over(*request)).find(|request| {
+            match model.program(state.job, at).starts[usize::from(*request)] {
+                Start::Receive { .. } => !proc.waiting.contains(request),
+                Start::Send { to, .. } => {
+                    !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
+                }
+                Start::Barrier => false,
+            }
+        });
+        lost.map(|request| (at, request))
+    })
 }
 
 impl<P: Protocol> Turn<'_, P> {
@@ -312,8 +343,8 @@ impl<P: Protocol> Turn<'_, P> {
         }
     }
 
-    fn land(&mut self, proc: &mut Proc<P>, route: Route) {
-        let Some(flight) = self.state.land(route) else { return };
+    fn land(&mut self, proc: &mut Proc<P>, route: Route, place: usize) {
+        let Some(flight) = self.state.land(route, place) else { return };
         let from = RankId(u32::from(route.peer));
         match flight {
             Flight::Completion(handle) => {

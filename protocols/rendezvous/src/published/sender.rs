@@ -124,10 +124,10 @@ impl<R: PublishedRules> PublishedSender<R> {
         let tag = message.tag;
         // Sound reading: the receive of a flagged message answers RTS-ACK always, and RTRs say nothing.
         // Literal readings: the message may be answered by an RTR.
-        let literal = R::RESUME != Resume::ReceivesUnmarked;
+        let literal = R::RESUME != Resume::ReceivesUnmarked || !R::AWAIT_STOP;
         match flag {
             Flag::Eager => {
-                if !literal || !R::AWAIT_STOP {
+                if R::RESUME == Resume::ReceivesUnmarked {
                     self.delete_stored(tag);
                 }
                 let stopping = R::AWAIT_STOP.then_some(Flag::Stopping(message.send));

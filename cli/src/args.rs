@@ -1,0 +1,73 @@
+//! The command line. Help, completions and the manual are generated from here.
+
+use crate::style::Color;
+use crate::{fmt, generate, info, sim, verify};
+use clap::{Parser, Subcommand};
+
+/// Communication patterns, proven and simulated.
+///
+/// A pattern is a scenario: a text file (.scn) that says what each rank of a parallel program sends,
+/// receives and waits for. `verify` explores every order in which that can happen and proves the
+/// pattern, or shows the shortest way in which it goes wrong. `sim` runs it in virtual time. Both drive
+/// the protocol code itself, not a description of it.
+#[derive(Debug, Parser)]
+#[command(name = "carrousel", version, propagate_version = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// When to use colours; NO_COLOR and CLICOLOR_FORCE are respected.
+    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN", hide_possible_values = true)]
+    #[arg(help = "Colours: auto, always or never; NO_COLOR and CLICOLOR_FORCE are respected")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+A first scenario, ring.scn:
+  ranks 3
+  rank *
+    isend to (me+1)%size tag 0 size 64KiB
+    irecv from (me+size-1)%size tag 0 size 64KiB
+    wait all
+
+Examples:
+  carrousel verify ring.scn                       prove it
+  carrousel sim ring.scn --timeline ring.html     see it run
+  carrousel fmt --write ring.scn                  lay it out
+  carrousel info                                  options, networks, protocols, rules
+
+Exit status of every command:
+  0  all is well          1  violated, or different
+  2  wrong file or usage  3  inconclusive: a bound was hit";
+
+/// The commands. Their help is that of their arguments.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Verify(verify::Args),
+    Sim(sim::Args),
+    Fmt(fmt::Args),
+    Info(info::Args),
+    Completions(generate::CompletionsArgs),
+    Man(generate::ManArgs),
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For a person.
+    #[default]
+    Human,
+    /// For a program: JSON, on standard output.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

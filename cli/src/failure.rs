@@ -1,0 +1,64 @@
+//! Why a command ends before it has a result.
+
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+/// A message for the user, and the exit status that goes with it.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    help: Option<String>,
+    status: Status,
+    /// The message is a rendered diagnostic and says itself what it is.
+    rendered: bool,
+}
+
+impl Failure {
+    /// The request cannot be carried out.
+    pub fn wrong(message: impl Display) -> Self {
+        Self { message: message.to_string(), help: None, status: Status::Wrong, rendered: false }
+    }
+
+    /// A diagnostic that begins with its place.
+    pub fn diagnostic(message: impl Display, status: Status) -> Self {
+        Self { message: message.to_string(), help: None, status, rendered: true }
+    }
+
+    /// A file could not be read or written.
+    pub fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        Self::wrong(format_args!("cannot {doing} {}: {error}", path.display()))
+    }
+
+    /// Adds what to do about it.
+    pub fn with_help(mut self, help: impl Display) -> Self {
+        self.help = Some(help.to_string());
+        self
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Tells the user.
+    pub fn report(&self, style: Style) {
+        let mut text = String::new();
+        if !self.rendered {
+            text += &format!("{} ", style.paint(Paint::Bad, "error:"));
+        }
+        text += self.message.trim_end();
+        if let Some(help) = &self.help {
+            text += &format!("\n  {} {help}", style.paint(Paint::Hint, "help:"));
+        }
+        crate::out::to_stderr(&text);
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::wrong(format_args!("cannot write the output: {error}"))
+    }
+}

@@ -1,0 +1,60 @@
+//! What is generated from the command line's own description.
+
+use crate::args::Cli;
+use crate::failure::Failure;
+use crate::out::Out;
+use crate::status::Status;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// Print a completion script for a shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel completions bash > ~/.local/share/bash-completion/completions/carrousel
+  carrousel completions zsh > ~/.zfunc/_carrousel
+  carrousel completions fish > ~/.config/fish/completions/carrousel.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+/// Print a page of the manual, in the format of man(1).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel man | man -l -
+  carrousel man verify > ~/.local/share/man/man1/carrousel-verify.1")]
+pub struct ManArgs {
+    /// The command whose page it is; without it, the page of carrousel itself
+    command: Option<String>,
+}
+
+/// `carrousel completions`.
+pub fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Status, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "carrousel", &mut script);
+    out.text(&String::from_utf8_lossy(&script))?;
+    Ok(Status::Fine)
+}
+
+/// `carrousel man`.
+pub fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
+    let mut cli = Cli::command();
+    cli.build();
+    let page = match &args.command {
+        None => cli,
+        Some(name) => match cli.find_subcommand(name) {
+            Some(command) => command.clone(),
+            None => {
+                let names: Vec<&str> = cli.get_subcommands().map(|command| command.get_name()).collect();
+                let help = format!("there are {}", names.join(", "));
+                return Err(Failure::wrong(format_args!("there is no command `{name}`")).with_help(help));
+            }
+        },
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    out.text(&String::from_utf8_lossy(&text))?;
+    Ok(Status::Fine)
+}

@@ -1,0 +1,206 @@
+//! `carrousel info`: what there is, and which value each option has.
+
+use crate::args::Format;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::numbers::bytes;
+use crate::options::OPTIONS;
+use crate::out::Out;
+use crate::rules::{self, Rule};
+use crate::status::Status;
+use crate::style::Paint;
+use crate::table::{Align, Cell, Table};
+use crate::verify::memory;
+use carrousel_rank::Options;
+use carrousel_transport_sim::{Network, Protocol};
+use serde::Serialize;
+
+/// Show this host, the options and their values, networks, protocols and rules
+///
+/// An option has its default, or the value of its CARROUSEL_ variable; a scenario's own `option` line
+/// comes before both. A CARROUSEL_ variable that is no option is an error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel info
+  CARROUSEL_EAGER_THRESHOLD=64KiB carrousel info
+  carrousel info --format json | jq '.options[].name'")]
+pub struct Args {
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Info {
+    version: &'static str,
+    host: Host,
+    options: Vec<OptionInfo>,
+    networks: Vec<Named>,
+    protocols: Vec<Named>,
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize)]
+struct Host {
+    name: String,
+    system: String,
+    cores: usize,
+    memory_bytes: Option<u64>,
+    memory_available_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct OptionInfo {
+    name: &'static str,
+    value: String,
+    source: String,
+    default: String,
+    range: String,
+    variable: String,
+    doc: &'static str,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    doc: String,
+}
+
+/// `carrousel info`.
+pub fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+    let info = collect(&Environment::read()?)?;
+    match args.format {
+        Format::Json => out.line(&crate::verify::json(&info)?)?,
+        Format::Human => print(&info, out)?,
+    }
+    Ok(Status::Fine)
+}
+
+fn collect(environment: &Environment) -> Result<Info, Failure> {
+    let defaults = Options::default();
+    let options = OPTIONS.iter().map(|spec| {
+        let default = (spec.default)(&defaults);
+        let set = environment.value(spec.name);
+        OptionInfo {
+            name: spec.name,
+            value: set.unwrap_or(&default).to_owned(),
+            source: if set.is_some() { spec.variable() } else { "default".to_owned() },
+            default,
+            range: spec.range(),
+            variable: spec.variable(),
+            doc: spec.doc,
+        }
+    });
+    Ok(Info {
+        version: env!("CARGO_PKG_VERSION"),
+        host: host(),
+        options: options.collect(),
+        networks: networks()?,
+        protocols: protocols(),
+        rules: rules::all()?,
+    })
+}
+
+fn host() -> Host {
+    let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
+    let (memory_bytes, memory_available_bytes) = memory::of_host().unzip();
+    Host {
+        name: read("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned()),
+        system: format!(
+            "{} {}{}",
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            read("/proc/sys/kernel/osrelease").map_or_else(String::new, |release| format!(", {release}"))
+        ),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_bytes,
+        memory_available_bytes,
+    }
+}
+
+fn networks() -> Result<Vec<Named>, Failure> {
+    let describe = |name: &str| {
+        let network = Network::named(name).map_err(Failure::wrong)?;
+        let path = network.remote;
+        let doc = format!(
+            "{:.1} us latency, {:.1} GB/s between nodes; eager up to {}",
+            path.latency_ns as f64 / 1e3,
+            1e3 / path.ps_per_byte.max(1) as f64,
+            carrousel_scenario::units::size(network.eager_threshold)
+        );
+        Ok(Named { name: network.name, doc })
+    };
+    Network::names().map(describe).collect()
+}
+
+fn protocols() -> Vec<Named> {
+    let doc = |protocol| match protocol {
+        Protocol::Mirror => "speculative; the sender mirrors the posted receives (the default)",
+        Protocol::Published => "speculative; the handshake of the thesis, in its sound reading",
+        Protocol::Rget => "classical; the receiver reads when it has seen the announcement (sim only)",
+        Protocol::Rput => "classical; the sender writes when the receiver has answered (sim only)",
+    };
+    Protocol::ALL.map(|(name, protocol)| Named { name: name.to_owned(), doc: doc(protocol).to_owned() }).into()
+}
+
+fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
+    let style = out.style;
+    let memory = match (info.host.memory_bytes, info.host.memory_available_bytes) {
+        (Some(all), Some(available)) => format!(", {} of memory, {} available", bytes(all), bytes(available)),
+        _ => String::new(),
+    };
+    out.line(&style.paint(Paint::Strong, &format!("carrousel {}", info.version)))?;
+    let Host { name, system, cores, .. } = &info.host;
+    let plural = if *cores == 1 { "" } else { "s" };
+    out.line(&format!("  host {name}: {cores} core{plural}{memory}; {system}"))?;
+
+    out.line("")?;
+    out.line(&style.paint(Paint::Strong, "options"))?;
+    let mut table = Table::headed(&[
+        ("name", Align::Left),
+        ("value", Align::Left),
+        ("from", Align::Left),
+        ("default", Align::Left),
+        ("takes", Align::Left),
+    ]);
+    for option in &info.options {
+        let paint = if option.source == "default" { Paint::Faint } else { Paint::Note };
+        table.row([
+            option.name.into(),
+            option.value.as_str().into(),
+            Cell::painted(option.source.as_str(), paint),
+            option.default.as_str().into(),
+            option.range.as_str().into(),
+        ]);
+    }
+    out.text(&table.render(2, style))?;
+    for option in &info.options {
+        out.line(&format!("  {}: {}", option.name, option.doc))?;
+    }
+    named("networks", &info.networks, out)?;
+    named("protocols", &info.protocols, out)?;
+
+    out.line("")?;
+    out.line(&style.paint(Paint::Strong, "rules (for verify --without)"))?;
+    let mut table = Table::plain(&[Align::Left, Align::Left, Align::Left]);
+    for rule in &info.rules {
+        table.row([
+            Cell::painted(rule.protocol.as_str(), Paint::Faint),
+            rule.id.as_str().into(),
+            rule.says.as_str().into(),
+        ]);
+    }
+    out.text(&table.render(2, style))
+}
+
+fn named(heading: &str, all: &[Named], out: &mut Out) -> Result<(), Failure> {
+    let style = out.style;
+    out.line("")?;
+    out.line(&style.paint(Paint::Strong, heading))?;
+    let mut table = Table::plain(&[Align::Left, Align::Left]);
+    for Named { name, doc } in all {
+        table.row([name.as_str().into(), doc.as_str().into()]);
+    }
+    out.text(&table.render(2, style))
+}

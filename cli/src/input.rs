@@ -1,0 +1,58 @@
+//! Reading scenarios.
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use carrousel_scenario::{Scenario, limits, load};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::path::Path;
+
+/// The bytes of a file, or of standard input for `-`; one more than a scenario may have at most, so
+/// that an endless file ends too.
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let most = limits::FILE_BYTES_MAX as u64 + 1;
+    let done = if path == Path::new("-") {
+        stdin().lock().take(most).read_to_end(&mut bytes)
+    } else {
+        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+    };
+    match done {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Failure::of_file("read", path, &error)),
+    }
+}
+
+/// What messages call a file.
+pub fn name(path: &Path) -> String {
+    if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+/// A scenario, with the options that the environment sets and the file does not.
+pub fn scenario(path: &Path, environment: &Environment, errors: Style) -> Result<Scenario, Failure> {
+    let loaded = load(&name(path), &read(path)?);
+    let mut scenario =
+        loaded.map_err(|error| Failure::diagnostic(error.render(errors.color), Status::Wrong))?;
+    environment.apply(&mut scenario);
+    Ok(scenario)
+}
+
+/// `FILE:LINE:COL: message`, the source line and a marker below the whole statement.
+pub fn at_line(scenario: &Scenario, line: u32, message: impl Display, errors: Style) -> Failure {
+    let whole = scenario.source.lines().nth((line as usize).saturating_sub(1)).unwrap_or("");
+    let statement = whole.split('#').next().unwrap_or("").trim();
+    let column = whole.chars().take_while(|c| c.is_whitespace()).count() + 1;
+    let place = format!("{}:{line}:{column}: {message}", scenario.file);
+    let gutter = " ".repeat(line.to_string().len());
+    let shown: String = statement.chars().take(100).collect();
+    let marker = "^".repeat(shown.chars().count().max(1));
+    let text = format!(
+        "{}\n {line} | {shown}\n {gutter} | {}",
+        errors.paint(Paint::Strong, &place),
+        errors.paint(Paint::Bad, &marker)
+    );
+    Failure::diagnostic(text, Status::Wrong)
+}

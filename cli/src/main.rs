@@ -1,0 +1,52 @@
+//! The `carrousel` command: prove, simulate and format communication patterns.
+//!
+//! **Promises.** Exit statuses that scripts can rely on ([`status::Status`]), results on standard
+//! output and everything else on standard error, colour only where a person reads, and no panic on
+//! what a user types, a file holds or a pipe does.
+//! **Leaves to others.** Every decision: this crate reads arguments and prints reports.
+//! **Entry point.** [`args::Cli`], then the module of each command.
+#![forbid(unsafe_code)]
+
+mod args;
+mod environment;
+mod failure;
+mod fmt;
+mod generate;
+mod info;
+mod input;
+mod numbers;
+mod options;
+mod out;
+mod rules;
+mod sim;
+mod status;
+mod style;
+mod table;
+mod verify;
+
+use args::{Cli, Command};
+use clap::Parser;
+use out::Out;
+use std::process::ExitCode;
+use style::Style;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = Out::stdout(Style::of_stdout(cli.color));
+    let errors = Style::of_stderr(cli.color);
+    let done = match &cli.command {
+        Command::Verify(args) => verify::run(args, &mut out, errors),
+        Command::Sim(args) => sim::run(args, &mut out, errors),
+        Command::Fmt(args) => fmt::run(args, &mut out, errors),
+        Command::Info(args) => info::run(args, &mut out),
+        Command::Completions(args) => generate::completions(args, &mut out),
+        Command::Man(args) => generate::man(args, &mut out),
+    };
+    match done.and_then(|status| out.finish().map(|()| status)) {
+        Ok(status) => status.into(),
+        Err(failure) => {
+            failure.report(errors);
+            failure.status().into()
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Numbers as people read and write them.
+
+use carrousel_scenario::units::Unit;
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Seconds with as many digits as make sense.
+pub fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
+}
+
+/// `1 state`, `2 states`.
+pub fn count(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// Bytes, approximately, in the largest binary unit that leaves a number of at least one.
+pub fn bytes(bytes: u64) -> String {
+    let units = [(Unit::GiB, 30), (Unit::MiB, 20), (Unit::KiB, 10)];
+    match units.into_iter().find(|(_, shift)| bytes >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1} {}", bytes as f64 / f64::from(1 << shift), unit.name()),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// A size from the command line, or from the environment: as in a scenario.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let expected = || format!("`{text}` is no size; write bytes, or 16KiB, 512MiB, 8GiB");
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    let factor = match unit {
+        "" => 1,
+        unit => match Unit::from_name(unit).filter(|unit| unit.is_size()) {
+            Some(unit) => unit.factor().unsigned_abs(),
+            None => return Err(expected()),
+        },
+    };
+    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn sizes_are_read_as_in_scenarios() {
+        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
+        assert_eq!(parse_size("12"), Ok(12));
+        for wrong in ["", "GiB", "-1", "1GB", "1.5GiB", "10s", "99999999999999999999", "17179869184GiB"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Standard output, which may be a pipe that nobody reads to its end.
+
+use crate::failure::Failure;
+use crate::style::Style;
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+
+/// Where results go.
+///
+/// When the reader has gone (`carrousel verify FILE | head -1`), what is left to say is dropped, and
+/// the command goes on to its exit status: a violation stays one.
+pub struct Out {
+    to: BufWriter<Stdout>,
+    closed: bool,
+    /// How to write for this reader.
+    pub style: Style,
+}
+
+impl Out {
+    /// Standard output.
+    pub fn stdout(style: Style) -> Self {
+        Self { to: BufWriter::new(io::stdout()), closed: false, style }
+    }
+
+    /// Appends text.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.attempt(|to| to.write_all(text.as_bytes()))
+    }
+
+    /// Appends a line.
+    pub fn line(&mut self, line: &str) -> Result<(), Failure> {
+        self.attempt(|to| writeln!(to, "{line}"))
+    }
+
+    /// Shows what has been written so far.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        self.attempt(Write::flush)
+    }
+
+    /// Writes what is left.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        self.flush()
+    }
+
+    fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<Stdout>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        if self.closed {
+            return Ok(());
+        }
+        match write(&mut self.to) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+/// Says something to the person beside the result. A standard error that is closed is no error.
+pub fn to_stderr(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,113 @@
+//! A run for a person: every statement, or, of many, what each line of the file took.
+
+use crate::failure::Failure;
+use crate::numbers::{bytes, count};
+use crate::out::Out;
+use crate::style::Paint;
+use crate::table::{Align, Cell, Table};
+use carrousel_scenario::Scenario;
+use carrousel_transport_sim::{Report, Statement};
+use std::collections::BTreeMap;
+
+/// More statements than these are summed up by line.
+const ROWS_MAX: usize = 64;
+
+/// Prints a run.
+pub fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Result<(), Failure> {
+    let style = out.style;
+    let mut heading = style.paint(Paint::Strong, &scenario.file);
+    if let Some(title) = &scenario.title {
+        heading += &format!(" \"{title}\"");
+    }
+    let makespan = style.paint(Paint::Strong, &format!("{} us", microseconds(report.makespan_us)));
+    out.line(&format!("{heading}: {makespan} over {}", report.network))?;
+    let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(scenario, report) };
+    out.text(&table.render(2, style))?;
+    out.line(&format!("  {}", traffic(report)))
+}
+
+fn every(report: &Report) -> Table {
+    let mut table = Table::headed(&[
+        ("rank", Align::Right),
+        ("line", Align::Right),
+        ("label", Align::Left),
+        ("op", Align::Left),
+        ("begin us", Align::Right),
+        ("end us", Align::Right),
+        ("complete us", Align::Right),
+    ]);
+    for statement in &report.statements {
+        let Statement { rank, line, label, op, begin_us, end_us, complete_us } = statement;
+        let complete = complete_us.map_or_else(|| "never".to_owned(), microseconds);
+        table.row([
+            rank.to_string().into(),
+            line.to_string().into(),
+            label.as_deref().unwrap_or("").into(),
+            (*op).into(),
+            microseconds(*begin_us).into(),
+            microseconds(*end_us).into(),
+            // What is complete when the call returns needs no second look.
+            if *complete_us == Some(*end_us) { Cell::painted(complete, Paint::Faint) } else { complete.into() },
+        ]);
+    }
+    table
+}
+
+/// What the executions of one line took.
+#[derive(Default)]
+struct Sum {
+    times: u64,
+    in_call_us: f64,
+    longest_us: f64,
+    to_complete_us: f64,
+}
+
+fn by_line(scenario: &Scenario, report: &Report) -> Table {
+    let mut lines: BTreeMap<(u32, &str), Sum> = BTreeMap::new();
+    for statement in &report.statements {
+        let sum = lines.entry((statement.line, statement.op)).or_default();
+        let in_call = statement.end_us - statement.begin_us;
+        sum.times += 1;
+        sum.in_call_us += in_call;
+        sum.longest_us = sum.longest_us.max(in_call);
+        sum.to_complete_us += statement.complete_us.unwrap_or(statement.end_us) - statement.begin_us;
+    }
+    let mut table = Table::headed(&[
+        ("line", Align::Right),
+        ("times", Align::Right),
+        ("mean in call us", Align::Right),
+        ("longest us", Align::Right),
+        ("mean to complete us", Align::Right),
+        ("statement", Align::Left),
+    ]);
+    for ((line, _), sum) in &lines {
+        let of = sum.times as f64;
+        let statement = scenario.source_line(*line).split('#').next().unwrap_or("").trim_end();
+        table.row([
+            line.to_string().into(),
+            sum.times.to_string().into(),
+            microseconds(sum.in_call_us / of).into(),
+            microseconds(sum.longest_us).into(),
+            microseconds(sum.to_complete_us / of).into(),
+            statement.into(),
+        ]);
+    }
+    table
+}
+
+fn traffic(report: &Report) -> String {
+    let statistics = &report.statistics;
+    let packets: Vec<String> =
+        statistics.by_kind.iter().map(|(kind, count)| format!("{kind} {}", count.packets)).collect();
+    format!(
+        "{}, {} of messages; {}",
+        count(statistics.events, "event"),
+        bytes(statistics.data_bytes),
+        if packets.is_empty() { "nothing travelled".to_owned() } else { packets.join(", ") }
+    )
+}
+
+/// Nanoseconds matter up to milliseconds.
+fn microseconds(us: impl std::borrow::Borrow<f64>) -> String {
+    format!("{:.3}", us.borrow())
+}

@@ -1,0 +1,108 @@
+//! `carrousel sim`: a run in virtual time.
+
+mod human;
+
+use crate::args::Format;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::input;
+use crate::out::{Out, to_stderr};
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use crate::verify::{Drawing, json};
+use carrousel_scenario::Scenario;
+use carrousel_transport_sim::{Config, Network, Progress, Protocol, SimError, simulate, timeline};
+use std::fs;
+use std::path::PathBuf;
+
+/// Run a scenario in virtual time over a simulated network
+///
+/// Every run with the same arguments is the same. Times are virtual microseconds: when each statement
+/// was called, when the call returned, and when what it started was complete.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel sim early.scn                                    who waits how long
+  carrousel sim early.scn --protocol rget                    and with the classical protocol
+  carrousel sim early.scn --progress thread                  and with a progress thread
+  carrousel sim early.scn --timeline early.html              draw it
+  carrousel sim early.scn --format json | jq .makespan_us    for a script
+
+Exit status: 0 done; 1 deadlock, a message too long for its receive, or a limit of the run; 2 the file
+or the request is wrong, or holds what cannot be simulated yet.")]
+pub struct Args {
+    /// The scenario; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The parameter set of the machine: qdr, ddr-iwarp or shm
+    #[arg(long, value_name = "NAME", default_value = "qdr")]
+    network: String,
+    /// How large messages travel: mirror, published, rget or rput
+    #[arg(long, value_name = "NAME", default_value = "mirror")]
+    protocol: Protocol,
+    /// Who makes progress while the application computes: none or thread
+    #[arg(long, value_name = "MEANS", default_value = "none")]
+    progress: Progress,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Draw the run: ranks as lanes, and the messages between them
+    #[arg(long, value_name = "OUT.svg|OUT.html")]
+    timeline: Option<PathBuf>,
+    /// Seed of the jitter
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Lengthen each latency and computation at random by up to so many thousandths
+    #[arg(long, value_name = "PER_MILLE", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    jitter: u32,
+}
+
+/// `carrousel sim`.
+pub fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
+    let environment = Environment::read()?;
+    let network = Network::named(&args.network).map_err(Failure::wrong)?;
+    let scenario = input::scenario(&args.file, &environment, errors)?;
+    for option in environment.written() {
+        to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
+    }
+    let mut config = Config::new(network);
+    config.protocol = args.protocol;
+    config.progress = args.progress;
+    config.seed = args.seed;
+    config.jitter_per_mille = args.jitter;
+    config.timeline = drawing.is_some();
+    let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
+    match args.format {
+        Format::Json => out.line(&json(&report)?)?,
+        Format::Human => human::print(&scenario, &report, out)?,
+    }
+    if let (Some(path), Some(drawing)) = (&args.timeline, drawing) {
+        let text = match drawing {
+            Drawing::Svg => timeline::svg(&report),
+            Drawing::Html => timeline::html(&report),
+        };
+        fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
+        to_stderr(&format!("drawn in {}", path.display()));
+    }
+    Ok(Status::Fine)
+}
+
+fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
+    match error {
+        SimError::Unsupported { line, what } => {
+            input::at_line(scenario, *line, format_args!("`{what}` cannot be simulated yet"), errors)
+        }
+        SimError::OptionOutOfRange { line, option, least, most } => {
+            let message = format!("`{option}` must be between {least} and {most}");
+            input::at_line(scenario, *line, message, errors)
+        }
+        SimError::UnsupportedProgress(_) => Failure::wrong(error),
+        // The run went wrong, not the request.
+        _ => {
+            let text = format!("{}: {error}", scenario.file);
+            Failure::diagnostic(errors.paint(Paint::Bad, &text), Status::Violated)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Colours, where a person reads.
+
+use anstyle::{AnsiColor, Style as Ansi};
+use clap::ValueEnum;
+use std::env;
+use std::io::{IsTerminal, stderr, stdout};
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set; elsewhere only if CLICOLOR_FORCE is.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What a piece of text is, rather than what it looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    /// A heading, a name.
+    Strong,
+    /// Less important.
+    Faint,
+    /// As it should be.
+    Good,
+    /// As it should not be.
+    Bad,
+    /// To be noticed, not wrong.
+    Note,
+    /// What to do.
+    Hint,
+}
+
+/// How to write for one reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences may be used.
+    pub color: bool,
+    /// Whether it is a terminal.
+    pub terminal: bool,
+}
+
+impl Style {
+    /// For standard output.
+    pub fn of_stdout(color: Color) -> Self {
+        Self::decide(color, stdout().is_terminal())
+    }
+
+    /// For standard error.
+    pub fn of_stderr(color: Color) -> Self {
+        Self::decide(color, stderr().is_terminal())
+    }
+
+    fn decide(color: Color, terminal: bool) -> Self {
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let color = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if set("NO_COLOR") => false,
+            Color::Auto if env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+            Color::Auto => terminal && env::var_os("TERM").is_none_or(|term| term != "dumb"),
+        };
+        Self { color, terminal }
+    }
+
+    /// `text` as what it is.
+    pub fn paint(self, paint: Paint, text: &str) -> String {
+        if !self.color {
+            return text.to_owned();
+        }
+        let style = match paint {
+            Paint::Strong => Ansi::new().bold(),
+            Paint::Faint => Ansi::new().dimmed(),
+            Paint::Good => AnsiColor::Green.on_default(),
+            Paint::Bad => AnsiColor::Red.on_default().bold(),
+            Paint::Note => AnsiColor::Yellow.on_default(),
+            Paint::Hint => AnsiColor::Cyan.on_default(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
+    /// Columns that a line may have.
+    pub fn width(self) -> usize {
+        let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        match columns {
+            Some(columns) => columns,
+            None if self.terminal => of_terminal().unwrap_or(100),
+            None => 100,
+        }
+        .clamp(40, 240)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_colour_text_is_only_text() {
+        let plain = Style { color: false, terminal: false };
+        assert_eq!(plain.paint(Paint::Bad, "violated"), "violated");
+        let painted = Style { color: true, ..plain }.paint(Paint::Good, "proven");
+        assert_eq!(painted, "\u{1b}[32mproven\u{1b}[0m");
+    }
+}

@@ -1,0 +1,151 @@
+//! The arguments of `verify`.
+
+use crate::args::Format;
+use crate::numbers::parse_size;
+use clap::ValueEnum;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+/// Prove a scenario, or find the shortest way in which it goes wrong
+///
+/// Explores every order in which the ranks, the protocol and the network can act, and reports nine
+/// checks: `deadlock-freedom` and `matching-order`, `buffer-safety`, `match-determinism` (a note: it
+/// does not change the exit status), `rma-race`, `epoch-usage`, `lock-exclusion`, `request-leak`,
+/// `unmatched-message`. Each is `proven`, `violated` with a shortest counterexample, or `inconclusive`
+/// when a bound was hit. A file with `expect CHECK violated` lines is its own regression test.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel verify ring.scn                        prove a pattern
+  carrousel verify --portable ring.scn             under every MPI: no send may count on being buffered
+  carrousel verify ring.scn --chart wrong.svg      draw the counterexample
+  carrousel verify ring.scn --format json          for a script
+  carrousel verify ring.scn --explore              walk through the states in a browser
+  carrousel verify --suite rendezvous              prove the protocol itself: every program up to a bound
+  carrousel verify --suite ablations               switch off every rule in turn: each must be missed
+  carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
+  carrousel verify --merge 1.json 2.json ...       one report from those of all shards
+
+Exit status:
+  0  all proven; or, with `expect` lines, exactly the expected checks violated
+  1  some check violated (match-determinism aside), or not what the file expects
+  2  a file is wrong, or holds what cannot be explored yet
+  3  inconclusive: a bound was hit before all was explored
+Of several files, the worst: 2, then 1, then 3. With --suite: 1 when a line is not as it must be.")]
+pub struct Args {
+    /// Scenarios; `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present_any = ["suite", "merge"])]
+    pub files: Vec<PathBuf>,
+    /// Ask for the weakest MPI: any standard send may wait for its receive, or not
+    #[arg(long)]
+    pub portable: bool,
+    /// Stop after about so many distinct states; what is not decided by then is inconclusive
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_states: Option<u64>,
+    /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what is available]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
+    /// Threads that explore [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Draw the counterexamples: FILE.svg, or FILE.html with the steps beside the drawing; of several
+    /// violated checks, the second and later ones go to FILE-CHECK.svg
+    #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with_all = ["suite", "merge"])]
+    pub chart: Option<PathBuf>,
+    /// Switch a rule of the protocol off, to see what it is for; `carrousel info` lists the rules
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["suite", "merge"])]
+    pub without: Option<String>,
+    /// Serve stateright's Explorer instead: the states, step by step, in a browser. A port alone means
+    /// this host only; another interface has to be named
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
+    #[arg(value_parser = parse_address, conflicts_with_all = ["suite", "merge", "chart"])]
+    pub explore: Option<SocketAddr>,
+    /// Explore every order, those too that make no difference; slow, for doubts about the reductions
+    #[arg(long)]
+    pub no_reduction: bool,
+    /// The rendezvous protocol under the messages
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["suite", "merge"])]
+    pub protocol: Protocol,
+    /// Run a built-in suite instead of scenarios
+    #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states", "max_memory"])]
+    pub suite: Option<Suite>,
+    /// With --suite: as far as the longest search that was ever done; hours
+    #[arg(long, requires = "suite")]
+    pub full: bool,
+    /// With --suite: only part I of N, for a job array
+    #[arg(long, value_name = "I/N", requires = "suite", value_parser = parse_shard)]
+    pub shard: Option<(u32, u32)>,
+    /// Merge the JSON reports of all shards of a suite into one
+    #[arg(long, value_name = "REPORT.json", num_args = 1.., conflicts_with_all = ["files", "suite"])]
+    pub merge: Vec<PathBuf>,
+}
+
+/// The built-in suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// Every program of two and three ranks up to a bound, in every order, under both rule sets
+    Rendezvous,
+    /// Every rule off in turn; the counterexample must be found
+    Ablations,
+}
+
+/// The rule sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Protocol {
+    /// The sender mirrors the receiver's posted receives
+    #[default]
+    Mirror,
+    /// The handshake of the thesis, in its sound reading
+    Published,
+}
+
+impl Args {
+    /// Threads that explore.
+    pub fn threads(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(cores, usize::from)
+    }
+}
+
+fn parse_shard(text: &str) -> Result<(u32, u32), String> {
+    let expected = || format!("`{text}` is no part; write I/N with I from 1 to N, such as 2/8");
+    let (part, parts) = text.split_once('/').ok_or_else(expected)?;
+    match (part.parse(), parts.parse()) {
+        (Ok(part), Ok(parts)) if (1..=parts).contains(&part) => Ok((part, parts)),
+        _ => Err(expected()),
+    }
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    let named = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+    named.ok_or_else(|| format!("`{text}` is no address; write a port, or HOST:PORT"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_means_this_host() {
+        let here = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        assert_eq!(parse_address("3001"), Ok(here(3001)));
+        assert_eq!(parse_address(":3001"), Ok(here(3001)));
+        assert_eq!(parse_address("0.0.0.0:80"), Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 80))));
+        assert!(parse_address("halo.scn").is_err());
+    }
+
+    #[test]
+    fn a_part_is_one_of_its_parts() {
+        assert_eq!(parse_shard("2/8"), Ok((2, 8)));
+        for wrong in ["0/8", "9/8", "2", "/", "1/0", "a/b", "-1/2"] {
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A report for a person: the verdicts, then each counterexample.
+
+use super::args::{Args, Protocol};
+use super::verdict::Conclusion;
+use crate::failure::Failure;
+use crate::numbers::{count, seconds};
+use crate::out::Out;
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use crate::table::{Align, Cell, Table};
+use carrousel_scenario::{Check, Scenario};
+use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
+
+/// Prints a report.
+pub fn print(
+    args: &Args,
+    scenario: &Scenario,
+    report: &Report,
+    conclusion: &Conclusion,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let style = out.style;
+    out.line(&heading(args, scenario, report, style))?;
+    let mut table = Table::plain(&[Align::Left, Align::Left, Align::Left]);
+    for check in &report.checks {
+        let remark = remark(scenario, check);
+        table.row([check.name.into(), verdict_cell(check.verdict, is_note(check)), Cell::painted(remark, Paint::Faint)]);
+    }
+    out.text(&table.render(2, style))?;
+    out.line(&format!("  {}", effort(report)))?;
+    for check in &report.checks {
+        if let Some(counterexample) = &check.counterexample {
+            out.line("")?;
+            let paint = if is_note(check) { Paint::Note } else { Paint::Bad };
+            out.line(&style.paint(paint, &format!("{}: {}", check.name, counterexample.summary)))?;
+            out.text(&steps(scenario, counterexample, style))?;
+            let chart = counterexample.chart.text(style.width(), style.color);
+            if !chart.is_empty() {
+                out.line("")?;
+                out.text(&chart)?;
+                if !chart.ends_with('\n') {
+                    out.line("")?;
+                }
+            }
+        }
+    }
+    expectations(scenario, conclusion, out)
+}
+
+fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> String {
+    let mut how = Vec::new();
+    if args.portable {
+        how.push("under every MPI".to_owned());
+    }
+    if args.protocol == Protocol::Published {
+        how.push("published rules".to_owned());
+    }
+    if let Some(rule) = &args.without {
+        how.push(format!("without {rule}"));
+    }
+    let mut text = style.paint(Paint::Strong, &scenario.file);
+    if let Some(title) = &scenario.title {
+        text += &format!(" \"{title}\"");
+    }
+    if !how.is_empty() {
+        text += &format!(" ({})", how.join(", "));
+    }
+    format!("{text}: {}", style.paint(paint(report.verdict), report.verdict.name()))
+}
+
+fn effort(report: &Report) -> String {
+    format!(
+        "{}, {}, depth {}, {}{}",
+        count(report.states, "state"),
+        count(report.transitions, "transition"),
+        report.depth,
+        seconds(report.seconds),
+        if report.exhaustive { "" } else { "; a bound was hit before all was explored" }
+    )
+}
+
+fn is_note(check: &CheckReport) -> bool {
+    check.check == Check::MatchDeterminism
+}
+
+fn paint(verdict: Verdict) -> Paint {
+    match verdict {
+        Verdict::Proven => Paint::Good,
+        Verdict::Violated => Paint::Bad,
+        Verdict::Inconclusive => Paint::Note,
+    }
+}
+
+/// A verdict in its colour; that of a note is never alarming.
+pub fn verdict_cell(verdict: Verdict, note: bool) -> Cell {
+    let paint = match verdict {
+        Verdict::Violated if note => Paint::Note,
+        other => paint(other),
+    };
+    Cell::painted(verdict.name(), paint)
+}
+
+fn remark(scenario: &Scenario, check: &CheckReport) -> String {
+    let expected = scenario.expects.iter().find(|expect| expect.check == check.check);
+    match (check.verdict, expected) {
+        (Verdict::Violated, Some(expect)) => format!("as line {} expects", expect.line),
+        (Verdict::Proven, Some(expect)) => format!("but line {} expects a violation", expect.line),
+        (Verdict::Violated, None) if is_note(check) => "a note".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn steps(scenario: &Scenario, counterexample: &Counterexample, style: Style) -> String {
+    let mut table = Table::plain(&[Align::Right, Align::Left, Align::Left, Align::Left]);
+    for (at, step) in counterexample.steps.iter().enumerate() {
+        let who = step.rank.map_or_else(|| "network".to_owned(), |rank| format!("rank {rank}"));
+        let place = step.line.map_or_else(String::new, |line| format!("{}:{line}", scenario.file));
+        table.row([
+            Cell::painted((at + 1).to_string(), Paint::Faint),
+            who.into(),
+            Cell::painted(place, Paint::Faint),
+            step.what.as_str().into(),
+        ]);
+    }
+    table.render(2, style)
+}
+
+fn expectations(scenario: &Scenario, conclusion: &Conclusion, out: &mut Out) -> Result<(), Failure> {
+    if scenario.expects.is_empty() {
+        return Ok(());
+    }
+    let style = out.style;
+    let names = |checks: &[Check]| checks.iter().map(|check| check.name()).collect::<Vec<_>>().join(", ");
+    out.line("")?;
+    if conclusion.status == Status::Fine {
+        let text = "as expected: exactly the checks that the file names are violated";
+        return out.line(&style.paint(Paint::Good, text));
+    }
+    if conclusion.status == Status::Inconclusive {
+        let text = "inconclusive: whether exactly the checks that the file names are violated is not known";
+        return out.line(&style.paint(Paint::Note, text));
+    }
+    if !conclusion.missing.is_empty() {
+        let text = format!("not as expected: {} should be violated", names(&conclusion.missing));
+        out.line(&style.paint(Paint::Bad, &text))?;
+    }
+    if !conclusion.surprising.is_empty() {
+        let text = format!("not as expected: {} should not be violated", names(&conclusion.surprising));
+        out.line(&style.paint(Paint::Bad, &text))?;
+    }
+    Ok(())
+}

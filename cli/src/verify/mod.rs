@@ -1,0 +1,36 @@
+//! `carrousel verify`: proofs and counterexamples.
+
+mod args;
+mod charts;
+mod human;
+pub mod memory;
+mod progress;
+mod scenario;
+mod suite;
+mod verdict;
+
+
+pub use args::Args;
+pub use charts::Drawing;
+pub use scenario::json;
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::out::Out;
+use crate::status::Status;
+use crate::style::Style;
+
+/// `carrousel verify`.
+pub fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    if !args.merge.is_empty() {
+        return suite::merge(args, out);
+    }
+    if let Some(which) = args.suite {
+        return suite::run(args, which, out, errors);
+    }
+    let environment = Environment::read()?;
+    if let Some(address) = args.explore {
+        return scenario::serve(args, address, &environment, errors);
+    }
+    scenario::run(args, &environment, out, errors)
+}

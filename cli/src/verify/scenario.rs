@@ -1,0 +1,136 @@
+//! Verifying scenarios.
+
+use super::args::{Args, Protocol};
+use super::verdict::conclude;
+use super::{charts, human, memory, progress};
+use crate::args::Format;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::input;
+use crate::out::{Out, to_stderr};
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use carrousel_scenario::Scenario;
+use carrousel_verify::explore::{Limits, Progress};
+use carrousel_verify::rules::RuleSet;
+use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// Verifies each file; the status is the worst one.
+pub fn run(
+    args: &Args,
+    environment: &Environment,
+    out: &mut Out,
+    errors: Style,
+) -> Result<Status, Failure> {
+    if args.chart.is_some() && args.files.len() > 1 {
+        return Err(Failure::wrong("--chart draws the counterexamples of one file, not of several"));
+    }
+    say_environment(environment, errors);
+    let mut worst = Status::Fine;
+    for (at, file) in args.files.iter().enumerate() {
+        if at > 0 && args.format == Format::Human {
+            out.line("")?;
+        }
+        let status = match one(args, file, environment, out, errors) {
+            Ok(status) => status,
+            Err(failure) => {
+                out.flush()?;
+                failure.report(errors);
+                failure.status()
+            }
+        };
+        worst = worst.max(status);
+        out.flush()?;
+    }
+    Ok(worst)
+}
+
+fn say_environment(environment: &Environment, errors: Style) {
+    for option in environment.written() {
+        to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
+    }
+}
+
+fn one(
+    args: &Args,
+    file: &Path,
+    environment: &Environment,
+    out: &mut Out,
+    errors: Style,
+) -> Result<Status, Failure> {
+    let scenario = input::scenario(file, environment, errors)?;
+    let report = {
+        let line = progress::Line::new(&scenario.file, errors);
+        let show = |progress: Progress| line.show(progress);
+        let request = request(args, &show);
+        check(&scenario, &request).map_err(|error| refusal(&scenario, &error, errors))?
+    };
+    let conclusion = conclude(&scenario, &report);
+    match args.format {
+        Format::Json => out.line(&json(&report)?)?,
+        Format::Human => human::print(args, &scenario, &report, &conclusion, out)?,
+    }
+    if let Some(path) = &args.chart {
+        charts::write(path, &report)?;
+    }
+    Ok(conclusion.status)
+}
+
+/// Serves the Explorer until the user has seen enough.
+pub fn serve(
+    args: &Args,
+    address: SocketAddr,
+    environment: &Environment,
+    errors: Style,
+) -> Result<Status, Failure> {
+    let [file] = &args.files[..] else {
+        return Err(Failure::wrong("--explore shows one file"));
+    };
+    let scenario = input::scenario(file, environment, errors)?;
+    say_environment(environment, errors);
+    if !address.ip().is_loopback() {
+        let note = errors.paint(Paint::Note, "note:");
+        to_stderr(&format!("{note} {address} is open to other hosts; whoever reaches it sees the states"));
+    }
+    to_stderr(&format!("exploring {} at http://{address}/ until interrupted", scenario.file));
+    let nothing = |_: Progress| ();
+    serve_explorer(&scenario, &request(args, &nothing), address)
+        .map_err(|error| refusal(&scenario, &error, errors))?;
+    Ok(Status::Fine)
+}
+
+fn request<'a>(args: &Args, progress: &'a (dyn Fn(Progress) + Sync)) -> Request<'a> {
+    Request {
+        portable: args.portable,
+        limits: Limits {
+            threads: args.threads(),
+            max_states: args.max_states,
+            max_memory: args.max_memory.or_else(memory::default_bound),
+            progress: Some(progress),
+        },
+        rule_set: match args.protocol {
+            Protocol::Mirror => RuleSet::Mirror,
+            Protocol::Published => RuleSet::Published,
+        },
+        without: args.without.clone(),
+        reduce: !args.no_reduction,
+    }
+}
+
+fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
+    match error {
+        Error::Refused(refusal) => match refusal.line() {
+            Some(line) => input::at_line(scenario, line, refusal, errors),
+            None => Failure::wrong(format_args!("{}: {refusal}", scenario.file)),
+        },
+        Error::Rule(_) => Failure::wrong(error).with_help("`carrousel info` lists the rules"),
+        _ => Failure::wrong(error),
+    }
+}
+
+/// A report on one line.
+pub fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(report).map_err(|error| Failure::wrong(format_args!("cannot write JSON: {error}")))
+}

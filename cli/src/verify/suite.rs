@@ -1,0 +1,148 @@
+//! The built-in suites.
+
+use super::args::{Args, Suite};
+use super::human::verdict_cell;
+use super::{progress, scenario};
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::input;
+use crate::numbers::{grouped, seconds};
+use crate::out::Out;
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use crate::table::{Align, Cell, Table};
+use carrousel_verify::report::Verdict;
+use carrousel_verify::suite::{self, Row, SuiteReport, SuiteSettings};
+
+/// Runs a suite.
+pub fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let report = {
+        let line = progress::Line::new("suite", errors);
+        let began = |name: &str, at: usize, of: usize| line.say(format!("{}/{of}: {name}", at + 1));
+        let settings = SuiteSettings {
+            full: args.full,
+            shard: args.shard.unwrap_or((1, 1)),
+            threads: args.threads(),
+            reduce: !args.no_reduction,
+            began: Some(&began),
+        };
+        match which {
+            Suite::Rendezvous => suite::rendezvous(&settings),
+            Suite::Ablations => suite::ablations(&settings),
+        }
+    };
+    conclude(args, &report, out)
+}
+
+/// Makes one report of those of all shards.
+pub fn merge(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+    let mut reports = Vec::with_capacity(args.merge.len());
+    for path in &args.merge {
+        let report: SuiteReport = serde_json::from_slice(&input::read(path)?).map_err(|error| {
+            Failure::wrong(format_args!("{} is no report of a suite: {error}", path.display()))
+        })?;
+        reports.push(report);
+    }
+    let report = suite::merge(reports).map_err(Failure::wrong)?;
+    conclude(args, &report, out)
+}
+
+fn conclude(args: &Args, report: &SuiteReport, out: &mut Out) -> Result<Status, Failure> {
+    match args.format {
+        Format::Json => out.line(&scenario::json(report)?)?,
+        Format::Human => print(report, out)?,
+    }
+    let wrong = |row: &&Row| !row.is_as_expected();
+    Ok(if !report.rows.iter().any(|row| wrong(&row)) {
+        Status::Fine
+    } else if report.rows.iter().filter(wrong).all(|row| row.verdict == Verdict::Inconclusive) {
+        Status::Inconclusive
+    } else {
+        Status::Violated
+    })
+}
+
+fn print(report: &SuiteReport, out: &mut Out) -> Result<(), Failure> {
+    let style = out.style;
+    let (part, parts) = report.shard;
+    let mut heading = format!("suite {}", report.suite);
+    if report.full {
+        heading += ", full";
+    }
+    if parts > 1 {
+        heading += &format!(", part {part} of {parts}");
+    }
+    out.line(&style.paint(Paint::Strong, &heading))?;
+    let ablations = report.rows.iter().any(|row| row.source.is_some());
+    let mut columns = vec![(if ablations { "rule off" } else { "programs of" }, Align::Left)];
+    columns.push(("protocol", Align::Left));
+    if ablations {
+        columns.push(("shown in", Align::Left));
+    }
+    columns.extend([("programs", Align::Right), ("of all", Align::Right), ("states", Align::Right)]);
+    columns.extend([("time", Align::Right), ("verdict", Align::Left), ("reached", Align::Left)]);
+    let mut table = Table::headed(&columns);
+    for row in &report.rows {
+        table.row(cells(row, ablations));
+    }
+    out.text(&table.render(2, style))?;
+    for row in report.rows.iter().filter(|row| !row.is_as_expected()) {
+        explain(row, out)?;
+    }
+    let failed = report.rows.iter().filter(|row| !row.is_as_expected()).count();
+    let paint = if failed == 0 { Paint::Good } else { Paint::Bad };
+    let states: u64 = report.rows.iter().map(|row| row.states).sum();
+    let summary = format!("{} as it must be, {failed} not", report.rows.len() - failed);
+    out.line(&format!(
+        "{}; {} states, {}",
+        style.paint(paint, &summary),
+        grouped(states),
+        seconds(report.seconds)
+    ))
+}
+
+fn cells(row: &Row, ablations: bool) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.protocol.as_str().into()];
+    if ablations {
+        cells.push(row.source.as_deref().unwrap_or("").into());
+    }
+    cells.extend([
+        grouped(row.programs).into(),
+        grouped(row.programs_in_all).into(),
+        grouped(row.states).into(),
+        seconds(row.seconds).into(),
+    ]);
+    cells.push(match (row.verdict, row.is_as_expected()) {
+        // The point of an ablation: what is missed when the rule is off.
+        (Verdict::Violated, true) => Cell::painted("violated, as it must be", Paint::Good),
+        (Verdict::Proven, false) if row.source.is_some() => Cell::painted("proven without it", Paint::Bad),
+        (Verdict::Proven, false) => Cell::painted("proven, but empty", Paint::Bad),
+        (verdict, _) => verdict_cell(verdict, false),
+    });
+    let reached: Vec<String> = row
+        .reached
+        .iter()
+        .filter(|(_, times)| **times > 0)
+        .map(|(what, times)| format!("{what} {}", grouped(*times)))
+        .collect();
+    cells.push(Cell::painted(reached.join(", "), Paint::Faint));
+    cells
+}
+
+fn explain(row: &Row, out: &mut Out) -> Result<(), Failure> {
+    let style = out.style;
+    let name = style.paint(Paint::Bad, &format!("{} ({})", row.name, row.protocol));
+    let missed = row.not_reached();
+    out.line("")?;
+    if row.source.is_some() {
+        out.line(&format!("{name}: no counterexample was found without this rule"))?;
+    } else if row.verdict == Verdict::Proven {
+        out.line(&format!("{name}: the proof is empty, it never met: {}", missed.join(", ")))?;
+    } else {
+        out.line(&format!("{name}: {}", row.verdict.name()))?;
+    }
+    match &row.counterexample {
+        Some(text) if row.source.is_none() => out.line(text),
+        _ => Ok(()),
+    }
+}

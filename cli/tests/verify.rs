@@ -1,0 +1,177 @@
+//! `carrousel verify` as scripts and people meet it.
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+
+const RING: &str = "scenario \"ring\"\nranks 3\nrank *\n  isend to (me+1)%size tag 0 size 64KiB\n  \
+                    irecv from (me+size-1)%size tag 0 size 64KiB\n  wait all\n";
+const HEAD_TO_HEAD: &str =
+    "ranks 2\nrank *\n  send to 1-me tag 0 size 64KiB\n  recv from 1-me tag 0 size 64KiB\n";
+const RACE: &str = "ranks 3\nrank 0\n  recv from any tag 0 size 8\n  recv from any tag 0 size 8\n\
+                    rank 1..2\n  send to 0 tag 0 size 8\n";
+const LEAK: &str = "ranks 2\nrank 0\n  isend to 1 tag 0 size 8\nrank 1\n  recv from 0 tag 0 size 8\n";
+const COLLECTIVE: &str = "ranks 2\nrank *\n  compute 1us\n  bcast root 0 size 8  # not yet\n";
+
+fn place() -> Place {
+    Place::new()
+        .with("ring.scn", RING)
+        .with("head.scn", HEAD_TO_HEAD)
+        .with("race.scn", RACE)
+        .with("leak.scn", LEAK)
+        .with("bcast.scn", COLLECTIVE)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("it is one JSON object")
+}
+
+#[test]
+fn a_proof_ends_with_0_and_names_all_checks() {
+    let ran = place().run("verify ring.scn").status(0).says("ring.scn \"ring\": proven").says("deadlock-freedom");
+    assert_eq!(ran.out.matches("proven").count(), 10, "{}", ran.out);
+    assert_eq!(ran.err, "");
+}
+
+#[test]
+fn a_violation_ends_with_1_and_tells_steps_and_chart() {
+    let ran = place().run("verify head.scn").status(1).says("deadlock-freedom   violated");
+    let ran = ran.says("head.scn:3").says("rank 0");
+    assert!(!ran.out.contains('\u{1b}'), "colours are for terminals");
+}
+
+#[test]
+fn a_note_does_not_change_the_status() {
+    place().run("verify race.scn").status(0).says("race.scn: proven").says("match-determinism  violated");
+}
+
+#[test]
+fn the_report_is_the_specified_object() {
+    let ran = place().run("verify --format json head.scn").status(1);
+    let report = json(&ran.out);
+    let keys: Vec<&String> = report.as_object().expect("an object").keys().collect();
+    let mut expected =
+        ["scenario", "verdict", "exhaustive", "states", "transitions", "depth", "seconds", "checks"].to_vec();
+    expected.sort_unstable();
+    let mut found: Vec<&str> = keys.into_iter().map(String::as_str).collect();
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    assert_eq!(report["verdict"], "violated");
+    assert_eq!(report["exhaustive"], true);
+    let checks = report["checks"].as_array().expect("a list");
+    assert_eq!(checks.len(), 9);
+    let steps = &checks[0]["counterexample"]["steps"];
+    assert!(steps.as_array().is_some_and(|steps| !steps.is_empty()));
+    assert_eq!(steps[0].as_object().map(|step| step.len()), Some(3));
+    assert!(checks[1]["counterexample"].is_null());
+}
+
+#[test]
+fn a_bound_leaves_things_open() {
+    let big = "ranks 6\nrank *\n  repeat 20\n    isend to (me+1)%size tag 0 size 64KiB\n    \
+               irecv from any tag any size 64KiB\n    wait all\n    barrier\n  end\n";
+    let place = Place::new().with("big.scn", big);
+    let ran = place.run("verify --format json --max-states 500 --threads 1 big.scn").status(3);
+    let report = json(&ran.out);
+    assert_eq!(report["exhaustive"], false);
+    assert_eq!(report["verdict"], "inconclusive");
+}
+
+#[test]
+fn a_wrong_file_ends_with_2_and_names_the_place() {
+    let place = Place::new().with("wrong.scn", "ranks 2\nrank 0\n  snd to 1 tag 0 size 8\n");
+    let ran = place.run("verify --format json wrong.scn").status(2).complains("wrong.scn:3:3: ");
+    let ran = ran.complains("did you mean `send`?");
+    assert_eq!(ran.out, "");
+    place.run("verify nowhere.scn").status(2).complains("cannot read nowhere.scn");
+    place.run("verify .").status(2).complains("cannot read .");
+}
+
+#[test]
+fn what_cannot_be_explored_yet_ends_with_2_and_names_the_line() {
+    place().run("verify bcast.scn").status(2).complains("bcast.scn:4:3: ").complains("bcast root 0 size 8\n");
+}
+
+#[test]
+fn of_several_files_the_worst_status_counts() {
+    let place = place();
+    place.run("verify ring.scn leak.scn").status(1).says("ring.scn").says("leak.scn: violated");
+    place.run("verify ring.scn bcast.scn leak.scn").status(2).says("leak.scn: violated");
+    let ran = place.run("verify --format json ring.scn leak.scn").status(1);
+    assert_eq!(ran.out.lines().map(|line| json(line)["verdict"].clone()).collect::<Vec<_>>(), ["proven", "violated"]);
+}
+
+#[test]
+fn expectations_decide_the_status() {
+    let expecting = |checks: &[&str], scenario: &str| {
+        let lines: String = checks.iter().map(|check| format!("expect {check} violated\n")).collect();
+        scenario.replacen("rank ", &format!("{lines}rank "), 1)
+    };
+    let place = Place::new()
+        .with("right.scn", &expecting(&["request-leak"], LEAK))
+        .with("proven.scn", &expecting(&["request-leak"], RING))
+        .with("other.scn", &expecting(&["deadlock-freedom"], LEAK))
+        .with("note.scn", &expecting(&["match-determinism"], RACE))
+        .with("no-note.scn", &expecting(&["match-determinism"], RING));
+    place.run("verify right.scn").status(0).says("as expected").says("as line 2 expects");
+    place.run("verify proven.scn").status(1).says("request-leak should be violated");
+    place.run("verify other.scn").status(1).says("request-leak should not be violated");
+    place.run("verify note.scn").status(0);
+    place.run("verify no-note.scn").status(1);
+}
+
+#[test]
+fn the_weakest_mpi_can_be_asked_for() {
+    let small = HEAD_TO_HEAD.replace("64KiB", "8");
+    let place = Place::new().with("small.scn", &small);
+    place.run("verify small.scn").status(0);
+    place.run("verify --portable small.scn").status(1).says("under every MPI");
+}
+
+#[test]
+fn counterexamples_are_drawn() {
+    let place = place();
+    place.run("verify head.scn --chart out.svg").status(1).complains("out.svg");
+    assert!(place.text("out.svg").starts_with("<"));
+    place.run("verify head.scn --chart out.html").status(1);
+    assert!(place.text("out.html").contains("<html"));
+    place.run("verify ring.scn --chart none.svg").status(0).complains("nothing is violated");
+    assert!(!place.path("none.svg").exists());
+    place.run("verify head.scn --chart out.png").status(2).complains("neither");
+    place.run("verify head.scn ring.scn --chart out.svg").status(2);
+}
+
+#[test]
+fn a_rule_can_be_switched_off() {
+    let place = place();
+    place.run("verify ring.scn --without EAGER_TAKES_LINE").status(0).says("without EAGER_TAKES_LINE");
+    place.run("verify ring.scn --without EAGER_TAKES_LINES").status(2).complains("EAGER_TAKES_LINE`");
+    place.run("verify ring.scn --protocol published").status(0).says("published rules");
+    place.run("verify ring.scn --no-reduction").status(0);
+}
+
+#[test]
+fn options_come_from_the_environment() {
+    let place = Place::new().with("head.scn", HEAD_TO_HEAD);
+    let run = |name: &str, value: &str| {
+        common::Ran::from(place.command().args(["verify", "head.scn"]).env(name, value).output().expect("it runs"))
+    };
+    run("CARROUSEL_EAGER_THRESHOLD", "1MiB").status(0).complains("eager_threshold 1MiB from the environment");
+    run("CARROUSEL_EAGER_TRESHOLD", "1MiB").status(2).complains("did you mean CARROUSEL_EAGER_THRESHOLD?");
+    run("CARROUSEL_RTR_LIMIT", "many").status(2).complains("CARROUSEL_RTR_LIMIT");
+}
+
+#[test]
+fn a_scenario_may_come_by_standard_input() {
+    Place::new().feed("verify -", RING).status(0).says("<stdin>");
+    Place::new().feed("verify -", "ranks x\n").status(2).complains("<stdin>:1:7: ");
+}
+
+#[test]
+fn reports_of_all_shards_are_merged_and_others_are_not() {
+    let place = Place::new().with("none.json", "{}");
+    place.run("verify --merge none.json").status(2).complains("none.json is no report of a suite");
+    place.run("verify --suite rendezvous --shard 3/2").status(2);
+    place.run("verify").status(2);
+}

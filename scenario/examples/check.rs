@@ -1,0 +1,23 @@
+//! Reads and checks scenario files, and prints what each comes to, or its faults.
+//!
+//! `cargo run -p carrousel-scenario --example check -- FILE...`
+
+use std::time::Instant;
+
+fn main() -> std::io::Result<()> {
+    for file in std::env::args().skip(1) {
+        let bytes = std::fs::read(&file)?;
+        let start = Instant::now();
+        let loaded = carrousel_scenario::load(&file, &bytes);
+        let seconds = start.elapsed().as_secs_f64();
+        match &loaded {
+            Ok(scenario) => {
+                let statements: usize = scenario.programs.iter().map(|program| program.steps.len()).sum();
+                println!("{file}: {} ranks, {statements} statements", scenario.ranks);
+            }
+            Err(error) => print!("{}", error.render(false)),
+        }
+        eprintln!("{seconds:.3} s");
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! A file as it was written: one [`Line`] a line, comments and places kept.
+//!
+//! The tree is flat on purpose. One statement stands on one line, so blocks and `repeat` need no
+//! nesting of values: [`Item::Block`], [`Item::Repeat`] and [`Item::End`] are lines like others,
+//! and the parser has seen to it that they pair.
+
+use std::sync::Arc;
+
+use crate::checks::Check;
+use crate::span::Span;
+use crate::units::Unit;
+use crate::verb::Verb;
+
+/// A parsed file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ast {
+    /// The name of the file, for messages.
+    pub file: String,
+    /// Its text; spans are places in it.
+    pub source: Arc<str>,
+    /// Its lines. Every `Repeat` has its `End` in the same block, nesting is at most 64, and
+    /// statements are inside of blocks.
+    pub lines: Vec<Line>,
+}
+
+/// One line, or a run of lines that say nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Where it is, comment apart.
+    pub at: Span,
+    /// What it says.
+    pub item: Item,
+    /// The comment behind it, from its `#`, without blanks at its end.
+    pub comment: Option<Box<str>>,
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A run of comment lines and blank lines, trimmed and joined by `\n`; several blank lines in
+    /// sequence are one. A lone blank line is the empty text. Two never follow each other.
+    Remark(Box<str>),
+    /// `scenario "TITLE"`.
+    Title(Box<str>),
+    /// `ranks N`.
+    Ranks(Expr),
+    /// `nodes [R...]...`.
+    Nodes(Box<[Group]>),
+    /// `window NAME SIZE`.
+    Window(Box<(Name, Expr)>),
+    /// `option NAME VALUE`.
+    Setting(Box<Setting>),
+    /// `expect CHECK violated`.
+    Expect(Check),
+    /// `rank R`, `rank R..S`, `rank *`: what follows is theirs, up to the next block.
+    Block(Ranks),
+    /// `repeat N`.
+    Repeat(Expr),
+    /// `end`.
+    End,
+    /// A statement.
+    Statement(Statement),
+}
+
+/// The ranks of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ranks {
+    /// `rank R`.
+    One(Box<Expr>),
+    /// `rank R..S`, both included.
+    Range(Box<(Expr, Expr)>),
+    /// `rank *`.
+    All,
+}
+
+/// `option NAME VALUE` or `option WINDOW.NAME VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The window, for a flag of one.
+    pub window: Option<Name>,
+    /// The option or flag.
+    pub name: Name,
+    /// What it is set to.
+    pub value: Value,
+}
+
+/// The value of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A lone word that is no number: `on`, `adaptive`.
+    Word(Name),
+    /// A number, a size or a time.
+    Number(Expr),
+}
+
+/// A statement of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// `LABEL:`.
+    pub label: Option<Box<Name>>,
+    /// `NAME =`. Only where [`Verb::starts_request`].
+    pub bind: Option<Box<Name>>,
+    /// The keyword.
+    pub verb: Verb,
+    /// One for each of [`Verb::slots`], in their order.
+    pub args: Box<[Arg]>,
+}
+
+/// What stands in one slot of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// Nothing: the slot is optional.
+    Absent,
+    /// A window, buffer or request.
+    Name(Name),
+    /// A rank, tag, size or time.
+    Expr(Expr),
+    /// `any`.
+    Any,
+    /// `[R...]`.
+    Group(Group),
+    /// The requests of `wait NAME...`, at least one.
+    Names(Box<[Name]>),
+    /// `all`.
+    All,
+    /// `shared`.
+    Shared,
+    /// `exclusive`.
+    Exclusive,
+}
+
+/// `[R...]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group(pub Box<[Expr]>);
+
+/// A name, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// ASCII letters, digits and `_`, at most 255.
+    pub text: Arc<str>,
+    /// Where it stands.
+    pub at: Span,
+}
+
+/// An expression, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr {
+    /// Where it stands, whole.
+    pub at: Span,
+    /// What it says.
+    pub tree: Tree,
+}
+
+/// The inside of an expression, parentheses kept. At most 64 deep, so recursion over it is safe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tree {
+    /// `64`, `16KiB`, `5us`.
+    Number(u64, Unit),
+    /// `me`.
+    Me,
+    /// `size`.
+    Size,
+    /// `-X`.
+    Minus(Box<Tree>),
+    /// `(X)`, or `(X)KiB`.
+    Parentheses(Box<Tree>, Unit),
+    /// Operands of one precedence from left to right: `X + Y - Z`, or `X * Y / Z`.
+    Chain(Box<(Tree, Vec<(Operator, Tree)>)>),
+}
+
+/// What stands between two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`, truncating.
+    Divide,
+    /// `%`, with the sign of the dividend.
+    Remainder,
+}
+
+impl Operator {
+    /// How it is written.
+    pub const fn symbol(self) -> char {
+        match self {
+            Operator::Add => '+',
+            Operator::Subtract => '-',
+            Operator::Multiply => '*',
+            Operator::Divide => '/',
+            Operator::Remainder => '%',
+        }
+    }
+}
+
+impl Tree {
+    /// Whether the value differs between ranks: `me` occurs.
+    pub fn uses_me(&self) -> bool {
+        match self {
+            Tree::Number(..) | Tree::Size => false,
+            Tree::Me => true,
+            Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.uses_me(),
+            Tree::Chain(chain) => chain.0.uses_me() || chain.1.iter().any(|(_, operand)| operand.uses_me()),
+        }
+    }
+}

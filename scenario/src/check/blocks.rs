@@ -1,0 +1,223 @@
+//! Blocks: which ranks they are for, and how many statements they come to.
+//!
+//! Nothing is expanded here. A `repeat` bomb costs one multiplication for each of its lines.
+
+use std::ops::Range;
+
+use super::values::Values;
+use crate::ast::{Arg, Ast, Item, Ranks, Statement};
+use crate::error::Faults;
+use crate::limits::STATEMENTS_MAX;
+use crate::parse::Wrong;
+use crate::problem::{Many, Problem};
+use crate::span::Span;
+
+/// A block of the file.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Its lines in the tree, without the `rank` line.
+    pub(super) lines: Range<usize>,
+    /// Whether it is written for several ranks, so that a fault in it says for which.
+    pub(super) several: bool,
+    /// Whether any expression in it uses `me`.
+    uses_me: bool,
+}
+
+/// The blocks of a file.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    pub(super) all: Vec<Block>,
+    /// By rank, the blocks that have statements for it, in file order.
+    of_rank: Vec<Vec<u32>>,
+    /// By rank, the number of its statements.
+    statements: Vec<u32>,
+    /// By line of a `repeat`, the line of its `end`; 0 for other lines.
+    ends: Vec<u32>,
+}
+
+impl Blocks {
+    /// The blocks that have statements for `rank`, in file order.
+    pub(super) fn of(&self, rank: u32) -> &[u32] {
+        &self.of_rank[rank as usize]
+    }
+
+    /// The number of statements of `rank`, `repeat` unrolled.
+    pub(super) fn statements(&self, rank: u32) -> usize {
+        self.statements[rank as usize] as usize
+    }
+
+    /// Whether the program of `rank` is that of every rank with the same blocks.
+    pub(super) fn is_shared(&self, rank: u32) -> bool {
+        self.of(rank).iter().all(|&block| !self.all[block as usize].uses_me)
+    }
+
+    /// The line of the `end` of the `repeat` in `line`.
+    pub(super) fn end_of(&self, line: usize) -> usize {
+        (self.ends[line] as usize).max(line)
+    }
+}
+
+/// Whether a block with this `rank` line is written for several ranks.
+pub(super) fn is_for_several(ranks: &Ranks) -> bool {
+    !matches!(ranks, Ranks::One(_))
+}
+
+/// Finds and counts the blocks. `None` when they are too many statements, or cannot be counted.
+pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Faults) -> Option<Blocks> {
+    let mut blocks = Blocks {
+        all: Vec::new(),
+        of_rank: vec![Vec::new(); ranks as usize],
+        statements: vec![0; ranks as usize],
+        ends: ends(ast),
+    };
+    let mut total: u64 = 0;
+    let mut too_many_at: Option<Span> = None;
+    let mut countable = true;
+    for (lines, header) in ranges(ast) {
+        let several = is_for_several(header);
+        let members = match members(header, ranks, values) {
+            Ok(members) => members,
+            Err((at, problem)) => {
+                faults.add(at, problem, None);
+                continue;
+            }
+        };
+        let items = || ast.lines[lines.clone()].iter().map(|line| &line.item);
+        let uses_me = items().any(|item| match item {
+            Item::Repeat(rounds) => rounds.tree.uses_me(),
+            Item::Statement(statement) => statement_uses_me(statement),
+            _ => false,
+        });
+        let rounds_use_me = items().any(|item| matches!(item, Item::Repeat(rounds) if rounds.tree.uses_me()));
+        let index = u32::try_from(blocks.all.len()).unwrap_or(u32::MAX);
+        // Ranks that are bound to have the same number of statements are counted together.
+        let step = if rounds_use_me { 1 } else { members.len() };
+        for rank in members.clone().step_by(step) {
+            values.set_me(Some(rank));
+            let count = match unrolled(ast, lines.clone(), &blocks.ends, values) {
+                Ok(count) => count,
+                Err((at, Problem::TooMuchWork)) => {
+                    faults.add(at, Problem::TooMuchWork, None);
+                    return None;
+                }
+                Err((at, problem)) => {
+                    faults.add(at, problem, several.then_some(rank));
+                    countable = false;
+                    break;
+                }
+            };
+            total = total.saturating_add(count.saturating_mul(step as u64));
+            if total > STATEMENTS_MAX {
+                too_many_at = too_many_at.or_else(|| Some(place_of_many(ast, &lines)));
+            } else if count > 0 {
+                for member in members.clone().skip((rank - members.start) as usize).take(step) {
+                    blocks.of_rank[member as usize].push(index);
+                    blocks.statements[member as usize] += count as u32;
+                }
+            }
+        }
+        blocks.all.push(Block { lines, several, uses_me });
+    }
+    values.set_me(None);
+    if let Some(at) = too_many_at {
+        faults.add(at, Problem::TooManyStatements { count: Many(total) }, None);
+    }
+    (countable && too_many_at.is_none()).then_some(blocks)
+}
+
+/// The blocks, as ranges of lines behind their `rank` line.
+fn ranges(ast: &Ast) -> Vec<(Range<usize>, &Ranks)> {
+    let mut ranges: Vec<(Range<usize>, &Ranks)> = Vec::new();
+    let mut open = false;
+    for (index, line) in ast.lines.iter().enumerate() {
+        match &line.item {
+            Item::Block(ranks) => {
+                ranges.push((index + 1..index + 1, ranks));
+                open = true;
+            }
+            Item::Repeat(_) | Item::End | Item::Statement(_) => {
+                if let (true, Some((range, _))) = (open, ranges.last_mut()) {
+                    range.end = index + 1;
+                }
+            }
+            Item::Remark(_) => {}
+            _ => open = false,
+        }
+    }
+    ranges
+}
+
+/// By line of a `repeat`, the line of its `end`; 0 for other lines.
+fn ends(ast: &Ast) -> Vec<u32> {
+    let mut ends = vec![0; ast.lines.len()];
+    let mut open = Vec::new();
+    for (index, line) in ast.lines.iter().enumerate() {
+        match line.item {
+            Item::Repeat(_) => open.push(index),
+            Item::End => {
+                if let Some(start) = open.pop() {
+                    ends[start] = index as u32;
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+fn members(ranks: &Ranks, count: u32, values: &mut Values) -> Result<Range<u32>, Wrong> {
+    match ranks {
+        Ranks::All => Ok(0..count),
+        Ranks::One(rank) => values.rank(rank).map(|rank| rank..rank + 1),
+        Ranks::Range(range) => {
+            let (first, last) = &**range;
+            let at = first.at.to(last.at);
+            let (first, last) = (values.rank(first)?, values.rank(last)?);
+            if first > last {
+                return Err((at, Problem::EmptyRange { first, last }));
+            }
+            Ok(first..last + 1)
+        }
+    }
+}
+
+/// The number of statements that `lines` come to for the rank that `values` is at.
+fn unrolled(ast: &Ast, lines: Range<usize>, ends: &[u32], values: &mut Values) -> Result<u64, Wrong> {
+    let mut total: u64 = 0;
+    let mut rounds: u64 = 1;
+    let mut outer = Vec::new();
+    let mut index = lines.start;
+    while index < lines.end {
+        let line = &ast.lines[index];
+        values.spend(1).map_err(|problem| (line.at, problem))?;
+        match &line.item {
+            Item::Repeat(expr) => match values.count(expr, "a number of rounds")? {
+                // Nothing in it ever happens, so its expressions need have no value.
+                0 => index = index.max(ends[index] as usize),
+                more => {
+                    outer.push(rounds);
+                    rounds = rounds.saturating_mul(more);
+                }
+            },
+            Item::End => rounds = outer.pop().unwrap_or(1),
+            Item::Statement(_) => total = total.saturating_add(rounds),
+            _ => {}
+        }
+        index += 1;
+    }
+    Ok(total)
+}
+
+/// Where to say that a block is too much: at its first `repeat`, if there is one.
+fn place_of_many(ast: &Ast, lines: &Range<usize>) -> Span {
+    let repeat = ast.lines[lines.clone()].iter().find(|line| matches!(line.item, Item::Repeat(_)));
+    repeat.map_or(ast.lines[lines.start - 1].at, |line| line.at)
+}
+
+fn statement_uses_me(statement: &Statement) -> bool {
+    statement.args.iter().any(|arg| match arg {
+        Arg::Expr(expr) => expr.tree.uses_me(),
+        Arg::Group(group) => group.0.iter().any(|item| item.tree.uses_me()),
+        _ => false,
+    })
+}

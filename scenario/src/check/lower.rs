@@ -1,0 +1,331 @@
+//! From one statement to the [`Op`] it is for one rank.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::declarations::unknown_window;
+use super::values::Values;
+use crate::ast::{Arg, Expr, Name, Statement};
+use crate::limits::ITEM_WORK;
+use crate::model::{Buffer, BufferId, Program, RequestId, Scenario, Source, Step, TagSelector, WindowId};
+use crate::op::Op;
+use crate::parse::Wrong;
+use crate::problem::{Problem, clip, did_you_mean};
+use crate::span::Span;
+use crate::verb::Verb;
+
+/// The windows by name.
+pub(super) struct Windows<'a> {
+    scenario: &'a Scenario,
+    by_name: HashMap<&'a str, WindowId>,
+}
+
+impl<'a> Windows<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Self {
+        let ids = (0..).map(WindowId);
+        let names = scenario.windows.iter().map(|window| &*window.name);
+        Windows { scenario, by_name: names.zip(ids).collect() }
+    }
+
+    pub(super) fn find(&self, name: &Name) -> Result<WindowId, Wrong> {
+        let id = self.by_name.get(&*name.text).copied();
+        id.ok_or_else(|| unknown_window(name, self.scenario))
+    }
+
+    /// An error when bytes from `displacement` on are not all inside of `window`.
+    fn hold(&self, window: WindowId, displacement: u64, size: u64, at: Span) -> Result<(), Wrong> {
+        let window = self.scenario.window(window);
+        // Both are below 2^63, so the sum fits.
+        let end = displacement + size;
+        if end <= window.size {
+            return Ok(());
+        }
+        Err((
+            at,
+            Problem::OutsideWindow {
+                window: clip(&window.name),
+                first: displacement,
+                last: end.saturating_sub(1),
+                size: window.size,
+            },
+        ))
+    }
+}
+
+/// What the statements of one rank have named so far.
+#[derive(Default)]
+pub(super) struct Rank<'a> {
+    requests: HashMap<&'a str, RequestId>,
+    request_names: Vec<Arc<str>>,
+    buffers: HashMap<&'a str, BufferId>,
+    buffer_list: Vec<Buffer>,
+}
+
+impl<'a> Rank<'a> {
+    /// The statement for this rank, and what its request is bound to. `None` when `skip`: its
+    /// names are noted all the same.
+    pub(super) fn lower(
+        &mut self,
+        statement: &'a Statement,
+        at: Span,
+        skip: bool,
+        windows: &Windows<'_>,
+        values: &mut Values,
+    ) -> Result<Option<(Option<RequestId>, Op)>, Wrong> {
+        let bind = statement.bind.as_ref().map(|name| self.bind(name));
+        if skip {
+            return Ok(None);
+        }
+        let op = Lowering { rank: self, windows, values, at }.op(statement)?;
+        Ok(Some((bind, op)))
+    }
+
+    pub(super) fn into_program(self, steps: Vec<Step>) -> Program {
+        Program { steps, requests: self.request_names, buffers: self.buffer_list }
+    }
+
+    fn bind(&mut self, name: &'a Name) -> RequestId {
+        let next = RequestId(self.request_names.len() as u32);
+        let id = *self.requests.entry(&name.text).or_insert(next);
+        if id == next {
+            self.request_names.push(Arc::clone(&name.text));
+        }
+        id
+    }
+
+    fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
+        self.requests.get(&*name.text).copied().ok_or_else(|| {
+            let help = did_you_mean(&name.text, self.request_names.iter().map(|name| &**name));
+            (name.at, Problem::UnknownRequest { name: clip(&name.text), help })
+        })
+    }
+
+    fn buffer(&mut self, name: &'a Name, size: u64) -> BufferId {
+        let next = BufferId(self.buffer_list.len() as u32);
+        let id = *self.buffers.entry(&name.text).or_insert(next);
+        if id == next {
+            self.buffer_list.push(Buffer { name: Arc::clone(&name.text), size: 0 });
+        }
+        let buffer = &mut self.buffer_list[id.0 as usize];
+        buffer.size = buffer.size.max(size);
+        id
+    }
+}
+
+struct Lowering<'r, 'a> {
+    rank: &'r mut Rank<'a>,
+    windows: &'r Windows<'r>,
+    values: &'r mut Values,
+    /// The statement.
+    at: Span,
+}
+
+impl<'a> Lowering<'_, 'a> {
+    fn op(&mut self, statement: &'a Statement) -> Result<Op, Wrong> {
+        let verb = statement.verb;
+        let blocking = !verb.starts_request();
+        Ok(match (verb, &*statement.args) {
+            (Verb::Compute, [time]) => Op::Compute { ns: self.count(time, "a time")? },
+            (Verb::Send | Verb::ISend | Verb::SSend | Verb::ISSend, [to, tag, size, buf]) => {
+                let (to, tag, size) = (self.rank(to)?, self.tag(tag)?, self.size(size)?);
+                let synchronous = matches!(verb, Verb::SSend | Verb::ISSend);
+                Op::Send { to, tag, size, buf: self.maybe_buffer(buf, size)?, synchronous, blocking }
+            }
+            (Verb::Recv | Verb::IRecv, [from, tag, size, buf]) => {
+                let (from, tag, size) = (self.source(from)?, self.selector(tag)?, self.size(size)?);
+                Op::Recv { from, tag, size, buf: self.maybe_buffer(buf, size)?, blocking }
+            }
+            (Verb::SendRecv, [to, send_tag, send_size, from, recv_tag, recv_size]) => Op::SendRecv {
+                to: self.rank(to)?,
+                send_tag: self.tag(send_tag)?,
+                send_size: self.size(send_size)?,
+                from: self.source(from)?,
+                recv_tag: self.selector(recv_tag)?,
+                recv_size: self.size(recv_size)?,
+            },
+            (Verb::Probe, [from, tag]) => Op::Probe { from: self.source(from)?, tag: self.selector(tag)? },
+            (Verb::Wait, [Arg::All]) => Op::WaitAll,
+            (Verb::Wait, [Arg::Names(names)]) => self.wait(names)?,
+            (Verb::Test, [Arg::Name(name)]) => Op::Test(self.rank.request(name)?),
+            (Verb::Barrier | Verb::IBarrier, []) => Op::Barrier { blocking },
+            (Verb::Bcast, [root, size]) => Op::Bcast { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::Reduce, [root, size]) => Op::Reduce { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::Gather, [root, size]) => Op::Gather { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::AllReduce, [size]) => Op::AllReduce { size: self.size(size)? },
+            (Verb::AllGather, [size]) => Op::AllGather { size: self.size(size)? },
+            (Verb::AllToAll, [size]) => Op::AllToAll { size: self.size(size)? },
+            (Verb::Read, [Arg::Name(name)]) => Op::ReadBuf(self.rank.buffer(name, 0)),
+            (Verb::Write, [Arg::Name(name)]) => Op::WriteBuf(self.rank.buffer(name, 0)),
+            (_, [Arg::Name(window), args @ ..]) => {
+                let window = self.windows.find(window)?;
+                self.window_op(verb, window, args, blocking)?
+            }
+            _ => return Err(self.malformed()),
+        })
+    }
+
+    /// The statements whose first slot is a window.
+    fn window_op(
+        &mut self,
+        verb: Verb,
+        window: WindowId,
+        args: &'a [Arg],
+        blocking: bool,
+    ) -> Result<Op, Wrong> {
+        Ok(match (verb, args) {
+            (Verb::Load | Verb::Store, [displacement, size]) => {
+                let place = size;
+                let (displacement, size) = (self.displacement(displacement)?, self.size(size)?);
+                self.windows.hold(window, displacement, size, self.place(place))?;
+                match verb {
+                    Verb::Load => Op::Load { window, displacement, size },
+                    _ => Op::Store { window, displacement, size },
+                }
+            }
+            (Verb::Put | Verb::Get | Verb::Acc, [target, size, displacement, buf]) => {
+                let place = (size, displacement);
+                let target = self.rank(target)?;
+                let (size, displacement) = (self.size(size)?, self.displacement(displacement)?);
+                if verb == Verb::Acc {
+                    aligned("a size", size, self.place(place.0))?;
+                    aligned("a displacement", displacement, self.place(place.1))?;
+                }
+                self.windows.hold(window, displacement, size, self.place(place.0))?;
+                let buf = self.maybe_buffer(buf, size)?;
+                match verb {
+                    Verb::Put => Op::Put { window, target, size, displacement, buf },
+                    Verb::Get => Op::Get { window, target, size, displacement, buf },
+                    _ => Op::Accumulate { window, target, size, displacement, buf },
+                }
+            }
+            (Verb::FetchOp | Verb::Cas, [target, displacement]) => {
+                const ELEMENT_BYTES: u64 = 8;
+                let place = self.place(displacement);
+                let target = self.rank(target)?;
+                let displacement = self.displacement(displacement)?;
+                aligned("a displacement", displacement, place)?;
+                self.windows.hold(window, displacement, ELEMENT_BYTES, place)?;
+                match verb {
+                    Verb::FetchOp => Op::FetchOp { window, target, displacement },
+                    _ => Op::CompareSwap { window, target, displacement },
+                }
+            }
+            (Verb::Fence | Verb::IFence, []) => Op::Fence { window, blocking },
+            (Verb::Start | Verb::IStart, [group]) => {
+                Op::Start { window, group: self.group(group)?, blocking }
+            }
+            (Verb::Post | Verb::IPost, [group]) => Op::Post { window, group: self.group(group)?, blocking },
+            (Verb::Complete | Verb::IComplete, []) => Op::Complete { window, blocking },
+            (Verb::WaitEpoch | Verb::IWaitEpoch, []) => Op::WaitEpoch { window, blocking },
+            (Verb::Lock | Verb::ILock, [target, mode]) => {
+                let exclusive = matches!(mode, Arg::Exclusive);
+                Op::Lock { window, target: self.rank(target)?, exclusive, blocking }
+            }
+            (Verb::Unlock | Verb::IUnlock, [target]) => {
+                Op::Unlock { window, target: self.rank(target)?, blocking }
+            }
+            (Verb::LockAll | Verb::ILockAll, []) => Op::LockAll { window, blocking },
+            (Verb::UnlockAll | Verb::IUnlockAll, []) => Op::UnlockAll { window, blocking },
+            (Verb::Flush | Verb::IFlush, [target]) => {
+                Op::Flush { window, target: Some(self.rank(target)?), local: false, blocking }
+            }
+            (Verb::FlushLocal | Verb::IFlushLocal, [target]) => {
+                Op::Flush { window, target: Some(self.rank(target)?), local: true, blocking }
+            }
+            (Verb::FlushAll | Verb::IFlushAll, []) => {
+                Op::Flush { window, target: None, local: false, blocking }
+            }
+            (Verb::FlushLocalAll | Verb::IFlushLocalAll, []) => {
+                Op::Flush { window, target: None, local: true, blocking }
+            }
+            _ => return Err(self.malformed()),
+        })
+    }
+
+    fn wait(&mut self, names: &[Name]) -> Result<Op, Wrong> {
+        let work = ITEM_WORK * names.len() as u64;
+        self.values.spend(work).map_err(|problem| (self.at, problem))?;
+        let requests: Result<_, Wrong> = names.iter().map(|name| self.rank.request(name)).collect();
+        requests.map(Op::Wait)
+    }
+
+    fn expr<'e>(&self, arg: &'e Arg) -> Result<&'e Expr, Wrong> {
+        match arg {
+            Arg::Expr(expr) => Ok(expr),
+            _ => Err(self.malformed()),
+        }
+    }
+
+    fn malformed(&self) -> Wrong {
+        (self.at, Problem::MalformedTree)
+    }
+
+    /// Where to say that `arg` is wrong; an absent one is wrong where the statement is.
+    fn place(&self, arg: &Arg) -> Span {
+        match arg {
+            Arg::Expr(expr) => expr.at,
+            _ => self.at,
+        }
+    }
+
+    fn rank(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+        let expr = self.expr(arg)?;
+        self.values.rank(expr)
+    }
+
+    fn source(&mut self, arg: &Arg) -> Result<Source, Wrong> {
+        match arg {
+            Arg::Any => Ok(Source::Any),
+            one => self.rank(one).map(Source::Rank),
+        }
+    }
+
+    fn tag(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+        let expr = self.expr(arg)?;
+        self.values.tag(expr)
+    }
+
+    fn selector(&mut self, arg: &Arg) -> Result<TagSelector, Wrong> {
+        match arg {
+            Arg::Any => Ok(TagSelector::Any),
+            one => self.tag(one).map(TagSelector::Tag),
+        }
+    }
+
+    fn count(&mut self, arg: &Arg, what: &'static str) -> Result<u64, Wrong> {
+        let expr = self.expr(arg)?;
+        self.values.count(expr, what)
+    }
+
+    fn size(&mut self, arg: &Arg) -> Result<u64, Wrong> {
+        self.count(arg, "a size")
+    }
+
+    fn displacement(&mut self, arg: &Arg) -> Result<u64, Wrong> {
+        match arg {
+            Arg::Absent => Ok(0),
+            one => self.count(one, "a displacement"),
+        }
+    }
+
+    fn maybe_buffer(&mut self, arg: &'a Arg, size: u64) -> Result<Option<BufferId>, Wrong> {
+        match arg {
+            Arg::Absent => Ok(None),
+            Arg::Name(name) => Ok(Some(self.rank.buffer(name, size))),
+            _ => Err(self.malformed()),
+        }
+    }
+
+    /// A group is a set: ascending, each rank once.
+    fn group(&mut self, arg: &Arg) -> Result<Arc<[u32]>, Wrong> {
+        let Arg::Group(group) = arg else { return Err(self.malformed()) };
+        let mut ranks = self.values.group(group)?;
+        ranks.sort_unstable();
+        ranks.dedup();
+        Ok(ranks.into())
+    }
+}
+
+fn aligned(what: &'static str, value: u64, at: Span) -> Result<(), Wrong> {
+    if value.is_multiple_of(8) { Ok(()) } else { Err((at, Problem::Unaligned { what, value })) }
+}

@@ -1,0 +1,200 @@
+//! What a checked scenario is: the types that the engine, the simulator and the checker run.
+//!
+//! Everything is a number here. Expressions are evaluated, `repeat` is unrolled, names are
+//! resolved; a program that is in a [`Scenario`] breaks no rule of the language.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::checks::Check;
+use crate::op::Op;
+use crate::written::Written;
+
+/// A checked scenario: its ranks, what they share, and the program of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The title, when the file has a `scenario "..."` line.
+    pub title: Option<String>,
+    /// The name of the file, as it stands in messages.
+    pub file: String,
+    /// How many ranks there are; they are numbered from 0.
+    pub ranks: u32,
+    /// The node of each rank, by rank. Nodes are numbered from 0 without gaps.
+    pub nodes: Vec<u32>,
+    /// The windows, by [`WindowId`].
+    pub windows: Vec<Window>,
+    /// The engine options that the file sets, in file order, each at most once.
+    pub options: Vec<OptionSetting>,
+    /// The checks that the file expects to be violated, in file order, each at most once.
+    pub expects: Vec<Expect>,
+    /// The program of each rank, by rank. Ranks that share their blocks share one
+    /// allocation, when no expression in these uses `me`.
+    pub programs: Vec<Arc<Program>>,
+    /// The text that all of this came from; [`Step::line`] counts its lines.
+    pub source: Arc<str>,
+}
+
+impl Scenario {
+    /// The window behind `id`.
+    ///
+    /// # Panics
+    ///
+    /// When `id` is of another scenario.
+    pub fn window(&self, id: WindowId) -> &Window {
+        &self.windows[id.0 as usize]
+    }
+
+    /// The program of `rank`.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such rank.
+    pub fn program(&self, rank: u32) -> &Program {
+        &self.programs[rank as usize]
+    }
+
+    /// The line `line` (from 1) of the source, without its end; empty beyond the last one.
+    pub fn source_line(&self, line: u32) -> &str {
+        let index = (line as usize).saturating_sub(1);
+        self.source.lines().nth(index).unwrap_or("").trim()
+    }
+}
+
+/// What one rank does, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// The statements, `repeat` unrolled.
+    pub steps: Vec<Step>,
+    /// The names of the requests, by [`RequestId`], in the order of their first binding.
+    ///
+    /// A name that is bound twice is one `RequestId`: it stands for the variable, not for what the
+    /// variable holds at a time.
+    pub requests: Vec<Arc<str>>,
+    /// The named local buffers, by [`BufferId`].
+    pub buffers: Vec<Buffer>,
+}
+
+/// One statement of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The line of the file it stands on, from 1.
+    pub line: u32,
+    /// Its label; unique among the statements of a rank, but every round of a `repeat` has it.
+    pub label: Option<Arc<str>>,
+    /// The name that its request is bound to. Never set where [`Op::starts_request`] is false.
+    pub bind: Option<RequestId>,
+    /// What it does.
+    pub op: Op,
+}
+
+impl Step {
+    /// The statement as a person would write it, names included: `e = isend to 1 tag 0 size 64KiB`.
+    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
+        Written::new(&self.op, self.bind, Some((scenario, program)))
+    }
+}
+
+/// A named local buffer of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Buffer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Bytes: its largest use in the program; 0 when it is only ever read or written.
+    pub size: u64,
+}
+
+/// A window: memory that every rank exposes under one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its name.
+    pub name: String,
+    /// Bytes, on each rank.
+    pub size: u64,
+    /// The line that declares it, from 1.
+    pub line: u32,
+}
+
+/// A request variable of one rank: an index into [`Program::requests`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u32);
+
+/// A named local buffer of one rank: an index into [`Program::buffers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub u32);
+
+/// A window: an index into [`Scenario::windows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WindowId(pub u32);
+
+/// Whom a receive or a probe takes a message from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// This rank only.
+    Rank(u32),
+    /// `any`: whoever comes.
+    Any,
+}
+
+/// Which tag a receive or a probe takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TagSelector {
+    /// This tag only, 0 to 2^31-1.
+    Tag(u32),
+    /// `any`.
+    Any,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Rank(rank) => write!(f, "{rank}"),
+            Source::Any => f.write_str("any"),
+        }
+    }
+}
+
+impl fmt::Display for TagSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TagSelector::Tag(tag) => write!(f, "{tag}"),
+            TagSelector::Any => f.write_str("any"),
+        }
+    }
+}
+
+/// `expect CHECK violated`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expect {
+    /// The check that is to be violated.
+    pub check: Check,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// `option NAME VALUE` or `option WINDOW.FLAG on|off`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionSetting {
+    /// The window that a flag belongs to; `None` for an option of the engine.
+    pub window: Option<WindowId>,
+    /// The name of the option or flag, as the [`Vocabulary`](crate::Vocabulary) has it.
+    pub name: String,
+    /// What it is set to.
+    pub value: OptionValue,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// The value of an option, of the kind that the [`Vocabulary`](crate::Vocabulary) asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionValue {
+    /// Bytes.
+    Size(u64),
+    /// Nanoseconds.
+    TimeNs(u64),
+    /// A plain number, possibly negative.
+    Integer(i64),
+    /// `on` or `off`.
+    OnOff(bool),
+    /// One of the words of a choice.
+    Word(String),
+}

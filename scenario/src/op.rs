@@ -1,0 +1,364 @@
+//! What one statement does, and how it is written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::{BufferId, Program, RequestId, Scenario, Source, TagSelector, WindowId};
+use crate::written::Written;
+
+/// What one statement does, every expression evaluated for the rank that runs it.
+///
+/// Ranks are below [`Scenario::ranks`], tags at most 2^31-1, sizes and displacements in bytes, and
+/// accesses to windows are inside of them. `blocking` is false for the i-form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `compute TIME`: the CPU is busy, no library call.
+    Compute {
+        /// Nanoseconds.
+        ns: u64,
+    },
+    /// `send`, `isend`, `ssend`, `issend`.
+    Send {
+        /// The receiver; may be the sender itself.
+        to: u32,
+        /// The tag.
+        tag: u32,
+        /// Bytes.
+        size: u64,
+        /// The named buffer; `None` is a buffer of this statement's own.
+        buf: Option<BufferId>,
+        /// `ssend`, `issend`: complete only once the receive has begun.
+        synchronous: bool,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `recv`, `irecv`.
+    Recv {
+        /// Whose messages match.
+        from: Source,
+        /// Which tags match.
+        tag: TagSelector,
+        /// Bytes of the buffer.
+        size: u64,
+        /// The named buffer; `None` is a buffer of this statement's own.
+        buf: Option<BufferId>,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `sendrecv`: a send and a receive at once, blocking.
+    SendRecv {
+        /// The receiver of the send.
+        to: u32,
+        /// The tag of the send.
+        send_tag: u32,
+        /// Bytes sent.
+        send_size: u64,
+        /// Whose messages the receive matches.
+        from: Source,
+        /// Which tags the receive matches.
+        recv_tag: TagSelector,
+        /// Bytes of the receive buffer.
+        recv_size: u64,
+    },
+    /// `probe`: waits until a matching message could be received.
+    Probe {
+        /// Whose messages match.
+        from: Source,
+        /// Which tags match.
+        tag: TagSelector,
+    },
+    /// `wait NAME...`: shared, because every round of a `repeat` has the same list.
+    Wait(Arc<[RequestId]>),
+    /// `wait all`: every open request of the rank, unnamed ones too.
+    WaitAll,
+    /// `test NAME`: completes the request if it can be completed now.
+    Test(RequestId),
+    /// `barrier`, `ibarrier`.
+    Barrier {
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `bcast`.
+    Bcast {
+        /// The rank that has the data.
+        root: u32,
+        /// Bytes.
+        size: u64,
+    },
+    /// `reduce`.
+    Reduce {
+        /// The rank that gets the result.
+        root: u32,
+        /// Bytes of each contribution.
+        size: u64,
+    },
+    /// `allreduce`.
+    AllReduce {
+        /// Bytes of each contribution.
+        size: u64,
+    },
+    /// `gather`.
+    Gather {
+        /// The rank that gets the contributions.
+        root: u32,
+        /// Bytes of each contribution.
+        size: u64,
+    },
+    /// `allgather`.
+    AllGather {
+        /// Bytes of each contribution.
+        size: u64,
+    },
+    /// `alltoall`.
+    AllToAll {
+        /// Bytes from each rank to each other one.
+        size: u64,
+    },
+    /// `read buf B`: the program itself reads a local buffer.
+    ReadBuf(BufferId),
+    /// `write buf B`: the program itself writes a local buffer.
+    WriteBuf(BufferId),
+    /// `load`: the program reads its own window memory.
+    Load {
+        /// The window.
+        window: WindowId,
+        /// Byte displacement.
+        displacement: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// `store`: the program writes its own window memory.
+    Store {
+        /// The window.
+        window: WindowId,
+        /// Byte displacement.
+        displacement: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// `put`.
+    Put {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is written.
+        target: u32,
+        /// Bytes.
+        size: u64,
+        /// Byte displacement at the target.
+        displacement: u64,
+        /// The named origin buffer; `None` is a buffer of this statement's own.
+        buf: Option<BufferId>,
+    },
+    /// `get`.
+    Get {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is read.
+        target: u32,
+        /// Bytes.
+        size: u64,
+        /// Byte displacement at the target.
+        displacement: u64,
+        /// The named origin buffer; `None` is a buffer of this statement's own.
+        buf: Option<BufferId>,
+    },
+    /// `acc`: on 8-byte elements; size and displacement are multiples of 8.
+    Accumulate {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is updated.
+        target: u32,
+        /// Bytes, a multiple of 8.
+        size: u64,
+        /// Byte displacement at the target, a multiple of 8.
+        displacement: u64,
+        /// The named origin buffer; `None` is a buffer of this statement's own.
+        buf: Option<BufferId>,
+    },
+    /// `fetch_op`: on 8 bytes.
+    FetchOp {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is updated.
+        target: u32,
+        /// Byte displacement at the target, a multiple of 8.
+        displacement: u64,
+    },
+    /// `cas`: on 8 bytes.
+    CompareSwap {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is updated.
+        target: u32,
+        /// Byte displacement at the target, a multiple of 8.
+        displacement: u64,
+    },
+    /// `fence`, `ifence`.
+    Fence {
+        /// The window.
+        window: WindowId,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `start`, `istart`: opens an access epoch.
+    Start {
+        /// The window.
+        window: WindowId,
+        /// The targets: a set, ascending, possibly empty.
+        group: Arc<[u32]>,
+        /// Whether it is `start`.
+        blocking: bool,
+    },
+    /// `complete`, `icomplete`: closes the access epoch.
+    Complete {
+        /// The window.
+        window: WindowId,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `post`, `ipost`: opens an exposure epoch.
+    Post {
+        /// The window.
+        window: WindowId,
+        /// The origins: a set, ascending, possibly empty.
+        group: Arc<[u32]>,
+        /// Whether it is `post`.
+        blocking: bool,
+    },
+    /// `wait_epoch`, `iwait_epoch`: closes the exposure epoch.
+    WaitEpoch {
+        /// The window.
+        window: WindowId,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `lock`, `ilock`.
+    Lock {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is locked.
+        target: u32,
+        /// `exclusive`, not `shared`.
+        exclusive: bool,
+        /// Whether it is `lock`.
+        blocking: bool,
+    },
+    /// `unlock`, `iunlock`.
+    Unlock {
+        /// The window.
+        window: WindowId,
+        /// Whose memory is unlocked.
+        target: u32,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// `lock_all`, `ilock_all`: shared, at every rank.
+    LockAll {
+        /// The window.
+        window: WindowId,
+        /// Whether it is `lock_all`.
+        blocking: bool,
+    },
+    /// `unlock_all`, `iunlock_all`.
+    UnlockAll {
+        /// The window.
+        window: WindowId,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+    /// The eight forms of `flush`.
+    Flush {
+        /// The window.
+        window: WindowId,
+        /// Operations to this rank; `None`: to all (`flush_all`, `flush_local_all`).
+        target: Option<u32>,
+        /// Local completion is enough.
+        local: bool,
+        /// Whether the call waits for its completion.
+        blocking: bool,
+    },
+}
+
+impl Op {
+    /// The keyword of the statement: `isend`.
+    pub const fn name(&self) -> &'static str {
+        const fn form(blocking: bool, call: &'static str, i_call: &'static str) -> &'static str {
+            if blocking { call } else { i_call }
+        }
+        match *self {
+            Op::Compute { .. } => "compute",
+            Op::Send { synchronous: false, blocking, .. } => form(blocking, "send", "isend"),
+            Op::Send { synchronous: true, blocking, .. } => form(blocking, "ssend", "issend"),
+            Op::Recv { blocking, .. } => form(blocking, "recv", "irecv"),
+            Op::SendRecv { .. } => "sendrecv",
+            Op::Probe { .. } => "probe",
+            Op::Wait(_) | Op::WaitAll => "wait",
+            Op::Test(_) => "test",
+            Op::Barrier { blocking } => form(blocking, "barrier", "ibarrier"),
+            Op::Bcast { .. } => "bcast",
+            Op::Reduce { .. } => "reduce",
+            Op::AllReduce { .. } => "allreduce",
+            Op::Gather { .. } => "gather",
+            Op::AllGather { .. } => "allgather",
+            Op::AllToAll { .. } => "alltoall",
+            Op::ReadBuf(_) => "read",
+            Op::WriteBuf(_) => "write",
+            Op::Load { .. } => "load",
+            Op::Store { .. } => "store",
+            Op::Put { .. } => "put",
+            Op::Get { .. } => "get",
+            Op::Accumulate { .. } => "acc",
+            Op::FetchOp { .. } => "fetch_op",
+            Op::CompareSwap { .. } => "cas",
+            Op::Fence { blocking, .. } => form(blocking, "fence", "ifence"),
+            Op::Start { blocking, .. } => form(blocking, "start", "istart"),
+            Op::Complete { blocking, .. } => form(blocking, "complete", "icomplete"),
+            Op::Post { blocking, .. } => form(blocking, "post", "ipost"),
+            Op::WaitEpoch { blocking, .. } => form(blocking, "wait_epoch", "iwait_epoch"),
+            Op::Lock { blocking, .. } => form(blocking, "lock", "ilock"),
+            Op::Unlock { blocking, .. } => form(blocking, "unlock", "iunlock"),
+            Op::LockAll { blocking, .. } => form(blocking, "lock_all", "ilock_all"),
+            Op::UnlockAll { blocking, .. } => form(blocking, "unlock_all", "iunlock_all"),
+            Op::Flush { target, local, blocking, .. } => match (target.is_some(), local) {
+                (true, false) => form(blocking, "flush", "iflush"),
+                (true, true) => form(blocking, "flush_local", "iflush_local"),
+                (false, false) => form(blocking, "flush_all", "iflush_all"),
+                (false, true) => form(blocking, "flush_local_all", "iflush_local_all"),
+            },
+        }
+    }
+
+    /// Whether the statement starts something that a request stands for: the i-forms, and nothing
+    /// else. Every such statement creates a request, bound to a name or not.
+    pub const fn starts_request(&self) -> bool {
+        match *self {
+            Op::Send { blocking, .. }
+            | Op::Recv { blocking, .. }
+            | Op::Barrier { blocking }
+            | Op::Fence { blocking, .. }
+            | Op::Start { blocking, .. }
+            | Op::Complete { blocking, .. }
+            | Op::Post { blocking, .. }
+            | Op::WaitEpoch { blocking, .. }
+            | Op::Lock { blocking, .. }
+            | Op::Unlock { blocking, .. }
+            | Op::LockAll { blocking, .. }
+            | Op::UnlockAll { blocking, .. }
+            | Op::Flush { blocking, .. } => !blocking,
+            _ => false,
+        }
+    }
+
+    /// The statement as a person would write it, with the names of windows, buffers and requests.
+    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
+        Written::new(self, None, Some((scenario, program)))
+    }
+}
+
+/// Names are not known here: the window 0 reads `w0`, the buffer 0 `b0`, the request 0 `r0`. See
+/// [`Op::written`] for the names of the file.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Written::new(self, None, None).fmt(f)
+    }
+}

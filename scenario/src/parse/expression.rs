@@ -1,0 +1,266 @@
+//! Expressions, sizes and times.
+
+use super::cursor::{Cursor, Kind, Token, Wrong};
+use crate::ast::{Expr, Group, Operator, Tree};
+use crate::limits::{ITEMS_MAX, NESTING_MAX, OPERANDS_MAX};
+use crate::problem::{Problem, clip, did_you_mean};
+use crate::span::Span;
+use crate::units::Unit;
+
+/// What an expression measures, which says what units it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// A plain number: no units.
+    Number,
+    /// Bytes: units of size, or none.
+    Size,
+    /// A time: units of time.
+    Time,
+    /// Not known yet: the value of an option.
+    Unknown,
+}
+
+impl Quantity {
+    fn units(self) -> &'static str {
+        match self {
+            Quantity::Number => "a plain number",
+            Quantity::Size => "a unit of size: `B`, `KiB`, `MiB` or `GiB`",
+            Quantity::Time => "a unit of time: `ns`, `us`, `ms` or `s`",
+            Quantity::Unknown => "a unit of size or of time",
+        }
+    }
+
+    fn takes(self, unit: Unit) -> bool {
+        match self {
+            Quantity::Number => unit == Unit::None,
+            Quantity::Size => !unit.is_time(),
+            Quantity::Time => !unit.is_size(),
+            Quantity::Unknown => true,
+        }
+    }
+}
+
+/// Reads one expression; `expected` says what it stands for.
+pub(crate) fn expression(
+    cursor: &mut Cursor<'_>,
+    quantity: Quantity,
+    expected: &'static str,
+) -> Result<Expr, Wrong> {
+    read(cursor, quantity, expected, false)
+}
+
+/// Reads `[R...]`: items are separated by blanks or commas and contain no blanks.
+pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Group, Wrong> {
+    let open = cursor.peek();
+    if !cursor.eat('[') {
+        return Err(open.unexpected(expected, None));
+    }
+    let mut items = Vec::new();
+    let mut comma = false;
+    loop {
+        let token = cursor.peek();
+        if token.kind == Kind::Mark(']') && !comma {
+            cursor.next();
+            return Ok(Group(items.into_boxed_slice()));
+        }
+        if items.len() == ITEMS_MAX {
+            return Err((token.at, Problem::TooManyItems));
+        }
+        if !items.is_empty() && !comma && !token.spaced {
+            return Err(token.unexpected("a blank, a comma or `]` behind the rank", None));
+        }
+        let what = if items.is_empty() { "a rank or `]`" } else { "a rank" };
+        items.push(read(cursor, Quantity::Number, what, true)?);
+        comma = cursor.eat(',');
+    }
+}
+
+fn read(
+    cursor: &mut Cursor<'_>,
+    quantity: Quantity,
+    expected: &'static str,
+    tight: bool,
+) -> Result<Expr, Wrong> {
+    let start = cursor.peek().at;
+    let mut reader = Reader { cursor, quantity, expected, tight, depth: 0, operands: 0 };
+    let tree = reader.sum()?;
+    let at = start.to(cursor.here());
+    if quantity == Quantity::Time {
+        measure_time(&tree, at)?;
+    }
+    Ok(Expr { at, tree })
+}
+
+struct Reader<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    quantity: Quantity,
+    expected: &'static str,
+    /// An item of a group: blanks end it.
+    tight: bool,
+    depth: usize,
+    operands: usize,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn sum(&mut self) -> Result<Tree, Wrong> {
+        self.chain(Reader::product, &[Operator::Add, Operator::Subtract])
+    }
+
+    fn product(&mut self) -> Result<Tree, Wrong> {
+        let operators = [Operator::Multiply, Operator::Divide, Operator::Remainder];
+        self.chain(Reader::operand, &operators)
+    }
+
+    /// Operands that `next` reads, with `operators` between them.
+    fn chain(
+        &mut self,
+        next: fn(&mut Self) -> Result<Tree, Wrong>,
+        operators: &[Operator],
+    ) -> Result<Tree, Wrong> {
+        let first = next(self)?;
+        let mut rest = Vec::new();
+        while let Some(operator) = self.operator(operators)? {
+            self.cursor.next();
+            rest.push((operator, next(self)?));
+        }
+        if rest.is_empty() { Ok(first) } else { Ok(Tree::Chain(Box::new((first, rest)))) }
+    }
+
+    /// The next token, if it is one of `operators`. Behind a blank, an item of a group ends.
+    fn operator(&self, operators: &[Operator]) -> Result<Option<Operator>, Wrong> {
+        let token = self.cursor.peek();
+        let Kind::Mark(mark) = token.kind else { return Ok(None) };
+        if self.tight && token.spaced {
+            let inside = self.depth > 0;
+            return if inside { Err((token.at, Problem::BlankInItem)) } else { Ok(None) };
+        }
+        Ok(operators.iter().copied().find(|operator| operator.symbol() == mark))
+    }
+
+    fn operand(&mut self) -> Result<Tree, Wrong> {
+        let token = self.cursor.peek();
+        if self.tight && token.spaced && self.operands + self.depth > 0 && token.kind != Kind::End {
+            return Err((token.at, Problem::BlankInItem));
+        }
+        match token.kind {
+            Kind::Mark('-') => {
+                self.descend(token)?;
+                let inner = self.operand()?;
+                self.depth -= 1;
+                Ok(Tree::Minus(Box::new(inner)))
+            }
+            Kind::Mark('(') => {
+                self.descend(token)?;
+                let inner = self.sum()?;
+                let close = self.cursor.peek();
+                if self.tight && close.spaced && close.kind != Kind::End {
+                    return Err((close.at, Problem::BlankInItem));
+                }
+                if !self.cursor.eat(')') {
+                    return Err(close.unexpected("an operator or `)`", None));
+                }
+                self.depth -= 1;
+                let unit = self.unit_behind_parenthesis()?;
+                Ok(Tree::Parentheses(Box::new(inner), unit))
+            }
+            Kind::Word(word) => self.word(word, token),
+            _ => Err(token.unexpected(self.expected, None)),
+        }
+    }
+
+    fn word(&mut self, word: &'a str, token: Token<'a>) -> Result<Tree, Wrong> {
+        self.operands += 1;
+        if self.operands > OPERANDS_MAX {
+            return Err((token.at, Problem::TooManyOperands));
+        }
+        let tree = match word {
+            "me" => Tree::Me,
+            "size" => Tree::Size,
+            _ if word.starts_with(|c: char| c.is_ascii_digit()) => self.number(word, token.at)?,
+            _ => {
+                let help = did_you_mean(word, ["me", "size", "any"]);
+                return Err(token.unexpected(self.expected, help));
+            }
+        };
+        self.cursor.next();
+        Ok(tree)
+    }
+
+    fn number(&self, word: &str, at: Span) -> Result<Tree, Wrong> {
+        let len = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
+        let (digits, unit) = word.split_at(len);
+        // 2^63 itself is let through: it may stand behind a minus.
+        let value = digits.parse().ok().filter(|&value: &u64| value <= 1 << 63);
+        let too_large = || (at, Problem::IntegerTooLarge { digits: clip(digits) });
+        let value = value.ok_or_else(too_large)?;
+        let unit_at = Span::new(at.start as usize + len, at.end());
+        Ok(Tree::Number(value, if unit.is_empty() { Unit::None } else { self.unit(unit, unit_at)? }))
+    }
+
+    /// `(X)KiB`: a unit that stands immediately behind a parenthesis.
+    fn unit_behind_parenthesis(&mut self) -> Result<Unit, Wrong> {
+        let token = self.cursor.peek();
+        match token.kind {
+            Kind::Word(word) if !token.spaced && Unit::from_name(word).is_some() => {
+                self.cursor.next();
+                self.unit(word, token.at)
+            }
+            _ => Ok(Unit::None),
+        }
+    }
+
+    fn unit(&self, name: &str, at: Span) -> Result<Unit, Wrong> {
+        let expected = self.quantity.units();
+        match Unit::from_name(name) {
+            Some(unit) if self.quantity.takes(unit) => Ok(unit),
+            Some(unit) => Err((at, Problem::WrongUnit { unit: unit.name(), expected })),
+            None => {
+                let fitting = Unit::WRITTEN.into_iter().filter(|&unit| self.quantity.takes(unit));
+                let help = did_you_mean(name, fitting.map(Unit::name));
+                Err((at, Problem::UnknownUnit { unit: clip(name), expected, help }))
+            }
+        }
+    }
+
+    fn descend(&mut self, token: Token<'_>) -> Result<(), Wrong> {
+        self.depth += 1;
+        if self.depth > NESTING_MAX {
+            return Err((token.at, Problem::Nesting { what: "parentheses and minus signs" }));
+        }
+        self.cursor.next();
+        Ok(())
+    }
+}
+
+/// Whether `tree` is a time, as it has to be: `5us`, `me*5us`, `1ms+5us`, not `5` or `5us+1`.
+pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), Wrong> {
+    match is_time(tree) {
+        Some(true) => Ok(()),
+        Some(false) => Err((at, Problem::TimeWithoutUnit)),
+        None => Err((at, Problem::MixedUnits)),
+    }
+}
+
+/// True for a time, false for a plain number, `None` when the two are mixed.
+fn is_time(tree: &Tree) -> Option<bool> {
+    match tree {
+        Tree::Number(_, unit) => Some(unit.is_time()),
+        Tree::Me | Tree::Size => Some(false),
+        Tree::Minus(inner) => is_time(inner),
+        Tree::Parentheses(inner, Unit::None) => is_time(inner),
+        Tree::Parentheses(inner, unit) => (!is_time(inner)?).then_some(unit.is_time()),
+        Tree::Chain(chain) => {
+            let mut so_far = is_time(&chain.0)?;
+            for (operator, operand) in &chain.1 {
+                so_far = match (operator, so_far, is_time(operand)?) {
+                    (Operator::Multiply, left, right) => (!(left && right)).then_some(left || right)?,
+                    (Operator::Divide, true, true) => false,
+                    (Operator::Divide, left, false) => left,
+                    (_, left, right) if left == right => left,
+                    _ => return None,
+                };
+            }
+            Some(so_far)
+        }
+    }
+}

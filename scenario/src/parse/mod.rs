@@ -1,0 +1,216 @@
+//! From text to [`Ast`]: line by line, so that one wrong line does not hide the next.
+
+mod cursor;
+mod declaration;
+mod expression;
+mod names;
+mod statement;
+
+use std::sync::Arc;
+
+use self::cursor::{Cursor, Kind};
+use self::declaration::Keyword;
+use self::names::Names;
+use crate::ast::{Ast, Item, Line};
+use crate::error::{Error, Faults};
+use crate::limits::{FILE_BYTES_MAX, LINES_MAX, NESTING_MAX};
+use crate::problem::{Problem, clip, did_you_mean};
+use crate::span::Span;
+use crate::verb::Verb;
+
+pub(crate) use self::cursor::Wrong;
+pub(crate) use self::expression::measure_time;
+
+/// Reads a file. `name` is what messages call it.
+///
+/// # Errors
+///
+/// When the text is not UTF-8, a line is not of the language, or lines do not fit together:
+/// statements outside of a block, a `repeat` without `end`. All such faults are reported, up to a
+/// limit. What needs the values of expressions is left to [`check`](crate::check).
+pub fn parse(name: &str, bytes: &[u8]) -> Result<Ast, Error> {
+    let mut faults = Faults::new();
+    if bytes.len() > FILE_BYTES_MAX {
+        faults.add(Span::default(), Problem::FileTooLarge { bytes: bytes.len() }, None);
+        return Err(faults.into_error(name, &Arc::from("")));
+    }
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(not_utf8(name, bytes, error.valid_up_to())),
+    };
+    let mut parser = Parser::new(faults);
+    let mut base = 0;
+    for line in text.split_inclusive('\n') {
+        if parser.faults.full() {
+            break;
+        }
+        // Editors put a byte order mark at the beginning; it is no part of the text.
+        let skip = if base == 0 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        parser.line(&line[skip..], base + skip);
+        base += line.len();
+    }
+    parser.finish(name, text)
+}
+
+fn not_utf8(name: &str, bytes: &[u8], at: usize) -> Error {
+    // Enough for the excerpt of a message; a file of garbage need not be converted whole.
+    const SHOWN_BYTES_MAX: usize = 200;
+    let shown = &bytes[..bytes.len().min(at + SHOWN_BYTES_MAX)];
+    let problem = Problem::NotUtf8 { byte: bytes[at] };
+    let mut faults = Faults::new();
+    faults.add(Span::new(at, at + '\u{fffd}'.len_utf8()), problem, None);
+    faults.into_error(name, &Arc::from(String::from_utf8_lossy(shown)))
+}
+
+struct Parser {
+    names: Names,
+    faults: Faults,
+    lines: Vec<Line>,
+    /// The lines of `lines` that say something.
+    said: usize,
+    /// Comment and blank lines that were read and are not yet in `lines`.
+    remark: Option<String>,
+    /// Whether a `rank` line is in force. After a first complaint, statements are let through.
+    in_block: bool,
+    /// The open `repeat`s, from the outermost: place and line.
+    repeats: Vec<(Span, u32)>,
+    /// The line being read, from 1.
+    number: u32,
+}
+
+impl Parser {
+    fn new(faults: Faults) -> Self {
+        Parser {
+            names: Names::default(),
+            faults,
+            lines: Vec::new(),
+            said: 0,
+            remark: None,
+            in_block: false,
+            repeats: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// Reads one line, its end included.
+    fn line(&mut self, line: &str, base: usize) {
+        self.number += 1;
+        let line = line.trim_end_matches(['\n', '\r']);
+        let mut cursor = Cursor::new(line, base);
+        let first = cursor.peek();
+        if first.kind == Kind::End {
+            let comment = &line[first.at.start as usize - base..];
+            return self.remark(comment.trim_end());
+        }
+        self.flush_remark();
+        if self.said == LINES_MAX {
+            self.faults.add(first.at, Problem::TooManyLines, None);
+            self.faults.stop();
+            return;
+        }
+        self.said += 1;
+        match self.item(&mut cursor) {
+            Ok(item) => {
+                let at = first.at.to(cursor.here());
+                let end = cursor.peek().at.start as usize - base;
+                let comment = line[end..].trim_end();
+                let comment = (!comment.is_empty()).then(|| comment.into());
+                self.lines.push(Line { at, item, comment });
+            }
+            Err((at, problem)) => self.faults.add(at, problem, None),
+        }
+    }
+
+    fn item(&mut self, cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
+        let prefix = statement::prefix(cursor, &mut self.names)?;
+        let token = cursor.next();
+        let Kind::Word(word) = token.kind else {
+            return Err(token.unexpected("a statement or a declaration", None));
+        };
+        let labelled = prefix.label.as_ref().or(prefix.bind.as_ref());
+        if let Some(verb) = Verb::from_name(word) {
+            if !self.in_block {
+                self.in_block = true;
+                let wrong = Problem::OutsideBlock { word: verb.name() };
+                self.faults.add(token.at, wrong, None);
+            }
+            let statement = statement::statement(cursor, &mut self.names, prefix, verb)?;
+            Ok(Item::Statement(statement))
+        } else if let Some(keyword) = Keyword::from_name(word) {
+            self.place(keyword, token.at)?;
+            if let Some(label) = labelled {
+                return Err((label.at, Problem::LabelWithoutStatement { word: keyword.name() }));
+            }
+            declaration::line(cursor, &mut self.names, keyword)
+        } else {
+            let verbs = Verb::ALL.iter().map(|verb| verb.name());
+            let keywords = Keyword::ALL.iter().map(|keyword| keyword.name());
+            let help = did_you_mean(word, verbs.chain(keywords));
+            Err((token.at, Problem::UnknownStatement { word: clip(word), help }))
+        }
+    }
+
+    /// Sees to it that blocks and `repeat`s pair, whether or not the line is right otherwise.
+    fn place(&mut self, keyword: Keyword, at: Span) -> Result<(), Wrong> {
+        let word = keyword.name();
+        match keyword {
+            Keyword::Repeat | Keyword::End if !self.in_block => {
+                self.in_block = true;
+                self.faults.add(at, Problem::OutsideBlock { word }, None);
+            }
+            _ => {}
+        }
+        match keyword {
+            Keyword::Repeat => {
+                self.repeats.push((at, self.number));
+                if self.repeats.len() == NESTING_MAX + 1 {
+                    return Err((at, Problem::Nesting { what: "repeats" }));
+                }
+            }
+            Keyword::End => {
+                self.repeats.pop().ok_or((at, Problem::EndWithoutRepeat))?;
+            }
+            _ => {
+                self.in_block = !keyword.is_declaration();
+                let open = self.repeats.first().copied();
+                self.repeats.clear();
+                if let Some((_, line)) = open {
+                    return Err((at, Problem::InsideRepeat { word, line }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a comment line, or a blank one, to the run of them.
+    fn remark(&mut self, text: &str) {
+        match &mut self.remark {
+            None => self.remark = Some(text.to_owned()),
+            Some(run) => {
+                let after_blank = run.is_empty() || run.ends_with('\n');
+                if !(text.is_empty() && after_blank) {
+                    run.push('\n');
+                    run.push_str(text);
+                }
+            }
+        }
+    }
+
+    fn flush_remark(&mut self) {
+        if let Some(run) = self.remark.take() {
+            let item = Item::Remark(run.into_boxed_str());
+            self.lines.push(Line { at: Span::default(), item, comment: None });
+        }
+    }
+
+    fn finish(mut self, name: &str, text: &str) -> Result<Ast, Error> {
+        self.flush_remark();
+        if let Some(&(at, _)) = self.repeats.last() {
+            self.faults.add(at, Problem::OpenRepeat, None);
+        }
+        if !self.faults.is_empty() {
+            return Err(self.faults.into_error(name, &Arc::from(text)));
+        }
+        Ok(Ast { file: name.to_owned(), source: Arc::from(text), lines: self.lines })
+    }
+}

@@ -1,0 +1,43 @@
+//! Names: one allocation for all uses of one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::cursor::{Cursor, Kind, Wrong};
+use crate::ast::Name;
+use crate::limits::NAME_BYTES_MAX;
+use crate::problem::Problem;
+
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    seen: HashSet<Arc<str>>,
+}
+
+impl Names {
+    /// Takes the name that stands next; `expected` is what it would name.
+    pub(crate) fn name(&mut self, cursor: &mut Cursor<'_>, expected: &str) -> Result<Name, Wrong> {
+        let token = cursor.peek();
+        let Kind::Word(word) = token.kind else {
+            return Err(token.unexpected(expected, hint(token.kind)));
+        };
+        if word.len() > NAME_BYTES_MAX {
+            return Err((token.at, Problem::LongName { bytes: word.len() }));
+        }
+        cursor.next();
+        let text = self.seen.get(word).cloned().unwrap_or_else(|| {
+            let text: Arc<str> = word.into();
+            self.seen.insert(Arc::clone(&text));
+            text
+        });
+        Ok(Name { text, at: token.at })
+    }
+}
+
+fn hint(kind: Kind<'_>) -> Option<String> {
+    match kind {
+        Kind::Mark(mark) if mark.is_alphabetic() || mark == '"' => {
+            Some("names are ASCII letters, digits and `_`".to_owned())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! Statements of a rank: label, request, keyword, and what stands in its slots.
+
+use super::cursor::{Cursor, Kind, Token, Wrong};
+use super::expression::{Quantity, expression, group};
+use super::names::Names;
+use crate::ast::{Arg, Name, Statement};
+use crate::limits::ITEMS_MAX;
+use crate::problem::{Problem, did_you_mean};
+use crate::units::Unit;
+use crate::verb::{Holds, Slot, Verb};
+
+/// `LABEL:` and `NAME =`, before a keyword.
+pub(crate) struct Prefix {
+    pub(crate) label: Option<Box<Name>>,
+    pub(crate) bind: Option<Box<Name>>,
+}
+
+/// Reads `LABEL:` and `NAME =`, where they stand.
+pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefix, Wrong> {
+    let mut before = |mark| -> Result<_, Wrong> {
+        let mut ahead = cursor.clone();
+        let word = ahead.next();
+        if !matches!(word.kind, Kind::Word(_)) || !ahead.eat(mark) {
+            return Ok(None);
+        }
+        let name = names.name(cursor, "a name")?;
+        cursor.next();
+        Ok(Some(Box::new(name)))
+    };
+    let label = before(':')?;
+    let bind = before('=')?;
+    match &bind {
+        Some(name) if &*name.text == "all" => Err((name.at, Problem::RequestNamedAll)),
+        _ => Ok(Prefix { label, bind }),
+    }
+}
+
+/// Reads what stands behind the keyword `verb`.
+pub(crate) fn statement(
+    cursor: &mut Cursor<'_>,
+    names: &mut Names,
+    prefix: Prefix,
+    verb: Verb,
+) -> Result<Statement, Wrong> {
+    if let Some(bind) = prefix.bind.as_ref().filter(|_| !verb.starts_request()) {
+        let expected = match verb.i_form() {
+            Some(i_form) => format!("`{}`, or no `{} =`", i_form.name(), bind.text),
+            None => format!("no `{} =`", bind.text),
+        };
+        let name = bind.text.to_string();
+        return Err((bind.at, Problem::BindsNothing { verb: verb.name(), name, expected }));
+    }
+    let mut args = Vec::with_capacity(verb.slots().len());
+    let mut left_out: Vec<&str> = Vec::new();
+    for slot in verb.slots() {
+        let token = cursor.peek();
+        if !slot.word.is_empty() && !cursor.eat_word(slot.word) {
+            if !slot.optional {
+                return Err(missing_word(token, verb, slot));
+            }
+            left_out.push(slot.word);
+            args.push(Arg::Absent);
+            continue;
+        }
+        left_out.clear();
+        args.push(value(cursor, names, slot)?);
+    }
+    end_of_line(cursor, &left_out, Some(verb))?;
+    Ok(Statement { label: prefix.label, bind: prefix.bind, verb, args: args.into_boxed_slice() })
+}
+
+/// What stands in one slot, behind its word.
+fn value(cursor: &mut Cursor<'_>, names: &mut Names, slot: &Slot) -> Result<Arg, Wrong> {
+    let expected = slot.holds.expected();
+    let token = cursor.peek();
+    let quantity = match slot.holds {
+        Holds::Window | Holds::Buffer | Holds::Request => {
+            return Ok(Arg::Name(names.name(cursor, expected)?));
+        }
+        Holds::Requests => return requests(cursor, names),
+        Holds::Group => return Ok(Arg::Group(group(cursor, expected)?)),
+        Holds::LockMode => return lock_mode(cursor),
+        Holds::RankOrAny | Holds::TagOrAny if token.kind == Kind::Word("any") => {
+            cursor.next();
+            return Ok(Arg::Any);
+        }
+        Holds::Rank | Holds::RankOrAny | Holds::Tag | Holds::TagOrAny => Quantity::Number,
+        Holds::Size => Quantity::Size,
+        Holds::Time => Quantity::Time,
+    };
+    Ok(Arg::Expr(expression(cursor, quantity, expected)?))
+}
+
+fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, Wrong> {
+    let token = cursor.next();
+    match token.kind {
+        Kind::Word("shared") => Ok(Arg::Shared),
+        Kind::Word("exclusive") => Ok(Arg::Exclusive),
+        Kind::Word(word) => {
+            let help = did_you_mean(word, ["shared", "exclusive"]);
+            Err(token.unexpected(Holds::LockMode.expected(), help))
+        }
+        _ => Err(token.unexpected(Holds::LockMode.expected(), None)),
+    }
+}
+
+/// `all`, or names up to the end of the line.
+fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, Wrong> {
+    if cursor.eat_word("all") {
+        return Ok(Arg::All);
+    }
+    let mut list = vec![names.name(cursor, Holds::Requests.expected())?];
+    while cursor.peek().kind != Kind::End {
+        if list.len() == ITEMS_MAX {
+            return Err((cursor.peek().at, Problem::TooManyItems));
+        }
+        let token = cursor.peek();
+        if token.kind == Kind::Word("all") {
+            return Err(token.unexpected("`wait all` alone, or names only", None));
+        }
+        list.push(names.name(cursor, "the name of a request or the end of the line")?);
+    }
+    Ok(Arg::Names(list.into_boxed_slice()))
+}
+
+fn missing_word(token: Token<'_>, verb: Verb, slot: &Slot) -> Wrong {
+    let meant = match token.kind {
+        Kind::Word(word) => did_you_mean(word, [slot.word]),
+        _ => None,
+    };
+    let help = meant.or_else(|| Some(format!("the statement is `{}`", verb.usage())));
+    let behind = match slot.holds {
+        Holds::Group => "a group",
+        Holds::Size => "a size",
+        Holds::Buffer => "the name of a buffer",
+        other => other.expected(),
+    };
+    token.unexpected(format!("`{}` and {behind}", slot.word), help)
+}
+
+/// Expects the end of the line. `left_out` are the words that could have stood here.
+pub(crate) fn end_of_line(cursor: &Cursor<'_>, left_out: &[&str], verb: Option<Verb>) -> Result<(), Wrong> {
+    let token = cursor.peek();
+    let word = match token.kind {
+        Kind::End => return Ok(()),
+        Kind::Word(word) => word,
+        _ => "",
+    };
+    let mut expected: String = left_out.iter().map(|word| format!("`{word}` or ")).collect();
+    expected += "the end of the line";
+    let help = if Unit::from_name(word).is_some() {
+        Some(format!("a unit stands behind its number without a blank, as in `4{word}`"))
+    } else {
+        did_you_mean(word, left_out.iter().copied())
+            .or_else(|| verb.map(|verb| format!("the statement is `{}`", verb.usage())))
+    };
+    Err(token.unexpected(expected, help))
+}

@@ -1,0 +1,85 @@
+//! The option names that a scenario may set.
+//!
+//! The language has no options of its own: the engine has. Its caller passes their names and kinds
+//! in, so that a misspelt one is an error of the file.
+
+use std::borrow::Cow;
+
+/// What kind of value an option takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// Bytes: `16KiB`.
+    Size,
+    /// A time: `5us`.
+    Time,
+    /// A plain number, negative ones included.
+    Integer,
+    /// `on` or `off`.
+    OnOff,
+    /// One of these words.
+    Choice(Cow<'static, [Cow<'static, str>]>),
+}
+
+/// One option: its name and what it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionSpec {
+    /// The name, as it is written behind `option`, or behind `WINDOW.` for a flag.
+    pub name: Cow<'static, str>,
+    /// What it takes.
+    pub kind: OptionKind,
+}
+
+impl OptionSpec {
+    /// An option.
+    pub const fn new(name: &'static str, kind: OptionKind) -> Self {
+        OptionSpec { name: Cow::Borrowed(name), kind }
+    }
+
+    /// An option that takes one of `words`.
+    pub fn choice(name: &'static str, words: &[&'static str]) -> Self {
+        let words: Vec<_> = words.iter().map(|&word| Cow::Borrowed(word)).collect();
+        OptionSpec::new(name, OptionKind::Choice(Cow::Owned(words)))
+    }
+}
+
+/// The options that a scenario may set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vocabulary {
+    /// Those of the engine: `option NAME VALUE`.
+    pub engine: Vec<OptionSpec>,
+    /// Those of a window: `option WINDOW.NAME VALUE`.
+    pub window: Vec<OptionSpec>,
+}
+
+impl Vocabulary {
+    /// The option of the engine called `name`.
+    pub fn engine_option(&self, name: &str) -> Option<&OptionSpec> {
+        self.engine.iter().find(|spec| spec.name == name)
+    }
+
+    /// The flag of a window called `name`.
+    pub fn window_option(&self, name: &str) -> Option<&OptionSpec> {
+        self.window.iter().find(|spec| spec.name == name)
+    }
+}
+
+/// The options that the engine has in any case: the three of its message protocol, and the four
+/// reorder flags of a window.
+impl Default for Vocabulary {
+    fn default() -> Self {
+        let flag = |name| OptionSpec::new(name, OptionKind::OnOff);
+        Vocabulary {
+            engine: vec![
+                OptionSpec::new("eager_threshold", OptionKind::Size),
+                OptionSpec::choice("speculation", &["off", "always", "adaptive"]),
+                OptionSpec::new("rtr_limit", OptionKind::Integer),
+            ],
+            window: vec![
+                flag("access_after_access"),
+                flag("access_after_exposure"),
+                flag("exposure_after_exposure"),
+                flag("exposure_after_access"),
+            ],
+        }
+    }
+}

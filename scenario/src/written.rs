@@ -1,0 +1,152 @@
+//! Statements as text: the canonical spelling of an [`Op`].
+
+use std::fmt;
+
+use crate::model::{BufferId, Program, RequestId, Scenario, WindowId};
+use crate::op::Op;
+use crate::units;
+
+/// A statement as a person would write it; made by [`Op::written`] and
+/// [`Step::written`](crate::Step::written).
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    op: &'a Op,
+    bind: Option<RequestId>,
+    names: Option<(&'a Scenario, &'a Program)>,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(
+        op: &'a Op,
+        bind: Option<RequestId>,
+        names: Option<(&'a Scenario, &'a Program)>,
+    ) -> Self {
+        Written { op, bind, names }
+    }
+
+    fn window(&self, f: &mut fmt::Formatter<'_>, id: WindowId) -> fmt::Result {
+        match self.names {
+            Some((scenario, _)) => write!(f, " {}", scenario.windows[id.0 as usize].name),
+            None => write!(f, " w{}", id.0),
+        }
+    }
+
+    fn request(&self, f: &mut fmt::Formatter<'_>, id: RequestId) -> fmt::Result {
+        match self.names {
+            Some((_, program)) => f.write_str(&program.requests[id.0 as usize]),
+            None => write!(f, "r{}", id.0),
+        }
+    }
+
+    fn buffer(&self, f: &mut fmt::Formatter<'_>, id: BufferId) -> fmt::Result {
+        match self.names {
+            Some((_, program)) => write!(f, " buf {}", program.buffers[id.0 as usize].name),
+            None => write!(f, " buf b{}", id.0),
+        }
+    }
+
+    fn own_buffer(&self, f: &mut fmt::Formatter<'_>, id: Option<BufferId>) -> fmt::Result {
+        id.map_or(Ok(()), |id| self.buffer(f, id))
+    }
+
+    fn at(f: &mut fmt::Formatter<'_>, displacement: u64) -> fmt::Result {
+        if displacement == 0 {
+            return Ok(());
+        }
+        write!(f, " at {}", units::size(displacement))
+    }
+
+    fn group(f: &mut fmt::Formatter<'_>, word: &str, group: &[u32]) -> fmt::Result {
+        write!(f, " {word} [")?;
+        for (index, rank) in group.iter().enumerate() {
+            let blank = if index == 0 { "" } else { " " };
+            write!(f, "{blank}{rank}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(id) = self.bind {
+            self.request(f, id)?;
+            f.write_str(" = ")?;
+        }
+        f.write_str(self.op.name())?;
+        match *self.op {
+            Op::Compute { ns } => write!(f, " {}", units::time(ns)),
+            Op::Send { to, tag, size, buf, .. } => {
+                write!(f, " to {to} tag {tag} size {}", units::size(size))?;
+                self.own_buffer(f, buf)
+            }
+            Op::Recv { from, tag, size, buf, .. } => {
+                write!(f, " from {from} tag {tag} size {}", units::size(size))?;
+                self.own_buffer(f, buf)
+            }
+            Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
+                write!(f, " to {to} tag {send_tag} size {}", units::size(send_size))?;
+                write!(f, " from {from} tag {recv_tag} size {}", units::size(recv_size))
+            }
+            Op::Probe { from, tag } => write!(f, " from {from} tag {tag}"),
+            Op::Wait(ref requests) => requests.iter().try_for_each(|&id| {
+                f.write_str(" ")?;
+                self.request(f, id)
+            }),
+            Op::WaitAll => f.write_str(" all"),
+            Op::Test(id) => {
+                f.write_str(" ")?;
+                self.request(f, id)
+            }
+            Op::Barrier { .. } => Ok(()),
+            Op::Bcast { root, size } | Op::Reduce { root, size } | Op::Gather { root, size } => {
+                write!(f, " root {root} size {}", units::size(size))
+            }
+            Op::AllReduce { size } | Op::AllGather { size } | Op::AllToAll { size } => {
+                write!(f, " size {}", units::size(size))
+            }
+            Op::ReadBuf(id) | Op::WriteBuf(id) => self.buffer(f, id),
+            Op::Load { window, displacement, size } | Op::Store { window, displacement, size } => {
+                self.window(f, window)?;
+                write!(f, " at {} size {}", units::size(displacement), units::size(size))
+            }
+            Op::Put { window, target, size, displacement, buf }
+            | Op::Get { window, target, size, displacement, buf }
+            | Op::Accumulate { window, target, size, displacement, buf } => {
+                self.window(f, window)?;
+                let word = if matches!(self.op, Op::Get { .. }) { "from" } else { "to" };
+                write!(f, " {word} {target} size {}", units::size(size))?;
+                Self::at(f, displacement)?;
+                self.own_buffer(f, buf)
+            }
+            Op::FetchOp { window, target, displacement }
+            | Op::CompareSwap { window, target, displacement } => {
+                self.window(f, window)?;
+                write!(f, " at {target}")?;
+                Self::at(f, displacement)
+            }
+            Op::Fence { window, .. }
+            | Op::Complete { window, .. }
+            | Op::WaitEpoch { window, .. }
+            | Op::LockAll { window, .. }
+            | Op::UnlockAll { window, .. }
+            | Op::Flush { window, target: None, .. } => self.window(f, window),
+            Op::Start { window, ref group, .. } => {
+                self.window(f, window)?;
+                Self::group(f, "to", group)
+            }
+            Op::Post { window, ref group, .. } => {
+                self.window(f, window)?;
+                Self::group(f, "from", group)
+            }
+            Op::Lock { window, target, exclusive, .. } => {
+                self.window(f, window)?;
+                let mode = if exclusive { "exclusive" } else { "shared" };
+                write!(f, " at {target} {mode}")
+            }
+            Op::Unlock { window, target, .. } | Op::Flush { window, target: Some(target), .. } => {
+                self.window(f, window)?;
+                write!(f, " at {target}")
+            }
+        }
+    }
+}

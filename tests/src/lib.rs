@@ -1,0 +1,89 @@
+//! What several crates are needed to show, and the tools for it.
+//!
+//! **Entry point.** The tests in `tests/`; each file is about one thing. `scenarios/` holds the scenarios,
+//! each of which says itself what is wrong with it.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The workspace's directory.
+pub fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        here.parent().map_or_else(|| here.to_owned(), Path::to_owned)
+    })
+}
+
+/// A file of the workspace.
+///
+/// # Panics
+/// When it cannot be read.
+pub fn text(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+}
+
+/// The scenarios, by name, in order.
+///
+/// # Panics
+/// When there are none.
+pub fn scenarios() -> Vec<PathBuf> {
+    let directory = root().join("tests/scenarios");
+    let mut all: Vec<PathBuf> = fs::read_dir(&directory)
+        .expect("there is a directory of scenarios")
+        .map(|entry| entry.expect("its entries can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "scn"))
+        .collect();
+    all.sort();
+    assert!(!all.is_empty(), "{} has no scenarios", directory.display());
+    all
+}
+
+/// The command, built in the profile of the tests, to be run in the workspace's directory.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn carrousel() -> Command {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let binary = BUILT.get_or_init(build);
+    let mut command = Command::new(binary);
+    command.current_dir(root()).env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+    command
+}
+
+/// Cargo gives a test the binaries of its own package only, so this asks for that of another.
+fn build() -> PathBuf {
+    let mut cargo = cargo();
+    cargo.args(["build", "--quiet", "--package", "carrousel-cli", "--message-format", "json"]);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let output = cargo.output().expect("cargo can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .expect("cargo says where the command is")
+}
+
+/// Cargo, in the workspace's directory.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// What a command has printed.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Both of what a command has printed, for a failing test's message.
+pub fn printed(output: &Output) -> String {
+    format!("{}\n{}", stdout(output), String::from_utf8_lossy(&output.stderr))
+}

@@ -1,0 +1,106 @@
+//! Who may depend on whom. Arrows point down: drivers know protocols, protocols know no driver.
+
+use carrousel_tests::cargo;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For each crate, all of ours that it may name in `[dependencies]`.
+const ALLOWED: [(&str, &[&str]); 10] = [
+    ("carrousel-scenario", &[]),
+    ("carrousel-matching", &[]),
+    ("carrousel-rendezvous", &["carrousel-matching"]),
+    ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous"]),
+    ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
+    (
+        "carrousel-transport-sim",
+        &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-transport"],
+    ),
+    (
+        "carrousel-verify",
+        &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-matching", "carrousel-transport"],
+    ),
+    ("carrousel-cli", &["carrousel-scenario", "carrousel-rank", "carrousel-transport-sim", "carrousel-verify"]),
+    ("carrousel-tests", &[]),
+    ("xtask", &[]),
+];
+
+/// Crates that are a function of their inputs: nothing of theirs may bring in a clock, a thread or I/O.
+const PURE: [&str; 3] = ["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"];
+
+/// From elsewhere, the pure crates may have these.
+const ALLOWED_IN_PURE: [&str; 1] = ["smallvec"];
+
+struct Package {
+    name: String,
+    manifest: String,
+    dependencies: BTreeSet<String>,
+}
+
+fn packages() -> Vec<Package> {
+    let output = cargo()
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .expect("cargo can be started");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    packages
+        .iter()
+        .map(|package| {
+            let dependencies = package["dependencies"].as_array().into_iter().flatten();
+            // What only tests and benchmarks need does not travel with a crate.
+            let normal = dependencies.filter(|dependency| dependency["kind"].as_str() != Some("dev"));
+            Package {
+                name: text(&package["name"]),
+                manifest: text(&package["manifest_path"]),
+                dependencies: normal.map(|dependency| text(&dependency["name"])).collect(),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn arrows_point_down() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into();
+    for package in packages() {
+        let allowed = allowed.get(package.name.as_str());
+        let allowed = allowed.unwrap_or_else(|| panic!("{} has no place in the architecture", package.name));
+        let ours = package.dependencies.iter().filter(|name| name.starts_with("carrousel-"));
+        for dependency in ours {
+            assert!(allowed.contains(&dependency.as_str()), "{} depends on {dependency}", package.name);
+        }
+    }
+}
+
+#[test]
+fn the_protocols_depend_on_next_to_nothing() {
+    for package in packages().iter().filter(|package| PURE.contains(&package.name.as_str())) {
+        let foreign = package.dependencies.iter().filter(|name| !name.starts_with("carrousel-"));
+        for dependency in foreign {
+            let known = ALLOWED_IN_PURE.contains(&dependency.as_str());
+            assert!(known, "{} depends on {dependency}", package.name);
+        }
+    }
+}
+
+#[test]
+fn the_protocols_are_no_std_and_without_unsafe() {
+    for package in packages().iter().filter(|package| PURE.contains(&package.name.as_str())) {
+        let library = std::path::Path::new(&package.manifest).with_file_name("src").join("lib.rs");
+        let text = std::fs::read_to_string(&library).expect("it can be read");
+        for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+            assert!(text.contains(attribute), "{} has no {attribute}", package.name);
+        }
+    }
+}
+
+#[test]
+fn every_crate_is_where_the_architecture_says() {
+    let architecture = carrousel_tests::text("ARCHITECTURE.md");
+    for package in packages() {
+        let manifest = std::path::Path::new(&package.manifest);
+        let directory = manifest.parent().and_then(|path| path.strip_prefix(carrousel_tests::root()).ok());
+        let directory = directory.expect("a crate has a directory").display().to_string();
+        let heading = format!("### `{directory}`");
+        assert!(architecture.contains(&heading), "ARCHITECTURE.md has no paragraph `{heading}`");
+    }
+}

@@ -1,0 +1,130 @@
+//! The register of rules, the code, and the ablations are complete: each rule of one is in the others.
+
+use carrousel_tests::{root, text};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Deserialize)]
+struct Register {
+    rule: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    /// The constant in the code.
+    id: String,
+    /// Where it was published, or `ours`.
+    source: String,
+    /// What it demands.
+    says: String,
+    /// What shows that it is needed.
+    ablation: String,
+    /// The check that guards it.
+    property: String,
+}
+
+/// The protocols that have rules, each with its register. A register of rules must be there.
+fn registers() -> Vec<(PathBuf, Register)> {
+    let protocols = fs::read_dir(root().join("protocols")).expect("there are protocols");
+    let mut registers = Vec::new();
+    for entry in protocols {
+        let directory = entry.expect("it can be read").path();
+        if constants(&directory).is_empty() {
+            continue;
+        }
+        let path = directory.join("rules.toml");
+        let register = toml::from_str(&text(&path));
+        registers.push((directory, register.unwrap_or_else(|error| panic!("{}: {error}", path.display()))));
+    }
+    assert!(!registers.is_empty(), "no protocol has rules");
+    registers
+}
+
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn source_text(directory: &Path) -> String {
+    let mut files = Vec::new();
+    sources(directory, &mut files);
+    files.iter().map(text).collect()
+}
+
+/// The constants of the traits called `...Rules`: one for each rule that can be switched off.
+fn constants(directory: &Path) -> BTreeSet<String> {
+    let source = source_text(&directory.join("src"));
+    let mut constants = BTreeSet::new();
+    let mut inside = false;
+    for line in source.lines() {
+        if line.starts_with("pub trait ") {
+            inside = line.split([':', ' ', '{']).any(|word| word.ends_with("Rules"));
+        } else if line == "}" {
+            inside = false;
+        } else if let Some(rest) = line.trim().strip_prefix("const ")
+            && inside
+        {
+            constants.extend(rest.split(':').next().map(|name| name.trim().to_owned()));
+        }
+    }
+    constants
+}
+
+#[test]
+fn every_constant_is_a_registered_rule() {
+    for (directory, register) in registers() {
+        let registered: BTreeSet<&str> = register.rule.iter().map(|rule| rule.id.as_str()).collect();
+        for constant in constants(&directory) {
+            let known = registered.contains(constant.as_str())
+                || registered.iter().any(|id| id.starts_with(&format!("{constant}=")));
+            assert!(known, "{}: {constant} is not in rules.toml", directory.display());
+        }
+    }
+}
+
+#[test]
+fn every_registered_rule_is_in_the_code() {
+    for (directory, register) in registers() {
+        let source = source_text(&directory.join("src")) + &source_text(&root().join("verify/src"));
+        for rule in &register.rule {
+            let constant = rule.id.split('=').next().unwrap_or(&rule.id);
+            let word = |text: &str| {
+                let is_part = |c: char| c.is_alphanumeric() || c == '_';
+                text.split(|c| !is_part(c)).any(|found| found == constant)
+            };
+            assert!(word(&source), "{}: {} is not in the code", directory.display(), rule.id);
+        }
+    }
+}
+
+#[test]
+fn every_rule_says_what_it_demands_and_where_it_comes_from() {
+    for (directory, register) in registers() {
+        for Rule { id, source, says, property, .. } in &register.rule {
+            let place = directory.display();
+            assert!(!source.trim().is_empty(), "{place}: {id} has no source");
+            assert!(says.split_whitespace().count() >= 4, "{place}: {id} says too little");
+            assert!(!property.trim().is_empty(), "{place}: {id} has no property that guards it");
+        }
+    }
+}
+
+#[test]
+fn every_named_ablation_exists() {
+    let source = source_text(&root().join("verify/src")) + &source_text(&root().join("verify/tests"));
+    for (directory, register) in registers() {
+        for Rule { id, ablation, .. } in &register.rule {
+            assert!(!ablation.trim().is_empty(), "{}: {id} has no ablation", directory.display());
+            let exists = source.contains(ablation.as_str());
+            assert!(exists, "{}: the ablation `{ablation}` of {id} is not in verify", directory.display());
+        }
+    }
+}

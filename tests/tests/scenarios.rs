@@ -1,0 +1,144 @@
+//! The scenarios are their own regression tests: each `expect` line says what is wrong with its file.
+
+use carrousel_tests::{carrousel, printed, scenarios, stdout};
+use std::path::Path;
+
+/// Long programs that are there for the simulator. They are explored up to a bound; up to there, nothing
+/// may be wrong with them.
+const FOR_THE_SIMULATOR: [&str; 10] = [
+    "bt-a",
+    "cg-b",
+    "eager-stream",
+    "exchange-1",
+    "exchange-2",
+    "halo-2048",
+    "lu-a",
+    "pingpong-crossing",
+    "radix",
+    "sender-stream",
+];
+
+/// Scenarios without an `expect` line that are violated all the same: they show what that looks like.
+const VIOLATED: [&str; 1] = ["head-to-head"];
+
+/// Proven as they are, and deadlocks where sends are not buffered.
+const WRONG_UNDER_THE_WEAKEST_MPI: [&str; 2] = ["eager-head-to-head", "eager-ring"];
+
+fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("")
+}
+
+fn is_in(list: &[&str], path: &Path) -> bool {
+    list.contains(&stem(path))
+}
+
+#[test]
+fn every_scenario_is_as_it_says() {
+    let mut wrong = Vec::new();
+    for path in scenarios().iter().filter(|path| !is_in(&FOR_THE_SIMULATOR, path)) {
+        let output = carrousel().arg("verify").arg(path).output().expect("it runs");
+        let expected = i32::from(is_in(&VIOLATED, path));
+        if output.status.code() != Some(expected) {
+            wrong.push(format!("{}: {:?}\n{}", path.display(), output.status.code(), printed(&output)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_scenario_is_the_same_under_the_published_rules() {
+    let mut wrong = Vec::new();
+    for path in scenarios().iter().filter(|path| !is_in(&FOR_THE_SIMULATOR, path)) {
+        let output =
+            carrousel().args(["verify", "--protocol", "published"]).arg(path).output().expect("it runs");
+        let expected = i32::from(is_in(&VIOLATED, path));
+        if output.status.code() != Some(expected) {
+            wrong.push(format!("{}: {:?}\n{}", path.display(), output.status.code(), printed(&output)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_is_wrong_with_the_first_states_of_long_scenarios() {
+    for path in scenarios().iter().filter(|path| is_in(&FOR_THE_SIMULATOR, path)) {
+        let output = carrousel()
+            .args(["verify", "--max-states", "2000", "--threads", "1"])
+            .arg(path)
+            .output()
+            .expect("it runs");
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}: {}", path.display(), printed(&output));
+    }
+}
+
+#[test]
+fn sends_that_count_on_buffers_are_found_under_the_weakest_mpi() {
+    for path in scenarios().iter().filter(|path| is_in(&WRONG_UNDER_THE_WEAKEST_MPI, path)) {
+        let output = carrousel()
+            .args(["verify", "--portable", "--format", "json"])
+            .arg(path)
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{}: {}", path.display(), printed(&output));
+        let report: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("it is JSON");
+        let deadlock = &report["checks"][0];
+        assert_eq!(deadlock["name"], "deadlock-freedom");
+        assert_eq!(deadlock["verdict"], "violated", "{}", path.display());
+    }
+}
+
+#[test]
+fn what_is_correct_is_correct_under_the_weakest_mpi_too() {
+    for path in scenarios() {
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let aside = [&FOR_THE_SIMULATOR[..], &VIOLATED, &WRONG_UNDER_THE_WEAKEST_MPI];
+        if text.contains("\nexpect ") || aside.iter().any(|list| is_in(list, &path)) {
+            continue;
+        }
+        // One send to oneself that is buffered is what this scenario is about.
+        let expected = i32::from(stem(&path) == "to-myself");
+        let output = carrousel().args(["verify", "--portable"]).arg(&path).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(expected), "{}: {}", path.display(), printed(&output));
+    }
+}
+
+#[test]
+fn every_scenario_is_in_canonical_layout() {
+    let output = carrousel().args(["fmt", "--check"]).args(scenarios()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "`carrousel fmt --write` these:\n{}", printed(&output));
+}
+
+#[test]
+fn a_shard_and_its_merged_report_agree_with_the_whole() {
+    let directory = std::env::temp_dir().join(format!("carrousel-shards-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("it can be made");
+    let suite = |arguments: &[&str]| {
+        let mut command = carrousel();
+        command.args(["verify", "--suite", "ablations", "--format", "json"]).args(arguments);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", printed(&output));
+        stdout(&output)
+    };
+    let parts: Vec<_> = ["1/2", "2/2"].map(|part| (directory.join(part.replace('/', "-")), suite(&["--shard", part]))).into();
+    for (path, text) in &parts {
+        std::fs::write(path, text).expect("it can be written");
+    }
+    let merge = |paths: &[&std::path::PathBuf]| {
+        carrousel().args(["verify", "--format", "json", "--merge"]).args(paths).output().expect("it runs")
+    };
+    let merged = merge(&[&parts[0].0, &parts[1].0]);
+    let names = |text: &str| {
+        let report: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
+        let rows = report["rows"].as_array().expect("it has rows");
+        let mut names: Vec<String> = rows
+            .iter()
+            .map(|row| format!("{} {} {}", row["protocol"], row["name"], row["verdict"]))
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&stdout(&merged)), names(&suite(&[])));
+    // Half of a suite is not the suite.
+    assert_eq!(merge(&[&parts[0].0]).status.code(), Some(2));
+    std::fs::remove_dir_all(&directory).expect("it can be removed");
+}

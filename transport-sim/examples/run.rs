@@ -1,0 +1,40 @@
+//! Runs a scenario and says what came of it: `run FILE [NETWORK] [PROTOCOL] [PROGRESS] [TIMELINE.svg|.html]`.
+
+use carrousel_transport_sim::{Config, Network, simulate, timeline};
+use std::error::Error;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("run FILE [NETWORK] [PROTOCOL] [PROGRESS] [TIMELINE]")?;
+    let mut config = Config::new(Network::named(arguments.next().as_deref().unwrap_or("qdr"))?);
+    config.protocol = arguments.next().as_deref().unwrap_or("mirror").parse()?;
+    config.progress = arguments.next().as_deref().unwrap_or("none").parse()?;
+    let drawing = arguments.next();
+    config.timeline = drawing.is_some();
+    let started = Instant::now();
+    let scenario = carrousel_scenario::load(&file, &std::fs::read(&file)?)?;
+    let loaded = started.elapsed().as_secs_f64();
+    let started = Instant::now();
+    let report = simulate(&scenario, &config)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let events = report.statistics.events;
+    println!("makespan {} us, {} statements", report.makespan_us, report.statements.len());
+    println!(
+        "loaded in {loaded:.2} s; {events} events in {seconds:.2} s: {:.0} a second",
+        events as f64 / seconds
+    );
+    let (used, unused) = (report.statistics.rtrs_used(), report.statistics.rtrs_unused());
+    println!("RTRs used {used}, unused {unused}");
+    for (kind, count) in &report.statistics.by_kind {
+        println!("  {kind}: {} packets, {} bytes", count.packets, count.bytes);
+    }
+    if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
+        status.lines().filter(|line| line.starts_with("VmHWM")).for_each(|line| println!("{line}"));
+    }
+    if let Some(path) = drawing {
+        let page = if path.ends_with(".html") { timeline::html(&report) } else { timeline::svg(&report) };
+        std::fs::write(path, page)?;
+    }
+    Ok(())
+}

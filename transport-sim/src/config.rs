@@ -1,0 +1,179 @@
+//! What a run is a function of, beside the scenario.
+
+use crate::Network;
+use std::str::FromStr;
+
+/// How messages that are not eager travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// Speculative, by the rules of the mirror: the default.
+    Mirror,
+    /// Speculative, by the rules of the thesis.
+    Published,
+    /// The classical rendezvous by read: no announcements, no look at the network in non-blocking calls.
+    Rget,
+    /// The classical rendezvous by write.
+    Rput,
+}
+
+impl Protocol {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("mirror", Self::Mirror),
+        ("published", Self::Published),
+        ("rget", Self::Rget),
+        ("rput", Self::Rput),
+    ];
+
+    /// Whether non-blocking calls leave arrivals to later calls (speculative-rendezvous 3.6.1: "since in
+    /// none of the implementations such a call exists").
+    pub(crate) fn is_classical(self) -> bool {
+        matches!(self, Self::Rget | Self::Rput)
+    }
+}
+
+/// Who makes progress while the application computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Progress {
+    /// Nobody.
+    None,
+    /// A thread, woken by each arrival.
+    Thread,
+    /// An interrupt (not simulated yet).
+    Interrupt,
+    /// A parasite in the application's flow (not simulated yet).
+    Parasite,
+    /// A helper process (not simulated yet).
+    Helper,
+}
+
+impl Progress {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("none", Self::None),
+        ("thread", Self::Thread),
+        ("interrupt", Self::Interrupt),
+        ("parasite", Self::Parasite),
+        ("helper", Self::Helper),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// A word that is none of those which stand for something here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is none of {}", known.join(", "))]
+pub struct UnknownWord {
+    /// The word.
+    pub word: String,
+    /// Those which do.
+    pub known: Vec<&'static str>,
+}
+
+fn find<T: Copy>(word: &str, all: &[(&'static str, T)]) -> Result<T, UnknownWord> {
+    let found = all.iter().find(|(name, _)| *name == word);
+    found.map(|(_, value)| *value).ok_or_else(|| UnknownWord {
+        word: word.to_owned(),
+        known: all.iter().map(|(name, _)| *name).collect(),
+    })
+}
+
+impl FromStr for Protocol {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        find(word, &Self::ALL)
+    }
+}
+
+impl FromStr for Progress {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        find(word, &Self::ALL)
+    }
+}
+
+/// Where a run is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Events.
+    pub events_max: u64,
+    /// Virtual nanoseconds.
+    pub time_ns_max: u64,
+}
+
+impl Default for Limits {
+    /// Ten milliards of events, a year.
+    fn default() -> Self {
+        Self { events_max: 10_000_000_000, time_ns_max: 365 * 86_400 * 1_000_000_000 }
+    }
+}
+
+/// How to run a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The machine.
+    pub network: Network,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The means of asynchronous progress.
+    pub progress: Progress,
+    /// Seed of the jitter; without jitter it has no influence.
+    pub seed: u64,
+    /// Each latency and each computation is longer by up to this many thousandths, at random.
+    pub jitter_per_mille: u32,
+    /// Whether to record what a timeline shows.
+    pub timeline: bool,
+    /// Where to give up.
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The mirror protocol over `network`, without asynchronous progress and without jitter.
+    pub fn new(network: Network) -> Self {
+        Self {
+            network,
+            protocol: Protocol::Mirror,
+            progress: Progress::None,
+            seed: 0,
+            jitter_per_mille: 0,
+            timeline: true,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Random lengthening of durations (splitmix64, so that a run needs nothing but its seed).
+#[derive(Clone, Debug)]
+pub(crate) struct Jitter {
+    state: u64,
+    per_mille: u64,
+}
+
+impl Jitter {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { state: config.seed, per_mille: u64::from(config.jitter_per_mille) }
+    }
+
+    /// Starts another sequence.
+    pub(crate) fn diverge(&mut self) {
+        self.state ^= 0x5555_5555_5555_5555;
+    }
+
+    pub(crate) fn lengthen(&mut self, ns: u64) -> u64 {
+        if self.per_mille == 0 {
+            return ns;
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let random = (z ^ (z >> 31)) >> 32;
+        let most = u128::from(ns) * u128::from(self.per_mille) / 1000;
+        ns.saturating_add(((most * u128::from(random)) >> 32) as u64)
+    }
+}

@@ -1,0 +1,112 @@
+//! Why a run has no report.
+
+use crate::Progress;
+use carrousel_rank::{ProtocolError, UsageError};
+use std::fmt;
+
+/// Why a run has no report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The scenario asks for what the simulator cannot do yet.
+    #[error("line {line}: `{what}` cannot be simulated yet")]
+    Unsupported {
+        /// The statement's line, from 1.
+        line: u32,
+        /// Its keyword.
+        what: &'static str,
+    },
+    /// The run asks for a means of progress that does not exist yet.
+    #[error("asynchronous progress by `{}` cannot be simulated yet; `none` and `thread` can", .0.name())]
+    UnsupportedProgress(Progress),
+    /// An option's value is out of its range.
+    #[error("line {line}: `{option}` must be between {least} and {most}")]
+    OptionOutOfRange {
+        /// The option's line, from 1.
+        line: u32,
+        /// Its name.
+        option: &'static str,
+        /// The least value.
+        least: i64,
+        /// The greatest value.
+        most: i64,
+    },
+    /// Ranks wait for what will never come.
+    #[error("deadlock at {at_ns} ns of virtual time:{}", Lines(.stuck))]
+    Deadlock {
+        /// When the last event was, in virtual nanoseconds.
+        at_ns: u64,
+        /// Every rank that has not finished.
+        stuck: Vec<Stuck>,
+    },
+    /// A message is longer than its receive.
+    #[error("rank {rank}, line {line}: a message of {sent} bytes does not fit the receive's {room}")]
+    Truncated {
+        /// The receiving rank.
+        rank: u32,
+        /// The line of the receive.
+        line: u32,
+        /// Bytes of the message.
+        sent: u64,
+        /// Bytes of the receive.
+        room: u64,
+    },
+    /// The run was given up after the greatest number of events.
+    #[error("given up after {0} events")]
+    TooManyEvents(u64),
+    /// The run was given up at the end of virtual time.
+    #[error("given up after {0} ns of virtual time")]
+    TooLate(u64),
+    /// The library refused a call.
+    #[error("rank {rank}, line {line}: {error}")]
+    Refused {
+        /// The caller.
+        rank: u32,
+        /// The line of the call.
+        line: u32,
+        /// Why.
+        error: UsageError,
+    },
+    /// The protocol contradicts itself: a bug of ours.
+    #[error("rank {rank}, line {line}: {error}")]
+    Broken {
+        /// Who found it.
+        rank: u32,
+        /// What it was executing.
+        line: u32,
+        /// What it said.
+        error: ProtocolError,
+    },
+}
+
+/// A rank that cannot finish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// The rank.
+    pub rank: u32,
+    /// The line of the statement that it is in.
+    pub line: u32,
+    /// That statement.
+    pub statement: String,
+    /// The lines of what it waits for, if they are others.
+    pub waits_for: Vec<u32>,
+}
+
+/// Each stuck rank on a line of its own; the first few, if there are many.
+struct Lines<'a>(&'a [Stuck]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 16;
+        for Stuck { rank, line, statement, waits_for } in self.0.iter().take(SHOWN) {
+            write!(f, "\n  rank {rank}, line {line}: `{statement}` never returns")?;
+            for (at, line) in waits_for.iter().enumerate() {
+                write!(f, "{}{line}", if at == 0 { "; it waits for line " } else { ", " })?;
+            }
+        }
+        match self.0.len().checked_sub(SHOWN) {
+            Some(more) if more > 0 => write!(f, "\n  and {more} ranks more"),
+            _ => Ok(()),
+        }
+    }
+}

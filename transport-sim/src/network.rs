@@ -1,0 +1,276 @@
+//! Cards, wires and connections: how parcels travel.
+//!
+//! Each pair of ranks has one connection, which takes up parcels in the order in which they are posted,
+//! and beside it the queue in which the responder's card answers reads. Small parcels go in one piece,
+//! one at a time from each card and one at a time into each card; larger ones are transfers that share
+//! links ([`crate::links`]). Ranks of one node use its copy engine instead of cards.
+
+use crate::config::Jitter;
+use crate::links::Links;
+use crate::parameters::{Network as Parameters, Path};
+use crate::queue::{Queue, What};
+use crate::record::Recorder;
+use carrousel_rank::{Context, Handle, Packet};
+use carrousel_transport::{Operation, ordered};
+use std::collections::VecDeque;
+
+/// What travels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Load {
+    /// A packet, with this many bytes of data behind it.
+    Packet { context: Context, packet: Packet, data: u64 },
+    /// The data of a write.
+    Write { request: Handle, len: u64 },
+    /// The acknowledgement of a write, card to card.
+    Written { request: Handle },
+    /// The request of a read.
+    ReadRequest { request: Handle, len: u64 },
+    /// The data of a read.
+    ReadData { request: Handle, len: u64 },
+}
+
+impl Load {
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Packet { packet, .. } => Operation::Send(packet.lane()),
+            Self::Write { .. } | Self::Written { .. } => Operation::Write,
+            Self::ReadRequest { .. } | Self::ReadData { .. } => Operation::Read,
+        }
+    }
+
+    /// What people call it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Packet { packet, .. } => packet.name(),
+            Self::Write { .. } => "WRITE",
+            Self::Written { .. } => "write acknowledgement",
+            Self::ReadRequest { .. } => "read request",
+            Self::ReadData { .. } => "READ",
+        }
+    }
+
+    /// Bytes of messages in it.
+    pub(crate) fn data(&self) -> u64 {
+        match self {
+            Self::Packet { data, .. } => *data,
+            Self::Write { len, .. } | Self::ReadData { len, .. } => *len,
+            Self::Written { .. } | Self::ReadRequest { .. } => 0,
+        }
+    }
+}
+
+/// Something on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) load: Load,
+    channel: u32,
+    started: u64,
+}
+
+/// One connection, or one queue of answers to reads.
+#[derive(Debug)]
+struct Channel {
+    waiting: VecDeque<u32>,
+    /// A transfer is under way.
+    busy: bool,
+    /// The latest arrival so far, by [`Operation::index`].
+    latest: [u64; 4],
+    /// The latest completion of a write.
+    completed: u64,
+    local: bool,
+}
+
+/// One node's card: when it is free to send, and to receive, the next small parcel.
+#[derive(Clone, Copy, Debug, Default)]
+struct Card {
+    sends_at: u64,
+    receives_at: u64,
+}
+
+/// The network.
+#[derive(Debug)]
+pub(crate) struct Network {
+    remote: Path,
+    local: Path,
+    header_bytes: u64,
+    nodes: Vec<u32>,
+    cards: Vec<Card>,
+    links: Links,
+    channels: Vec<Channel>,
+    /// By rank: its channels, sorted by peer and kind.
+    channels_of: Vec<Vec<((u32, bool), u32)>>,
+    parcels: Vec<Parcel>,
+    free: Vec<u32>,
+    jitter: Jitter,
+}
+
+/// The three links of a node.
+fn link(node: u32, which: u32) -> u32 {
+    node * 3 + which
+}
+const OUT: u32 = 0;
+const IN: u32 = 1;
+const MEMORY: u32 = 2;
+
+impl Network {
+    pub(crate) fn new(parameters: &Parameters, nodes: &[u32], jitter: Jitter) -> Self {
+        let count = nodes.iter().max().map_or(0, |node| *node as usize + 1);
+        Self {
+            remote: parameters.remote,
+            local: parameters.local,
+            header_bytes: parameters.header_bytes,
+            nodes: nodes.to_vec(),
+            cards: vec![Card::default(); count],
+            links: Links::new(count * 3),
+            channels: Vec::new(),
+            channels_of: vec![Vec::new(); nodes.len()],
+            parcels: Vec::new(),
+            free: Vec::new(),
+            jitter,
+        }
+    }
+
+    fn channel(&mut self, from: u32, to: u32, answers: bool) -> u32 {
+        let own = &mut self.channels_of[from as usize];
+        match own.binary_search_by_key(&(to, answers), |(key, _)| *key) {
+            Ok(at) => own[at].1,
+            Err(at) => {
+                let id = self.channels.len() as u32;
+                own.insert(at, ((to, answers), id));
+                let local = self.nodes[from as usize] == self.nodes[to as usize];
+                let (waiting, latest) = (VecDeque::new(), [0; 4]);
+                self.channels.push(Channel { waiting, busy: false, latest, completed: 0, local });
+                id
+            }
+        }
+    }
+
+    fn parcel(&mut self, parcel: Parcel) -> u32 {
+        match self.free.pop() {
+            Some(id) => {
+                self.parcels[id as usize] = parcel;
+                id
+            }
+            None => {
+                self.parcels.push(parcel);
+                self.parcels.len() as u32 - 1
+            }
+        }
+    }
+
+    fn path(&self, channel: u32) -> Path {
+        if self.channels[channel as usize].local { self.local } else { self.remote }
+    }
+
+    /// Hands a parcel to the card of `from`.
+    pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) {
+        let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
+        let parcel = self.parcel(Parcel { from, to, load, channel, started: queue.now() });
+        if self.channels[channel as usize].busy {
+            self.channels[channel as usize].waiting.push_back(parcel);
+        } else {
+            self.start(parcel, queue);
+        }
+    }
+
+    fn start(&mut self, id: u32, queue: &mut Queue) {
+        let Parcel { from, to, load, channel, .. } = self.parcels[id as usize];
+        let path = self.path(channel);
+        let bytes = load.data().saturating_add(self.header_bytes);
+        let work_ps = bytes.saturating_mul(path.ps_per_byte);
+        let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
+        if bytes > path.packet_bytes {
+            self.parcels[id as usize].started = queue.now();
+            self.channels[channel as usize].busy = true;
+            let links = if source == target {
+                [link(source, MEMORY); 2]
+            } else {
+                [link(source, OUT), link(target, IN)]
+            };
+            self.links.start(links, work_ps, id, queue);
+        } else {
+            let start = if source == target {
+                queue.now()
+            } else {
+                let card = &mut self.cards[source as usize];
+                let start = card.sends_at.max(queue.now());
+                card.sends_at = start + path.gap_ns + work_ps / 1000;
+                start
+            };
+            self.parcels[id as usize].started = start;
+            self.sent(id, start + work_ps / 1000, queue);
+        }
+    }
+
+    /// The last byte leaves at `at`.
+    fn sent(&mut self, id: u32, at: u64, queue: &mut Queue) {
+        let Parcel { load, channel, .. } = self.parcels[id as usize];
+        let latency = self.jitter.lengthen(self.path(channel).latency_ns);
+        let own = load.operation();
+        let latest = &mut self.channels[channel as usize].latest;
+        let before = Operation::ALL.into_iter().filter(|earlier| ordered(*earlier, own, false));
+        let held = before.map(|earlier| latest[earlier.index()]).max().unwrap_or_default();
+        let arrival = at.saturating_add(latency).max(held);
+        latest[own.index()] = arrival;
+        queue.add(arrival, What::Arrive { parcel: id });
+    }
+
+    /// The event of a transfer.
+    pub(crate) fn flow_event(&mut self, flow: u32, version: u32, queue: &mut Queue) {
+        let Some(id) = self.links.event(flow, version, queue) else { return };
+        self.sent(id, queue.now(), queue);
+        let channel = self.parcels[id as usize].channel as usize;
+        self.channels[channel].busy = false;
+        while !self.channels[channel].busy
+            && let Some(next) = self.channels[channel].waiting.pop_front()
+        {
+            self.start(next, queue);
+        }
+    }
+
+    /// A parcel is at its destination's card; true if it is through it at once.
+    pub(crate) fn arrived(&mut self, id: u32, queue: &mut Queue) -> bool {
+        let Parcel { from, to, load, channel, .. } = self.parcels[id as usize];
+        let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
+        let path = self.path(channel);
+        let mut at = queue.now();
+        if source != target && matches!(load, Load::Packet { .. } | Load::ReadRequest { .. }) {
+            let card = &mut self.cards[target as usize];
+            at = at.max(card.receives_at);
+            card.receives_at = at + path.gap_ns;
+        }
+        if matches!(load, Load::ReadRequest { .. }) {
+            at += path.read_ns;
+        }
+        if at > queue.now() {
+            queue.add(at, What::Deliver { parcel: id });
+        }
+        at == queue.now()
+    }
+
+    /// Takes a parcel off the network at its destination. What cards do by themselves is done here.
+    pub(crate) fn deliver(&mut self, id: u32, queue: &mut Queue, record: &mut Recorder) -> Parcel {
+        let parcel = self.parcels[id as usize];
+        let Parcel { from, to, load, channel, started } = parcel;
+        record.message(&load, (from, to), self.header_bytes, (started, queue.now()));
+        match load {
+            Load::Write { request, .. } => {
+                let latency = self.jitter.lengthen(self.path(channel).latency_ns);
+                let (from, to, load) = (to, from, Load::Written { request });
+                self.parcels[id as usize] = Parcel { from, to, load, channel, started: queue.now() };
+                // Completions of one connection keep the order of its writes.
+                let completed = &mut self.channels[channel as usize].completed;
+                *completed = queue.now().saturating_add(latency).max(*completed);
+                queue.add(*completed, What::Deliver { parcel: id });
+            }
+            Load::ReadRequest { request, len } => {
+                self.free.push(id);
+                self.post(to, from, Load::ReadData { request, len }, queue);
+            }
+            _ => self.free.push(id),
+        }
+        parcel
+    }
+}

@@ -1,0 +1,131 @@
+//! Statements as the simulator executes them.
+
+use crate::config::{Config, Protocol};
+use crate::error::SimError;
+use carrousel_rank::Context;
+use carrousel_rank::{
+    Call, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Transfer,
+};
+use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, OptionValue, Scenario};
+
+/// What a statement does to its rank.
+pub(crate) enum Action {
+    /// The CPU is busy outside of the library for so many nanoseconds.
+    Compute(u64),
+    /// The program touches so many bytes.
+    Touch(u64),
+    /// It calls the library: these calls, one after the other, and returns or waits for them.
+    Calls { calls: [Option<Call>; 2], blocking: bool },
+    /// It waits for what the step names, or tests it.
+    Requests,
+    /// It waits for a message.
+    Probe(Pattern),
+}
+
+/// Where an operation's bytes are: opaque, so any injective numbering will do.
+fn memory(buffer: Option<BufferId>, statement: usize) -> Memory {
+    match buffer {
+        Some(BufferId(id)) => Memory { address: u64::from(id) << 32, key: 1 },
+        None => Memory { address: (statement as u64) << 32, key: 0 },
+    }
+}
+
+fn source(from: scenario::Source) -> Source {
+    match from {
+        scenario::Source::Rank(rank) => Source::Rank(RankId(rank)),
+        scenario::Source::Any => Source::Any,
+    }
+}
+
+fn selector(tag: scenario::TagSelector) -> TagSelector {
+    match tag {
+        scenario::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
+        scenario::TagSelector::Any => TagSelector::Any,
+    }
+}
+
+/// What the statement number `at` of a program does; `None` if the simulator does not know it.
+pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
+    let one = |call, blocking| Action::Calls { calls: [Some(call), None], blocking };
+    Some(match &program.steps[at].op {
+        Op::Compute { ns } => Action::Compute(*ns),
+        Op::ReadBuf(buffer) | Op::WriteBuf(buffer) => Action::Touch(program.buffers[buffer.0 as usize].size),
+        Op::Send { to, tag, size, buf, synchronous, blocking } => {
+            let (to, tag) = (RankId(*to), Tag(*tag));
+            let memory = memory(*buf, at);
+            one(Call::Send(Send { to, tag, len: *size, memory, synchronous: *synchronous }), *blocking)
+        }
+        Op::Recv { from, tag, size, buf, blocking } => {
+            let (from, tag) = (source(*from), selector(*tag));
+            one(Call::Receive(Receive { from, tag, len: *size, memory: memory(*buf, at) }), *blocking)
+        }
+        Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
+            let (from, tag) = (source(*from), selector(*recv_tag));
+            let receive =
+                Receive { from, tag, len: *recv_size, memory: Memory { key: 2, ..memory(None, at) } };
+            let send = Send {
+                to: RankId(*to),
+                tag: Tag(*send_tag),
+                len: *send_size,
+                memory: memory(None, at),
+                synchronous: false,
+            };
+            Action::Calls { calls: [Some(Call::Receive(receive)), Some(Call::Send(send))], blocking: true }
+        }
+        Op::Probe { from, tag } => {
+            let context = Context::MESSAGES;
+            Action::Probe(Pattern { source: source(*from), tag: selector(*tag), context })
+        }
+        Op::Wait(_) | Op::WaitAll | Op::Test(_) => Action::Requests,
+        Op::Barrier { blocking } => one(Call::Barrier, *blocking),
+        _ => return None,
+    })
+}
+
+/// Whether the simulator knows every statement of a scenario.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
+    for program in &scenario.programs {
+        for (at, step) in program.steps.iter().enumerate() {
+            if action(program, at).is_none() {
+                return Err(SimError::Unsupported { line: step.line, what: step.op.name() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The protocols' options: the scenario's, and for those that it does not set the parameter set's.
+pub(crate) fn options(scenario: &Scenario, config: &Config) -> Result<Options, SimError> {
+    let mut options = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
+    let of_engine = scenario.options.iter().filter(|setting| setting.window.is_none());
+    for OptionSetting { name, value, line, .. } in of_engine {
+        match (name.as_str(), value) {
+            ("eager_threshold", OptionValue::Size(bytes)) => options.eager_threshold = *bytes,
+            ("speculation", OptionValue::Word(word)) => {
+                options.speculation = match word.as_str() {
+                    "off" => Speculation::Off,
+                    "always" => Speculation::Always,
+                    _ => Speculation::Adaptive,
+                };
+            }
+            ("rtr_limit", OptionValue::Integer(limit)) => {
+                let most = i64::from(u16::MAX);
+                let option = "rtr_limit";
+                options.rtr_limit = u16::try_from(*limit).map_err(|_| SimError::OptionOutOfRange {
+                    line: *line,
+                    option,
+                    least: 0,
+                    most,
+                })?;
+            }
+            _ => {}
+        }
+    }
+    if config.protocol.is_classical() {
+        options.speculation = Speculation::Off;
+    }
+    if config.protocol == Protocol::Rput {
+        options.transfer = Transfer::Write;
+    }
+    Ok(options)
+}

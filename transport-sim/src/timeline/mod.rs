@@ -1,0 +1,81 @@
+//! What a timeline shows, and its drawing.
+
+mod draw;
+mod html;
+mod text;
+
+pub use draw::svg;
+pub use html::html;
+
+/// What a rank's CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// The application computes.
+    Computing,
+    /// The library works.
+    Library,
+    /// The library has nothing to do but wait.
+    Waiting,
+}
+
+/// A stretch of one state. Times are virtual nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// The state.
+    pub state: State,
+    /// Its begin.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// Something that travelled between two ranks. Times are virtual nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Whose card sent it.
+    pub from: u32,
+    /// Whose card received it.
+    pub to: u32,
+    /// A packet's name, `WRITE`, `READ` or `read request`.
+    pub kind: &'static str,
+    /// Bytes of messages in it.
+    pub bytes: u64,
+    /// Whether there are any.
+    pub moves_data: bool,
+    /// When its first byte left.
+    pub start_ns: u64,
+    /// When its last byte was there.
+    pub end_ns: u64,
+}
+
+/// What happened when, by rank and between ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// By rank, what its CPU did, in order. After the end of its program a rank has no intervals.
+    pub lanes: Vec<Vec<Interval>>,
+    /// What travelled, in order of arrival.
+    pub messages: Vec<Message>,
+}
+
+impl Timeline {
+    /// When data of messages moved from or to `rank` by itself, without packets that the CPU copies.
+    pub fn transfers(&self, rank: u32) -> impl Iterator<Item = &Message> {
+        let concerns = move |message: &&Message| message.from == rank || message.to == rank;
+        self.messages.iter().filter(|m| matches!(m.kind, "WRITE" | "READ")).filter(concerns)
+    }
+
+    /// Which share of the time in which data moved from or to `rank` it spent computing, 0 to 1.
+    pub fn overlap(&self, rank: u32) -> f64 {
+        let (mut moved, mut hidden) = (0, 0);
+        for transfer in self.transfers(rank) {
+            moved += transfer.end_ns - transfer.start_ns;
+            for interval in self.lanes.get(rank as usize).into_iter().flatten() {
+                let end = interval.end_ns.min(transfer.end_ns);
+                if interval.state == State::Computing {
+                    hidden += end.saturating_sub(interval.start_ns.max(transfer.start_ns));
+                }
+            }
+        }
+        if moved == 0 { 0.0 } else { hidden as f64 / moved as f64 }
+    }
+}

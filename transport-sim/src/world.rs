@@ -1,0 +1,409 @@
+//! The event loop: ranks, their CPUs, and the network between them.
+
+use crate::config::{Config, Jitter, Progress};
+use crate::error::{SimError, Stuck};
+use crate::network::{Load, Network, Parcel};
+use crate::parameters::{Cpu, Thread};
+use crate::process::{Goal, Phase, Process};
+use crate::program::{self, Action};
+use crate::queue::{Queue, What};
+use crate::record::Recorder;
+use crate::report::{Report, Statement};
+use crate::timeline::State;
+use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
+use carrousel_scenario::{Op, Scenario};
+
+/// The end of virtual time, far enough from that of the type that no sum of durations overflows.
+const TIME_NS_MAX: u64 = u64::MAX / 4;
+
+/// What a CPU does next.
+enum Next {
+    /// This, for so many nanoseconds.
+    Busy(State, u64),
+    /// Nothing, until something arrives.
+    Idle,
+}
+
+/// One rank's CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    /// What it is at, and since when.
+    busy: Option<(State, u64)>,
+    /// Since when it waits.
+    idle: Option<u64>,
+    /// Tells its present event from those that were cancelled.
+    version: u32,
+    /// When its computation will have ended, if nobody takes time from it.
+    computes_until: u64,
+    /// What an interrupted computation still needs.
+    left_ns: u64,
+    /// The progress thread is about to run.
+    woken: bool,
+}
+
+/// A run.
+pub(crate) struct World<'a, P: Protocol> {
+    scenario: &'a Scenario,
+    cpu: Cpu,
+    /// The progress thread, if there is one.
+    thread: Option<Thread>,
+    /// Every call first takes in what has arrived.
+    polls: bool,
+    queue: Queue,
+    network: Network,
+    record: Recorder,
+    jitter: Jitter,
+    processes: Vec<Process<P>>,
+    cores: Vec<Core>,
+    config: &'a Config,
+    finished_at: u64,
+}
+
+fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
+    bytes.saturating_mul(cpu.copy_ps_per_byte) / 1000
+}
+
+impl<'a, P: Protocol> World<'a, P> {
+    pub(crate) fn new(scenario: &'a Scenario, config: &'a Config) -> Result<Self, SimError> {
+        let options = program::options(scenario, config)?;
+        let processes = (0u32..).zip(&scenario.programs);
+        let processes: Vec<_> = processes
+            .map(|(me, program)| Process::new(me, scenario.ranks, &options, program.clone()))
+            .collect();
+        let jitter = Jitter::new(config);
+        let mut for_cpus = jitter.clone();
+        for_cpus.diverge();
+        Ok(Self {
+            scenario,
+            cpu: config.network.cpu,
+            thread: (config.progress == Progress::Thread).then_some(config.network.thread),
+            polls: !config.protocol.is_classical(),
+            queue: Queue::default(),
+            network: Network::new(&config.network, &scenario.nodes, jitter),
+            record: Recorder::new(scenario.ranks, config.timeline),
+            jitter: for_cpus,
+            cores: vec![Core::default(); processes.len()],
+            processes,
+            config,
+            finished_at: 0,
+        })
+    }
+
+    /// Runs the scenario to its end.
+    pub(crate) fn run(mut self) -> Result<Report, SimError> {
+        for rank in 0..self.scenario.ranks {
+            self.queue.add(0, What::Cpu { rank, version: 0 });
+        }
+        while let Some(what) = self.queue.next() {
+            self.check_limits()?;
+            match what {
+                What::Cpu { rank, version } if version == self.cores[rank as usize].version => {
+                    self.advance(rank)?;
+                }
+                What::Cpu { .. } => {}
+                What::Wake { rank } => self.wake(rank)?,
+                What::Flow { flow, version } => self.network.flow_event(flow, version, &mut self.queue),
+                What::Arrive { parcel } => {
+                    if self.network.arrived(parcel, &mut self.queue) {
+                        self.deliver(parcel)?;
+                    }
+                }
+                What::Deliver { parcel } => self.deliver(parcel)?,
+            }
+        }
+        self.report()
+    }
+
+    fn check_limits(&self) -> Result<(), SimError> {
+        let limits = &self.config.limits;
+        if self.queue.processed() > limits.events_max {
+            Err(SimError::TooManyEvents(limits.events_max))
+        } else if self.queue.now() > limits.time_ns_max.min(TIME_NS_MAX) {
+            Err(SimError::TooLate(limits.time_ns_max.min(TIME_NS_MAX)))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Lets a CPU go on that has done what it was at.
+    fn advance(&mut self, rank: u32) -> Result<(), SimError> {
+        let core = rank as usize;
+        loop {
+            let now = self.queue.now();
+            if let Some((state, since)) = self.cores[core].busy.take() {
+                self.record.interval(rank, state, since, now);
+            }
+            match self.step(rank)? {
+                Next::Idle => {
+                    self.cores[core].idle = Some(now);
+                    return Ok(());
+                }
+                Next::Busy(_, 0) => {}
+                Next::Busy(state, ns) => {
+                    let until = now.saturating_add(ns);
+                    let core = &mut self.cores[core];
+                    core.busy = Some((state, now));
+                    if state == State::Computing {
+                        core.computes_until = until;
+                    }
+                    if !self.queue.skip_to(until) {
+                        self.queue.add(until, What::Cpu { rank, version: core.version });
+                        return Ok(());
+                    }
+                    self.check_limits()?;
+                }
+            }
+        }
+    }
+
+    /// One step of a rank: what follows from where its CPU has come to.
+    fn step(&mut self, rank: u32) -> Result<Next, SimError> {
+        let now = self.queue.now();
+        let cpu = &self.cpu;
+        let process = &mut self.processes[rank as usize];
+        let library = |ns| Ok(Next::Busy(State::Library, ns));
+        match process.phase {
+            Phase::Fetch => return Ok(self.fetch(rank)),
+            Phase::Computed => {
+                process.end(now);
+                return library(0);
+            }
+            Phase::Perform => {
+                self.perform(rank)?;
+                return library(0);
+            }
+            Phase::Handle(event) => {
+                process.phase = Phase::Library;
+                debug_assert!(process.outputs.is_empty(), "outputs before the next input");
+                let handled = process.rank.event(event, &mut process.outputs);
+                let line = process.line();
+                handled.map_err(|error| SimError::Broken { rank, line, error })?;
+                return library(0);
+            }
+            Phase::Library => {}
+        }
+        // The driver's law: every output, in order, before the next input.
+        if let Some(work) = process.outputs.get(process.performed) {
+            process.phase = Phase::Perform;
+            return library(cost(cpu, work));
+        }
+        process.outputs.clear();
+        process.performed = 0;
+        if let Some(receive) = process.rank.may_announce() {
+            process.phase = Phase::Handle(Event::Announce(receive));
+            return library(0);
+        }
+        match process.goal {
+            Goal::Calls => {
+                let called = process.call();
+                let line = process.line();
+                if !called.map_err(|error| SimError::Refused { rank, line, error })? {
+                    process.look_up();
+                    process.goal = Goal::Await;
+                }
+                return library(0);
+            }
+            Goal::Await => {
+                if process.is_satisfied() {
+                    process.end(now);
+                    return library(0);
+                }
+            }
+            Goal::Poll | Goal::Resume | Goal::Finished => {}
+        }
+        if let Some(event) = process.inbox.pop_front() {
+            process.phase = Phase::Handle(event);
+            return library(if matches!(event, Event::Packet { .. }) {
+                cpu.handle_ns
+            } else {
+                cpu.completion_ns
+            });
+        }
+        match process.goal {
+            Goal::Poll => {
+                process.goal = Goal::Calls;
+                library(0)
+            }
+            Goal::Resume => {
+                process.phase = Phase::Computed;
+                Ok(Next::Busy(State::Computing, self.cores[rank as usize].left_ns))
+            }
+            Goal::Calls | Goal::Await | Goal::Finished => Ok(Next::Idle),
+        }
+    }
+
+    /// Begins the next statement.
+    fn fetch(&mut self, rank: u32) -> Next {
+        let now = self.queue.now();
+        let process = &mut self.processes[rank as usize];
+        let compute = |ns| Next::Busy(State::Computing, ns);
+        match process.begin(now) {
+            None => {
+                self.finished_at = self.finished_at.max(now);
+                Next::Busy(State::Library, 0)
+            }
+            Some(action @ (Action::Compute(_) | Action::Touch(_))) => {
+                if !process.inbox.is_empty() {
+                    self.call_thread(rank);
+                }
+                match action {
+                    Action::Compute(ns) => compute(self.jitter.lengthen(ns)),
+                    Action::Touch(bytes) => compute(copy_ns(&self.cpu, bytes)),
+                    _ => compute(0),
+                }
+            }
+            Some(_) => {
+                let tests = matches!(process.program.steps[process.at].op, Op::Test(_));
+                process.phase = Phase::Library;
+                process.goal = if self.polls || tests { Goal::Poll } else { Goal::Calls };
+                Next::Busy(State::Library, self.cpu.call_ns)
+            }
+        }
+    }
+
+    /// Carries out the next output of a rank.
+    fn perform(&mut self, rank: u32) -> Result<(), SimError> {
+        let (now, queue) = (self.queue.now(), &mut self.queue);
+        let process = &mut self.processes[rank as usize];
+        let work = process.outputs[process.performed];
+        process.performed += 1;
+        process.phase = Phase::Library;
+        match work {
+            Work::Send { to: RankId(to), context, packet, .. } => {
+                let data = if let Packet::Eager { len, .. } = packet { len } else { 0 };
+                self.network.post(rank, to, Load::Packet { context, packet, data }, queue);
+            }
+            Work::Write { to: RankId(to), context, len, notice, request, .. } => {
+                self.network.post(rank, to, Load::Write { request, len }, queue);
+                // Write and notice are one list of work requests, handed to the card at once.
+                if let Some(packet) = notice {
+                    self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
+                }
+            }
+            Work::Read { of: RankId(of), len, request, .. } => {
+                self.network.post(rank, of, Load::ReadRequest { request, len }, queue);
+            }
+            Work::Complete { request, status } => {
+                if let Some(Failure::Truncated { sent }) = status.failure {
+                    let statement = process.statement_of(request).unwrap_or(process.at);
+                    let line = process.program.steps[statement].line;
+                    return Err(SimError::Truncated { rank, line, sent, room: status.len });
+                }
+                process.completed(request, now);
+            }
+            Work::Place { .. } | Work::Keep { .. } | Work::Take { .. } | Work::Copy { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, parcel: u32) -> Result<(), SimError> {
+        let Parcel { from, to, load, .. } = self.network.deliver(parcel, &mut self.queue, &mut self.record);
+        match load {
+            Load::Packet { context, packet, .. } => {
+                self.arrive(to, Event::Packet { from: RankId(from), context, packet })
+            }
+            Load::Written { request } => self.arrive(to, Event::Written(request)),
+            Load::ReadData { request, .. } => self.arrive(to, Event::Read(request)),
+            Load::Write { .. } | Load::ReadRequest { .. } => Ok(()),
+        }
+    }
+
+    /// Something is in a rank's inbox.
+    fn arrive(&mut self, rank: u32, event: Event) -> Result<(), SimError> {
+        let process = &mut self.processes[rank as usize];
+        process.inbox.push_back(event);
+        let finished = process.has_finished();
+        let core = &mut self.cores[rank as usize];
+        if let Some(since) = core.idle.take() {
+            if !finished {
+                self.record.interval(rank, State::Waiting, since, self.queue.now());
+            }
+            return self.advance(rank);
+        }
+        if matches!(core.busy, Some((State::Computing, _))) {
+            self.call_thread(rank);
+        }
+        Ok(())
+    }
+
+    /// Wakes the progress thread, if there is one.
+    fn call_thread(&mut self, rank: u32) {
+        let core = &mut self.cores[rank as usize];
+        if let Some(thread) = self.thread.filter(|_| !core.woken) {
+            core.woken = true;
+            self.queue.add(self.queue.now() + thread.wake_ns, What::Wake { rank });
+        }
+    }
+
+    /// The progress thread runs: a computation has to wait meanwhile.
+    fn wake(&mut self, rank: u32) -> Result<(), SimError> {
+        let now = self.queue.now();
+        let core = &mut self.cores[rank as usize];
+        core.woken = false;
+        let (Some((State::Computing, since)), Some(thread)) = (core.busy, self.thread) else { return Ok(()) };
+        let process = &mut self.processes[rank as usize];
+        if process.inbox.is_empty() || process.phase != Phase::Computed {
+            return Ok(());
+        }
+        self.record.interval(rank, State::Computing, since, now);
+        core.left_ns = core.computes_until - now;
+        core.version = core.version.wrapping_add(1);
+        core.busy = Some((State::Library, now));
+        (process.phase, process.goal) = (Phase::Library, Goal::Resume);
+        let until = now + thread.switch_ns;
+        self.queue.add(until, What::Cpu { rank, version: core.version });
+        Ok(())
+    }
+
+    fn report(self) -> Result<Report, SimError> {
+        let (scenario, now) = (self.scenario, self.queue.now());
+        let stuck: Vec<_> =
+            (0..).zip(&self.processes).filter(|(_, process)| !process.has_finished()).collect();
+        if !stuck.is_empty() {
+            let of = |(rank, process): (u32, &Process<P>)| {
+                let statement = process.program.steps[process.at].written(scenario, &process.program);
+                let (line, waits_for) = (process.line(), process.waits_for());
+                Stuck { rank, line, statement: statement.to_string(), waits_for }
+            };
+            return Err(SimError::Deadlock { at_ns: now, stuck: stuck.into_iter().map(of).collect() });
+        }
+        let us = |ns: u64| ns as f64 / 1000.0;
+        let mut statements =
+            Vec::with_capacity(self.processes.iter().map(|process| process.times.len()).sum());
+        for (rank, process) in (0..).zip(&self.processes) {
+            statements.extend(process.program.steps.iter().zip(&process.times).map(|(step, times)| {
+                Statement {
+                    rank,
+                    line: step.line,
+                    label: step.label.clone(),
+                    op: step.op.name(),
+                    begin_us: us(times.begin),
+                    end_us: us(times.end),
+                    complete_us: times.complete.map(us),
+                }
+            }));
+        }
+        let (timeline, statistics) = self.record.finish(self.queue.processed());
+        Ok(Report {
+            scenario: scenario.title.clone().unwrap_or_else(|| scenario.file.clone()),
+            network: self.config.network.name.clone(),
+            makespan_us: us(self.finished_at),
+            statements,
+            timeline,
+            statistics,
+        })
+    }
+}
+
+/// What an output costs the CPU.
+fn cost(cpu: &Cpu, work: &Work) -> u64 {
+    match work {
+        Work::Send { packet: Packet::Eager { len, .. }, .. } => cpu.post_ns + copy_ns(cpu, *len),
+        Work::Send { .. } | Work::Write { .. } | Work::Read { .. } => cpu.post_ns,
+        Work::Place { len, .. }
+        | Work::Keep { len, .. }
+        | Work::Take { len, .. }
+        | Work::Copy { len, .. } => copy_ns(cpu, *len),
+        Work::Complete { .. } => 0,
+    }
+}

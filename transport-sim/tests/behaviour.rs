@@ -1,0 +1,159 @@
+//! What the simulator promises, whatever the parameters.
+
+use carrousel_transport_sim::{
+    Config, Limits, Network, Progress, Protocol, Report, SimError, Stuck, simulate, timeline,
+};
+
+fn config() -> Config {
+    Config::new(Network::named("qdr").expect("it comes with the simulator"))
+}
+
+fn run(text: &str, config: &Config) -> Result<Report, SimError> {
+    match carrousel_scenario::load("test.scn", text.as_bytes()) {
+        Ok(scenario) => simulate(&scenario, config),
+        Err(error) => panic!("{}", error.render(false)),
+    }
+}
+
+fn ok(text: &str, config: &Config) -> Report {
+    run(text, config).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+const BUSY: &str = "ranks 5\nnodes [0 1] [2 3] [4]\nrank *\n repeat 10\n irecv from any tag any size 100KiB\n \
+                    isend to (me+1)%size tag 7 size 90KiB\n compute 30us\n wait all\n barrier\n \
+                    sendrecv to (me+2)%size tag 1 size 2KiB from (me+3)%size tag 1 size 2KiB\n end\n";
+
+#[test]
+fn a_run_is_a_function_of_scenario_configuration_and_seed() {
+    for (_, protocol) in Protocol::ALL {
+        for progress in [Progress::None, Progress::Thread] {
+            let plain = Config { protocol, progress, ..config() };
+            let jitter = Config { jitter_per_mille: 100, seed: 1, ..plain.clone() };
+            assert_eq!(ok(BUSY, &plain), ok(BUSY, &plain));
+            assert_eq!(ok(BUSY, &jitter), ok(BUSY, &jitter));
+            // Without jitter the seed is of no influence, with jitter it is.
+            assert_eq!(ok(BUSY, &plain), ok(BUSY, &Config { seed: 1, ..plain.clone() }));
+            assert_ne!(ok(BUSY, &plain).makespan_us, ok(BUSY, &jitter).makespan_us);
+            assert_ne!(ok(BUSY, &jitter), ok(BUSY, &Config { seed: 2, ..jitter.clone() }));
+        }
+    }
+}
+
+#[test]
+fn the_report_is_the_object_of_the_language() {
+    let text = "scenario \"late post\"\nranks 2\nrank 0\n go: s = isend to 1 tag 0 size 8\n wait s\n\
+                rank 1\n compute 10us\n recv from 0 tag 0 size 8\n";
+    let json = serde_json::to_string(&ok(text, &config())).expect("a report has no odd keys");
+    assert_eq!(
+        json,
+        "{\"scenario\":\"late post\",\"network\":\"qdr\",\"makespan_us\":10.202,\"statements\":[\
+         {\"rank\":0,\"line\":4,\"label\":\"go\",\"op\":\"isend\",\"begin_us\":0.0,\"end_us\":0.151,\"complete_us\":0.151},\
+         {\"rank\":0,\"line\":5,\"label\":null,\"op\":\"wait\",\"begin_us\":0.151,\"end_us\":0.201,\"complete_us\":0.201},\
+         {\"rank\":1,\"line\":7,\"label\":null,\"op\":\"compute\",\"begin_us\":0.0,\"end_us\":10.0,\"complete_us\":10.0},\
+         {\"rank\":1,\"line\":8,\"label\":null,\"op\":\"recv\",\"begin_us\":10.0,\"end_us\":10.202,\"complete_us\":10.202}]}"
+    );
+}
+
+#[test]
+fn a_deadlock_names_every_stuck_rank() {
+    let text = "ranks 3\nrank 0\n r = irecv from 1 tag 0 size 8\n wait r\n\
+                rank 1\n recv from 0 tag 0 size 8\nrank 2\n compute 5us\n";
+    let Err(SimError::Deadlock { stuck, .. }) = run(text, &config()) else { panic!("it cannot finish") };
+    let zero = Stuck { rank: 0, line: 4, statement: "wait r".to_owned(), waits_for: vec![3] };
+    assert_eq!(stuck[0], zero);
+    assert_eq!((stuck[1].rank, stuck[1].line, stuck[1].waits_for.len()), (1, 6, 0));
+    assert_eq!(stuck.len(), 2);
+    let message = run(text, &config()).unwrap_err().to_string();
+    assert!(message.contains("rank 0, line 4: `wait r` never returns; it waits for line 3"), "{message}");
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_an_error_of_its_line() {
+    for (_, protocol) in Protocol::ALL {
+        for size in [100, 100_000] {
+            let text = format!(
+                "ranks 2\nrank 0\n send to 1 tag 0 size {size}\nrank 1\n compute 9us\n recv from 0 tag 0 size 64\n"
+            );
+            let error = run(&text, &Config { protocol, ..config() }).unwrap_err();
+            assert_eq!(error, SimError::Truncated { rank: 1, line: 6, sent: size, room: 64 });
+        }
+    }
+}
+
+#[test]
+fn what_is_not_simulated_is_refused() {
+    let put = "ranks 2\nwindow w 64\nrank 0\n fence w\n put w to 1 size 8\n";
+    assert_eq!(run(put, &config()).unwrap_err(), SimError::Unsupported { line: 4, what: "fence" });
+    let bcast = "ranks 2\nrank *\n bcast root 0 size 8\n";
+    assert_eq!(run(bcast, &config()).unwrap_err(), SimError::Unsupported { line: 3, what: "bcast" });
+    for progress in [Progress::Interrupt, Progress::Parasite, Progress::Helper] {
+        let error = run("ranks 1\n", &Config { progress, ..config() }).unwrap_err();
+        assert_eq!(error, SimError::UnsupportedProgress(progress));
+        assert!(error.to_string().contains(progress.name()));
+    }
+    let limit = run("ranks 1\noption rtr_limit 100000\n", &config()).unwrap_err();
+    assert!(matches!(limit, SimError::OptionOutOfRange { line: 2, .. }));
+    assert!("thrad".parse::<Progress>().is_err());
+}
+
+#[test]
+fn limits_end_a_run() {
+    let limits = |events_max, time_ns_max| Config { limits: Limits { events_max, time_ns_max }, ..config() };
+    assert_eq!(run(BUSY, &limits(50, u64::MAX)).unwrap_err(), SimError::TooManyEvents(50));
+    let long = "ranks 1\nrank 0\n repeat 3\n compute 8000000000s\n end\n";
+    assert_eq!(run(long, &limits(1000, 1 << 60)).unwrap_err(), SimError::TooLate(1 << 60));
+}
+
+/// A thread makes progress while the application computes, and takes its time from it.
+#[test]
+fn a_progress_thread_answers_during_computation() {
+    let text = "ranks 2\nrank 0\n r = irecv from 1 tag 0 size 1MiB\n busy: compute 1ms\n wait r\n\
+                rank 1\n compute 10us\n send to 0 tag 0 size 1MiB\n";
+    for protocol in [Protocol::Rget, Protocol::Rput] {
+        let none = ok(text, &Config { protocol, ..config() });
+        let thread = ok(text, &Config { protocol, progress: Progress::Thread, ..config() });
+        assert!(none.makespan_us > 1340.0);
+        assert!(thread.makespan_us < 1020.0, "{}", thread.makespan_us);
+        let busy = |report: &Report| report.labelled(0, "busy").map(|s| s.end_us - s.begin_us).sum::<f64>();
+        assert!(busy(&none) == 1000.0 && busy(&thread) > 1000.0);
+    }
+}
+
+#[test]
+fn ranks_of_a_node_do_not_use_the_network() {
+    let text = |nodes| {
+        format!(
+            "ranks 4\nnodes {nodes}\nrank 0..1\n send to me+2 tag 0 size 1MiB\n\
+             rank 2..3\n recv from me-2 tag 0 size 1MiB\n"
+        )
+    };
+    let time = |nodes| ok(&text(nodes), &config()).makespan_us;
+    let (apart, shared_card, local) = (time("[0] [1] [2] [3]"), time("[0 1] [2 3]"), time("[0 2] [1 3]"));
+    assert!(shared_card > 1.9 * apart, "two transfers share the card: {shared_card} against {apart}");
+    assert!((local - 384.0).abs() < 8.0, "1 MiB through the copy engine: {local}");
+}
+
+#[test]
+fn all_calls_of_the_language_come_to_their_end() {
+    let text = "ranks 2\nrank 0\n a = issend to 1 tag 3 size 10 buf x\n test a\n ssend to 1 tag 4 size 100KiB\n \
+                wait a\n write buf x\n b = ibarrier\n wait b\n isend to me tag 9 size 50KiB\n \
+                recv from me tag any size 50KiB\n isend to me tag 9 size 5\n recv from any tag 9 size 5\n wait all\n\
+                rank 1\n probe from 0 tag 3\n probe from any tag any\n recv from 0 tag any size 10\n \
+                recv from any tag 4 size 100KiB buf y\n read buf y\n barrier\n";
+    for (_, protocol) in Protocol::ALL {
+        let report = ok(text, &Config { protocol, ..config() });
+        assert_eq!(report.statements.len(), 18);
+        assert!(report.statements.iter().all(|s| s.complete_us.is_some() && s.end_us >= s.begin_us));
+        assert!(report.timeline.lanes.iter().flatten().all(|i| i.start_ns < i.end_ns));
+    }
+}
+
+#[test]
+fn a_drawing_is_well_formed_and_names_its_labels() {
+    let text = "scenario \"<&>\"\nranks 2\nrank 0\n first: send to 1 tag 0 size 1MiB\nrank 1\n recv from 0 tag 0 size 1MiB\n";
+    let report = ok(text, &config());
+    let svg = timeline::svg(&report);
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("first") && svg.contains("&lt;&amp;&gt;") && svg.contains("RTS"));
+    assert!(timeline::html(&report).contains(&svg));
+}

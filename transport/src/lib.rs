@@ -1,0 +1,125 @@
+//! The transport contract: what ranks may rely on when they post operations to each other.
+//!
+//! A transport carries three operations between each pair of ranks: it *sends* packets, *writes* into
+//! registered memory of the peer, and *reads* from it. The contract is what the reliable connections of
+//! InfiniBand promise (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less what our
+//! protocols do without.
+//!
+//! # Order
+//!
+//! Of two operations that one rank posts to one peer, the effect of the earlier precedes that of the
+//! later, as the peer and its memory see it:
+//!
+//! | earlier ↓ later → | send, forward | send, back | write | read |
+//! | --- | --- | --- | --- | --- |
+//! | **send, forward** | yes | no (lanes) | yes | yes |
+//! | **send, back** | no (lanes) | yes | no (lanes) | yes |
+//! | **write** | yes | no (lanes) | yes | yes |
+//! | **read** | only if fenced | only if fenced | only if fenced | yes |
+//!
+//! - *Only if fenced*: the peer may serve a read after what was posted behind it. A fence on the later
+//!   operation holds it back until all earlier reads are complete.
+//! - *Lanes*: packets travel from a flow's sender to its receiver (forward: EAGER, RTS, FIN, ..) or the
+//!   other way (back: RTR, DONE, ..), see [`Lane`]; writes carry messages, forward. **Between the lanes
+//!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
+//!   them all the same; one with several connections, or with two kinds of memory, does not.
+//! - Between different pairs of ranks, and between the two directions of one pair, nothing is ordered.
+//!
+//! [`ordered`] is this table in code.
+//!
+//! # Completion
+//!
+//! | complete at the poster | implies there | implies at the peer |
+//! | --- | --- | --- |
+//! | send | the packet's memory may be reused | nothing |
+//! | write | the source may be reused | the data will be seen by whoever sees a later packet of the same lane, not sooner |
+//! | read | the data is in place | nothing that the peer could notice |
+//!
+//! A packet is delivered once, whole, and after everything that precedes it in the table; delivery is
+//! the only way in which a peer learns of a write. Completions of operations of one kind that one rank
+//! posted to one peer arrive in the order in which these were posted; InfiniBand orders those of
+//! different kinds too, which nothing of ours may rely on. An operation may complete long before or
+//! after the packet behind it is delivered.
+//!
+//! # Broken peers
+//!
+//! When a connection breaks, every operation outstanding on it completes with an error, once; whether
+//! its effect took place is not known. Packets that were delivered before stay delivered, none follows,
+//! and later operations to the same peer complete with the same error. Other pairs notice nothing.
+//!
+//! ```
+//! use carrousel_transport::{Lane, Operation, ordered};
+//! // FIN may stand directly behind the data that it announces ...
+//! assert!(ordered(Operation::Write, Operation::Send(Lane::Forward), false));
+//! // ... but what follows a read has to wait for it, or be fenced.
+//! assert!(!ordered(Operation::Read, Operation::Send(Lane::Back), false));
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub use carrousel_rendezvous::Lane;
+
+/// What one rank posts to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A packet of this lane.
+    Send(Lane),
+    /// A write into the peer's memory.
+    Write,
+    /// A read from the peer's memory.
+    Read,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Send(Lane::Forward), Self::Send(Lane::Back), Self::Write, Self::Read];
+
+    /// Its position in [`Operation::ALL`].
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Send(Lane::Forward) => 0,
+            Self::Send(Lane::Back) => 1,
+            Self::Write => 2,
+            Self::Read => 3,
+        }
+    }
+
+    const fn is_back(self) -> bool {
+        matches!(self, Self::Send(Lane::Back))
+    }
+}
+
+/// Whether the effect of `earlier` precedes that of `later`, which the same rank posted to the same
+/// peer afterwards; `fenced` tells whether `later` has a fence.
+pub const fn ordered(earlier: Operation, later: Operation, fenced: bool) -> bool {
+    match (earlier, later) {
+        (_, Operation::Read) => true,
+        (Operation::Read, _) => fenced,
+        _ => earlier.is_back() == later.is_back(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the crate's documentation; `f` is "only if fenced".
+    const TABLE: [&str; 4] = ["y n y y", "n y n y", "y n y y", "f f f y"];
+
+    #[test]
+    fn the_code_is_the_table() {
+        for (earlier, row) in Operation::ALL.into_iter().zip(TABLE) {
+            for (later, cell) in Operation::ALL.into_iter().zip(row.split(' ')) {
+                assert_eq!(ordered(earlier, later, false), cell == "y", "{earlier:?}, {later:?}");
+                assert_eq!(ordered(earlier, later, true), cell != "n", "{earlier:?}, fenced {later:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_index_is_a_position() {
+        for (at, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(operation.index(), at);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A page for one counterexample: its summary, its chart, its steps.
+
+use super::Chart;
+use super::svg::escape;
+use crate::report::Counterexample;
+
+const STYLE: &str = "\
+body{font:15px/1.5 system-ui,sans-serif;color:#24292f;background:#fff;max-width:72em;margin:2em auto;padding:0 1.5em}\
+h1{font-size:1.4em}h2{font-size:1.1em;margin-top:2em}\
+p.summary{background:#fff8f8;border-left:4px solid #cf222e;padding:.7em 1em}\
+.chart{overflow-x:auto}\
+code{font:13px ui-monospace,Menlo,Consolas,monospace;background:#f3f4f6;border-radius:3px;padding:.1em .3em}\
+ol{padding-left:2.5em}li{margin:.15em 0}.who{color:#57606a}";
+
+pub(super) fn render(chart: &Chart, title: &str, counterexample: &Counterexample) -> String {
+    let title = escape(title);
+    let mut steps = String::new();
+    for step in &counterexample.steps {
+        let who = match (step.rank, step.line) {
+            (Some(rank), Some(line)) => format!("<span class=\"who\">rank {rank}, line {line}:</span> "),
+            (Some(rank), None) => format!("<span class=\"who\">rank {rank}:</span> "),
+            (None, _) => String::new(),
+        };
+        steps.push_str(&format!("<li>{who}{}</li>\n", code(&step.what)));
+    }
+    let summary = code(&counterexample.summary);
+    let svg = chart.svg();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"summary\">{summary}</p>\n\
+         <div class=\"chart\">\n{svg}</div>\n<h2>Step by step</h2>\n<ol>\n{steps}</ol>\n</body>\n</html>\n"
+    )
+}
+
+/// Escaped text in which what stands between backquotes is code.
+fn code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut out = String::with_capacity(text.len());
+    for (index, part) in parts.iter().enumerate() {
+        let part = escape(part);
+        if index % 2 == 1 && index + 1 < parts.len() {
+            out.push_str(&format!("<code>{part}</code>"));
+        } else {
+            out.push_str(&part);
+        }
+    }
+    out
+}

@@ -1,0 +1,148 @@
+//! Message-sequence charts: one execution, a lane for each rank, time from top to bottom.
+//!
+//! A [`Chart`] says what is to be drawn; [`Chart::text`] draws it for a terminal, [`Chart::svg`] and
+//! [`Chart::html`] for a browser. A packet leaves in one row and arrives in a later one, so that packets
+//! which cross are seen to cross.
+
+mod canvas;
+mod html;
+mod svg;
+mod text;
+
+/// One execution, to be drawn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chart {
+    /// The ranks that are drawn, ascending.
+    pub lanes: Vec<u32>,
+    /// Ranks that take part and are not drawn, ascending.
+    pub left_out: Vec<u32>,
+    /// Steps before the first that is drawn.
+    pub skipped: u32,
+    /// What happens, in order.
+    pub rows: Vec<Row>,
+    /// Packets and data between the lanes, in the order in which they are sent.
+    pub arrows: Vec<Arrow>,
+    /// What stands below the lanes.
+    pub ends: Vec<End>,
+}
+
+/// Something that happens at one rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The number of the step, from 1.
+    pub step: u32,
+    /// Where, as an index into [`Chart::lanes`].
+    pub lane: usize,
+    /// What; may be empty where an arrow says it all.
+    pub text: String,
+    /// The arrow that ends here.
+    pub arrives: Option<usize>,
+    /// The arrows that begin here.
+    pub sends: Vec<usize>,
+    /// This is where it goes wrong, and why.
+    pub wrong: Option<String>,
+}
+
+/// A packet or data between two lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrow {
+    /// The lane where it begins.
+    pub from: usize,
+    /// The lane where it ends.
+    pub to: usize,
+    /// The row in which it is sent.
+    pub leaves: usize,
+    /// The row in which it arrives, if it does.
+    pub arrives: Option<usize>,
+    /// What it is.
+    pub label: String,
+    /// What kind of thing.
+    pub kind: Kind,
+}
+
+/// What an arrow carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A packet of the protocol.
+    Control,
+    /// The data of a message.
+    Data,
+}
+
+/// How a rank ends that does not finish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Which lane.
+    pub lane: usize,
+    /// Why.
+    pub text: String,
+}
+
+impl Chart {
+    /// The chart for a terminal of `width` columns, with or without ANSI colours.
+    pub fn text(&self, width: usize, colour: bool) -> String {
+        text::render(self, width, colour)
+    }
+
+    /// The chart as an SVG document.
+    pub fn svg(&self) -> String {
+        svg::render(self)
+    }
+
+    /// A page with the chart and its explanation, which needs no other file.
+    pub fn html(&self, title: &str, counterexample: &crate::report::Counterexample) -> String {
+        html::render(self, title, counterexample)
+    }
+
+    /// `Not drawn: ranks 16, 17 and 12 more.`
+    fn not_drawn(&self) -> Option<String> {
+        const NAMED_MAX: usize = 8;
+        let mut missing = Vec::new();
+        match self.skipped {
+            0 => {}
+            1 => missing.push("step 1".to_owned()),
+            skipped => missing.push(format!("steps 1 to {skipped}")),
+        }
+        if !self.left_out.is_empty() {
+            let named: Vec<String> = self.left_out.iter().take(NAMED_MAX).map(u32::to_string).collect();
+            let s = if self.left_out.len() == 1 { "" } else { "s" };
+            let more = self.left_out.len().saturating_sub(NAMED_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            missing.push(format!("rank{s} {}{more}", named.join(", ")));
+        }
+        (!missing.is_empty()).then(|| format!("Not drawn: {}.", missing.join("; ")))
+    }
+}
+
+/// The number of an arrow as a reader sees it: ① to ⑳, then (21).
+fn number(arrow: usize) -> String {
+    let circled = u32::try_from(arrow).ok().filter(|arrow| *arrow < 20);
+    match circled.and_then(|arrow| char::from_u32(0x2460 + arrow)) {
+        Some(circled) => circled.to_string(),
+        None => format!("({})", arrow + 1),
+    }
+}
+
+/// `text` in lines of at most `width` characters, broken at blanks where there are some.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        let used = line.chars().count();
+        if used > 0 && used + 1 + word.len() > width {
+            lines.push(std::mem::take(&mut line));
+        } else if used > 0 {
+            line.push(' ');
+        }
+        while line.is_empty() && word.len() > width {
+            lines.push(word.drain(..width).collect());
+        }
+        line.extend(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}

@@ -1,0 +1,62 @@
+//! Counterexamples for people: a path told as numbered steps, summed up, and drawn.
+//!
+//! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is
+//! found by comparing them (`walk`), named by the lines of the scenario (`names`) and put into words
+//! (`tell`). What is wrong at its end is summed up with the rule that is broken (`verdict`; `stuck` for
+//! deadlocks). Of long paths only the causal past of what went wrong is kept (`past`).
+
+mod draw;
+mod names;
+mod past;
+mod stuck;
+mod tell;
+mod verdict;
+mod walk;
+
+use crate::explore::Path;
+use crate::program::Job;
+use crate::report::Counterexample;
+use crate::state::Note;
+use carrousel_rank::Protocol;
+use carrousel_scenario::{Check, Scenario};
+use names::Names;
+use stuck::Deadlock;
+use tell::Teller;
+use walk::Walk;
+
+/// A path with more steps than this is told without those that have no effect on what went wrong.
+const TOLD_WHOLE_MAX: usize = 40;
+
+/// Explains a path at whose end `check` is violated. `job` is the one that the path is of, and `source`
+/// the scenario that it was made of; without one, requests have names of the checker's making.
+pub fn explain<P: Protocol>(
+    job: &Job,
+    path: &Path<P>,
+    check: Check,
+    source: Option<&Scenario>,
+) -> Counterexample {
+    let names = Names::new(job, source);
+    let walk = Walk::new(path);
+    let wrongs = path.steps.last().map_or(&[][..], |(state, _)| &state.wrong);
+    let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
+    let note = note.unwrap_or(Note::Stuck);
+    let verdict = verdict::verdict(&names, &walk, note);
+    let deadlock = matches!(note, Note::Stuck).then(|| Deadlock::new(&names, path));
+    let mut summary = deadlock.as_ref().map_or(verdict.summary.clone(), |deadlock| deadlock.summary(&names));
+
+    let mut keep = vec![true; walk.beats.len()];
+    if keep.len() > TOLD_WHOLE_MAX {
+        let ranks = deadlock.as_ref().map_or(verdict.ranks.clone(), Deadlock::ranks);
+        keep = past::causal_past(&walk.beats, &walk.flights, &ranks);
+        let left_out = keep.iter().filter(|keep| !**keep).count();
+        if left_out > 0 {
+            let steps = if left_out == 1 { "step that has" } else { "steps that have" };
+            summary.push_str(&format!(" Left out: {left_out} {steps} no effect on this."));
+        }
+    }
+    let teller = Teller { names: &names, walk: &walk };
+    let told = walk.beats.iter().zip(&keep).filter(|(_, keep)| **keep);
+    let steps = told.map(|(beat, _)| teller.step(beat)).collect();
+    let chart = draw::chart(&names, &walk, &keep, &verdict, deadlock.as_ref());
+    Counterexample { summary, steps, chart }
+}

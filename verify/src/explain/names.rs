@@ -1,0 +1,260 @@
+//! What things are called: by the lines of the scenario, or by short names where there is none.
+
+use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::state::Message;
+use carrousel_rank::{Source, TagSelector};
+use carrousel_scenario::{Scenario, units};
+use std::collections::HashMap;
+
+/// Names of ranks, requests, statements and buffers.
+pub(super) struct Names<'a> {
+    job: &'a Job,
+    source: Option<&'a Scenario>,
+    /// By rank and ordinal: the step that starts it, and which time its statement starts something, if it
+    /// does so several times.
+    starts: Vec<Vec<(usize, Option<u32>)>>,
+}
+
+impl<'a> Names<'a> {
+    /// Names for `job`, from the scenario that it was made of.
+    pub(super) fn new(job: &'a Job, source: Option<&'a Scenario>) -> Self {
+        Self { job, source, starts: job.ranks.iter().map(|program| rounds(program)).collect() }
+    }
+
+    /// The program of a rank.
+    pub(super) fn program(&self, rank: u16) -> Option<&'a Program> {
+        self.job.ranks.get(usize::from(rank)).map(|program| &**program)
+    }
+
+    /// How many ranks there are.
+    pub(super) fn ranks(&self) -> u16 {
+        self.job.ranks.len() as u16
+    }
+
+    /// The largest message that a standard send sends eagerly; none where any may wait.
+    pub(super) fn eager_threshold(&self) -> Option<u64> {
+        Some(self.job.options.eager_threshold).filter(|bytes| *bytes != u64::MAX)
+    }
+
+    /// What a request does.
+    pub(super) fn start(&self, rank: u16, ordinal: Ordinal) -> Option<&'a Start> {
+        self.program(rank)?.starts.get(usize::from(ordinal))
+    }
+
+    /// The act of a step.
+    pub(super) fn act(&self, rank: u16, pc: usize) -> Option<&'a Act> {
+        Some(&self.program(rank)?.steps.get(pc)?.act)
+    }
+
+    /// The step that starts a request.
+    pub(super) fn step_of(&self, rank: u16, ordinal: Ordinal) -> Option<usize> {
+        Some(self.starts.get(usize::from(rank))?.get(usize::from(ordinal))?.0)
+    }
+
+    /// The line of a step.
+    pub(super) fn line(&self, rank: u16, pc: usize) -> Option<u32> {
+        let step = self.program(rank)?.steps.get(pc)?;
+        Some(step.line).filter(|line| *line > 0)
+    }
+
+    /// Whether lines are of a scenario that the reader knows.
+    pub(super) fn has_lines(&self) -> bool {
+        self.source.is_some()
+    }
+
+    /// A request in a word or two: `line 4`, `line 4, time 2`, or `s0` without a scenario.
+    pub(super) fn tag(&self, rank: u16, ordinal: Ordinal) -> String {
+        let start = self.starts.get(usize::from(rank)).and_then(|starts| starts.get(usize::from(ordinal)));
+        let line = start.and_then(|(pc, _)| self.line(rank, *pc)).filter(|_| self.source.is_some());
+        match (line, start) {
+            (Some(line), Some((_, Some(time)))) => format!("line {line}, time {time}"),
+            (Some(line), _) => format!("line {line}"),
+            _ => self.short(rank, ordinal),
+        }
+    }
+
+    /// `s0`, `r1`, `b2`.
+    fn short(&self, rank: u16, ordinal: Ordinal) -> String {
+        let letter = match self.start(rank, ordinal) {
+            Some(Start::Send { .. }) => 's',
+            Some(Start::Barrier) => 'b',
+            _ => 'r',
+        };
+        format!("{letter}{ordinal}")
+    }
+
+    /// `send (line 4)`, `receive r1`.
+    pub(super) fn request(&self, rank: u16, ordinal: Ordinal) -> String {
+        let kind = match self.start(rank, ordinal) {
+            Some(Start::Send { .. }) => "send",
+            Some(Start::Receive { .. }) => "receive",
+            Some(Start::Barrier) => "barrier",
+            None => "request",
+        };
+        self.with_tag(kind, rank, ordinal)
+    }
+
+    fn with_tag(&self, kind: &str, rank: u16, ordinal: Ordinal) -> String {
+        let tag = self.tag(rank, ordinal);
+        if self.source.is_some() { format!("{kind} ({tag})") } else { format!("{kind} {tag}") }
+    }
+
+    /// `rank 1's receive (line 9)`.
+    pub(super) fn request_of(&self, rank: u16, ordinal: Ordinal) -> String {
+        format!("rank {rank}'s {}", self.request(rank, ordinal))
+    }
+
+    /// `rank 0's send (line 4)`, by the message that it sends.
+    pub(super) fn send_of(&self, message: Message) -> String {
+        match self.start(message.from, message.send) {
+            Some(Start::Send { .. }) => self.request_of(message.from, message.send),
+            _ => "a message".to_owned(),
+        }
+    }
+
+    /// `rank 0's message (line 4)`.
+    pub(super) fn message(&self, message: Message) -> String {
+        match self.start(message.from, message.send) {
+            Some(Start::Send { .. }) => {
+                format!("rank {}'s {}", message.from, self.with_tag("message", message.from, message.send))
+            }
+            _ => "a message".to_owned(),
+        }
+    }
+
+    /// A request with its statement: ``send (line 4, `isend to 1 tag 0 size 64KiB`)``.
+    pub(super) fn request_in_full(&self, rank: u16, ordinal: Ordinal) -> String {
+        let request = self.request(rank, ordinal);
+        let Some(pc) = self.step_of(rank, ordinal) else { return request };
+        let statement = self.statement(rank, pc);
+        match request.strip_suffix(')') {
+            Some(open) => format!("{open}, `{statement}`)"),
+            None => format!("{request} (`{statement}`)"),
+        }
+    }
+
+    /// Where a step is: ``at line 5 (`wait r`)``.
+    pub(super) fn place(&self, rank: u16, pc: usize) -> String {
+        let statement = self.statement(rank, pc);
+        match self.line(rank, pc) {
+            Some(line) if self.source.is_some() => format!("at line {line} (`{statement}`)"),
+            _ => format!("in `{statement}`"),
+        }
+    }
+
+    /// The statement that a step belongs to, as a person would write it.
+    pub(super) fn statement(&self, rank: u16, pc: usize) -> String {
+        self.written(rank, pc).unwrap_or_else(|| self.act(rank, pc).map_or_else(String::new, |act| self.spell(rank, act)))
+    }
+
+    fn written(&self, rank: u16, pc: usize) -> Option<String> {
+        let source = self.source?;
+        let line = self.line(rank, pc)?;
+        let program = source.programs.get(usize::from(rank))?;
+        let step = program.steps.iter().find(|step| step.line == line)?;
+        Some(step.written(source, program).to_string())
+    }
+
+    fn spell(&self, rank: u16, act: &Act) -> String {
+        let list = |ordinals: &[Ordinal]| {
+            ordinals.iter().map(|ordinal| format!(" {}", self.short(rank, *ordinal))).collect::<String>()
+        };
+        match act {
+            Act::Start(ordinal) => {
+                let name = self.short(rank, *ordinal);
+                self.start(rank, *ordinal).map_or(String::new(), |start| format!("{name} = {}", spell_start(start)))
+            }
+            Act::Wait(ordinals) => format!("wait{}", list(ordinals)),
+            Act::Test(ordinal) => format!("test {}", self.short(rank, *ordinal)),
+            Act::Probe(source, tag) => format!("probe from {} tag {}", source_text(*source), tag_text(*tag)),
+            Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
+            Act::Touch { buffer, write } => {
+                format!("{} buf {}", if *write { "write" } else { "read" }, self.buffer(rank, *buffer))
+            }
+        }
+    }
+
+    /// The name of a buffer; of one without a name, its number.
+    pub(super) fn buffer(&self, rank: u16, buffer: u16) -> String {
+        let program = self.source.and_then(|source| source.programs.get(usize::from(rank)));
+        let named = program.and_then(|program| program.buffers.get(usize::from(buffer)));
+        named.map_or_else(|| buffer.to_string(), |buffer| buffer.name.to_string())
+    }
+
+    /// Another line of the rank that binds the name of this request again, and the name.
+    pub(super) fn bound_again(&self, rank: u16, ordinal: Ordinal) -> Option<(String, u32)> {
+        let program = self.source?.programs.get(usize::from(rank))?;
+        let line = self.line(rank, self.step_of(rank, ordinal)?)?;
+        let name = program.steps.iter().find(|step| step.line == line)?.bind?;
+        let rounds = program.steps.iter().filter(|step| step.line == line).count();
+        let again = program.steps.iter().find(|step| step.bind == Some(name) && step.line > line);
+        let at = again.map(|step| step.line).or((rounds > 1).then_some(line))?;
+        Some((program.requests.get(name.0 as usize)?.to_string(), at))
+    }
+}
+
+/// The step that starts each request of a program, and which time its line does so.
+fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
+    let kind = |ordinal: Ordinal| program.starts.get(usize::from(ordinal)).map(std::mem::discriminant);
+    let mut times: HashMap<_, u32> = HashMap::new();
+    let mut starts = Vec::with_capacity(program.starts.len());
+    for (pc, step) in program.steps.iter().enumerate() {
+        if let Act::Start(ordinal) = step.act {
+            let key = (step.line, kind(ordinal));
+            let time = times.entry(key).or_default();
+            *time += 1;
+            starts.push((pc, key, *time));
+        }
+    }
+    starts.into_iter().map(|(pc, key, time)| (pc, (times.get(&key) > Some(&1)).then_some(time))).collect()
+}
+
+fn spell_start(start: &Start) -> String {
+    match *start {
+        Start::Send { to, tag, len, synchronous, .. } => {
+            let verb = if synchronous { "issend" } else { "isend" };
+            format!("{verb} to {to} tag {tag} size {}", units::size(len))
+        }
+        Start::Receive { from, tag, len, .. } => {
+            format!("irecv from {} tag {} size {}", source_text(from), tag_text(tag), units::size(len))
+        }
+        Start::Barrier => "ibarrier".to_owned(),
+    }
+}
+
+fn source_text(source: Source) -> String {
+    match source {
+        Source::Rank(rank) => rank.0.to_string(),
+        Source::Any => "any".to_owned(),
+    }
+}
+
+fn tag_text(tag: TagSelector) -> String {
+    match tag {
+        TagSelector::Tag(tag) => tag.0.to_string(),
+        TagSelector::Any => "any".to_owned(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `rank 1`, `ranks 1 and 3`, `ranks 0 to 6`; past a few, a count.
+pub(super) fn ranks(ranks: &[u16]) -> String {
+    let consecutive = ranks.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1));
+    match ranks {
+        [only] => format!("rank {only}"),
+        [first, .., last] if consecutive && ranks.len() > 2 => format!("ranks {first} to {last}"),
+        _ if ranks.len() > 8 => {
+            let first: Vec<String> = ranks[..6].iter().map(u16::to_string).collect();
+            format!("ranks {} and {} more", first.join(", "), ranks.len() - 6)
+        }
+        _ => format!("ranks {}", list(&ranks.iter().map(u16::to_string).collect::<Vec<_>>())),
+    }
+}

@@ -1,0 +1,184 @@
+//! Walking a path: what each action set in motion, found by comparing the states around it.
+
+use crate::explore::Path;
+use crate::program::Ordinal;
+use crate::state::{Flight, Message, Proc, Route, State, What};
+use crate::step::Action;
+use carrousel_rank::{Handle, Packet, Protocol};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// An index into [`Walk::flights`].
+pub(super) type FlightId = usize;
+
+/// A path, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// One for each action, in order.
+    pub(super) beats: Vec<Beat>,
+    /// Everything that was ever in flight, in the order in which it was sent.
+    pub(super) flights: Vec<Sent>,
+    /// The ordinals behind the library's names, of released requests too.
+    names: HashMap<(u16, Handle), Ordinal>,
+}
+
+/// One action, and what came of it at the rank where it happened.
+#[derive(Debug)]
+pub(super) struct Beat {
+    /// Where it happened.
+    pub(super) at: u16,
+    /// What it was.
+    pub(super) action: Action,
+    /// Of a rank's own step: which step of its program.
+    pub(super) pc: Option<u16>,
+    /// What came out of the network.
+    pub(super) landed: Option<FlightId>,
+    /// What went into it.
+    pub(super) sent: Vec<FlightId>,
+    /// Requests that became complete.
+    pub(super) completed: Vec<Ordinal>,
+    /// The receive and the message that MPI's rule brought together.
+    pub(super) matched: Option<(Ordinal, Message)>,
+    /// The message that found no receive.
+    pub(super) kept: Option<Message>,
+}
+
+/// Something that was sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// The way that it took.
+    pub(super) route: Route,
+    /// What it was.
+    pub(super) flight: Flight,
+    /// The beat that sent it.
+    pub(super) launched: usize,
+    /// The beat at which it came out, if it did.
+    pub(super) landed: Option<usize>,
+    /// Of a packet, data or a completed transfer: the message that it belongs to, where that is known.
+    pub(super) message: Option<Message>,
+}
+
+impl Walk {
+    /// Takes a path apart.
+    pub(super) fn new<P: Protocol>(path: &Path<P>) -> Self {
+        let mut walk = Self::default();
+        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
+        for pair in path.steps.windows(2) {
+            if let [(before, Some(action)), (after, _)] = pair {
+                walk.beat(before, *action, after, &mut queues);
+            }
+        }
+        walk
+    }
+
+    /// The request behind a name of the library.
+    pub(super) fn ordinal(&self, rank: u16, handle: Handle) -> Option<Ordinal> {
+        self.names.get(&(rank, handle)).copied()
+    }
+
+    fn beat<P: Protocol>(
+        &mut self,
+        before: &State<P>,
+        action: Action,
+        after: &State<P>,
+        queues: &mut BTreeMap<Route, VecDeque<FlightId>>,
+    ) {
+        let (at, taken) = match action {
+            Action::Step { rank, .. } | Action::Announce { rank, .. } => (rank, None),
+            Action::Land(route) => (route.at, Some((route, 0))),
+            Action::Overtake { route, place } => (route.at, Some((route, place))),
+        };
+        let (Some(old), Some(new)) = (before.procs.get(usize::from(at)), after.procs.get(usize::from(at)))
+        else {
+            return;
+        };
+        for open in &new.open {
+            self.names.insert((at, open.handle), open.ordinal);
+        }
+        let this = self.beats.len();
+        let landed = taken.and_then(|(route, place)| queues.get_mut(&route)?.remove(place));
+        if let Some(landed) = landed {
+            self.flights[landed].landed = Some(this);
+        }
+        let brought = landed.and_then(|landed| self.flights[landed].message);
+        let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
+        let matched = matched(at, old, new, brought, kept);
+        let mut sent = Vec::new();
+        for route in after.flights.chunk_by(|a, b| a.0 == b.0) {
+            let Some((name, _)) = route.first() else { continue };
+            let queue = queues.entry(*name).or_default();
+            for (route, flight) in route.iter().skip(queue.len()) {
+                let message = self.message_of(at, *route, flight, matched);
+                sent.push(self.flights.len());
+                queue.push_back(self.flights.len());
+                self.flights.push(Sent { route: *route, flight: *flight, launched: this, landed: None, message });
+            }
+        }
+        let pc = matches!(action, Action::Step { .. }).then_some(old.pc);
+        let completed = newly_complete(old, new);
+        self.beats.push(Beat { at, action, pc, landed, sent, completed, matched, kept });
+    }
+
+    /// The message that something in flight belongs to; `at` is where it was sent.
+    fn message_of(
+        &self,
+        at: u16,
+        route: Route,
+        flight: &Flight,
+        matched: Option<(Ordinal, Message)>,
+    ) -> Option<Message> {
+        let own = |send: Handle| Some(Message { from: at, send: self.ordinal(at, send)? });
+        let theirs = |send: Handle| Some(Message { from: route.at, send: self.ordinal(route.at, send)? });
+        match *flight {
+            Flight::Data(data, _) => Some(data.message),
+            Flight::Packet(_, Some(message)) => Some(message),
+            Flight::Packet(Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. }, _) => {
+                theirs(send)
+            }
+            Flight::Packet(..) => None,
+            // A read is of the message that its receive has just got, a write of the rank's own.
+            Flight::Completion(request) if route.what == What::Written => own(request),
+            Flight::Completion(_) => matched.map(|(_, message)| message),
+        }
+    }
+}
+
+/// What MPI's rule brought together: a waiting receive has left its queue, or an arrived message has.
+fn matched<P: Protocol>(
+    at: u16,
+    old: &Proc<P>,
+    new: &Proc<P>,
+    brought: Option<Message>,
+    kept: Option<Message>,
+) -> Option<(Ordinal, Message)> {
+    if kept.is_some() {
+        return None;
+    }
+    if let Some(message) = old.arrived.iter().find(|message| !new.arrived.contains(message)) {
+        return Some((opened(old, new)?, *message));
+    }
+    let receive = *old.waiting.iter().find(|receive| !new.waiting.contains(receive))?;
+    // A message that the network did not bring is one to oneself: the send that this step has opened.
+    let message = match brought {
+        Some(message) => message,
+        None => Message { from: at, send: opened(old, new)? },
+    };
+    Some((receive, message))
+}
+
+/// The request that a step has opened.
+fn opened<P: Protocol>(old: &Proc<P>, new: &Proc<P>) -> Option<Ordinal> {
+    let is_new = |ordinal: Ordinal| old.open.iter().all(|open| open.ordinal != ordinal);
+    new.open.iter().map(|open| open.ordinal).find(|ordinal| is_new(*ordinal))
+}
+
+/// Requests that are complete and were not.
+fn newly_complete<P: Protocol>(old: &Proc<P>, new: &Proc<P>) -> Vec<Ordinal> {
+    let was = |ordinal: Ordinal| {
+        old.open.iter().any(|open| open.ordinal == ordinal && old.rank.is_complete(open.handle))
+    };
+    new.open
+        .iter()
+        .filter(|open| new.rank.is_complete(open.handle) && !was(open.ordinal))
+        .map(|open| open.ordinal)
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! Rule sets with one rule off, by name. Only the checker has them: what runs in production is a type with
+//! every rule on.
+
+use crate::model::Settings;
+use carrousel_rank::{Mirror, Protocol, Published};
+use carrousel_rendezvous::{MirrorRules, PublishedRules, Resume};
+
+/// A rule set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RuleSet {
+    /// The default: the sender mirrors the posted receives.
+    #[default]
+    Mirror,
+    /// The thesis's handshake in its sound reading.
+    Published,
+}
+
+impl RuleSet {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mirror => "mirror",
+            Self::Published => "published",
+        }
+    }
+}
+
+/// Something to be done with a protocol that is only known at run time.
+pub trait WithProtocol {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn run<P: Protocol>(self, settings: Settings) -> Self::Output;
+}
+
+macro_rules! without {
+    ($($set:ident $protocol:ident $rules:ident { $($type:ident $constant:ident = $off:expr, $name:literal;)* })*) => {
+        $($(
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            enum $type {}
+            impl $rules for $type {
+                without!(@constant $constant = $off);
+            }
+        )*)*
+
+        /// The rules that can be switched off, by rule set and name.
+        pub const RULES: &[(RuleSet, &str)] = &[
+            (RuleSet::Mirror, ORDERED_CONNECTION),
+            $($((RuleSet::$set, $name),)*)*
+        ];
+
+        fn dispatch<W: WithProtocol>(set: RuleSet, rule: &str, settings: Settings, with: W) -> Option<W::Output> {
+            $($(
+                if set == RuleSet::$set && rule == $name {
+                    return Some(with.run::<$protocol<$type>>(settings));
+                }
+            )*)*
+            None
+        }
+    };
+    (@constant RESUME = $off:expr) => { const RESUME: Resume = $off; };
+    (@constant $constant:ident = $off:expr) => { const $constant: bool = $off; };
+}
+
+/// R1 of the mirror rules is the network's: messages of a flow arrive in the order in which they were sent.
+pub const ORDERED_CONNECTION: &str = "ORDERED_CONNECTION";
+
+without! {
+    Mirror Mirror MirrorRules {
+        WithoutSeenPrunes SEEN_PRUNES = false, "SEEN_PRUNES";
+        WithoutBlocked BLOCKED_BY_UNANNOUNCED = false, "BLOCKED_BY_UNANNOUNCED";
+        WithoutAhead AHEAD_LINES = false, "AHEAD_LINES";
+        WithoutUnseen UNSEEN_TAKES_LINE = false, "UNSEEN_TAKES_LINE";
+        WithoutEagerTakes EAGER_TAKES_LINE = false, "EAGER_TAKES_LINE";
+        WithoutLengthTest LENGTH_TEST = false, "LENGTH_TEST";
+        WithoutFinBehindWrite FIN_BEHIND_WRITE = false, "FIN_BEHIND_WRITE";
+        WithoutFirstMatch FIN_IS_FIRST_MATCH = false, "FIN_IS_FIRST_MATCH";
+        WithoutDonePrunes DONE_PRUNES = false, "DONE_PRUNES";
+        WithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
+    }
+    Published Published PublishedRules {
+        PublishedWithoutAnswer RTR_ANSWERS_RTS = false, "RTR_ANSWERS_RTS";
+        PublishedWithoutAckRtr ACK_RTR = false, "ACK_RTR";
+        PublishedWithoutAckRts ACK_RTS = false, "ACK_RTS";
+        PublishedWithoutEveryAck ACK_FROM_EVERY_RECEIVE = false, "ACK_FROM_EVERY_RECEIVE";
+        PublishedWithoutBlocked BLOCKED_BY_UNANNOUNCED = false, "BLOCKED_BY_UNANNOUNCED";
+        PublishedWithoutFlag EAGER_FLAG = false, "EAGER_FLAG";
+        PublishedWithoutAwait AWAIT_STOP = false, "AWAIT_STOP";
+        PublishedDeleteAll RESUME = Resume::DeleteAllAndResume, "RESUME=DELETE_ALL_AND_RESUME";
+        PublishedDeleteAllLater RESUME = Resume::DeleteAllResumeLater, "RESUME=DELETE_ALL_RESUME_LATER";
+        PublishedDeleteOne RESUME = Resume::DeleteOneUncounted, "RESUME=DELETE_ONE_UNCOUNTED";
+        PublishedAnyTag EXACT_TAGS_ONLY = false, "EXACT_TAGS_ONLY";
+        PublishedWithoutLengthTest LENGTH_TEST = false, "LENGTH_TEST";
+        PublishedDeclineKeeps DECLINED_RTR_GOES = false, "DECLINED_RTR_GOES";
+        PublishedDeclineTakesAll DECLINE_TAKES_ONE = false, "DECLINE_TAKES_ONE";
+        PublishedWithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
+    }
+}
+
+/// No such rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {} rules have no rule `{rule}`{}", .set.name(), .suggestion.map_or(String::new(), |name| format!(": did you mean `{name}`?")))]
+pub struct NoSuchRule {
+    /// The rule set.
+    pub set: RuleSet,
+    /// What was asked for.
+    pub rule: String,
+    /// The nearest name.
+    pub suggestion: Option<&'static str>,
+}
+
+/// Does something with a rule set, one of its rules off if `without` names it.
+///
+/// # Errors
+/// When there is no such rule.
+pub fn with_rules<W: WithProtocol>(
+    set: RuleSet,
+    without: Option<&str>,
+    mut settings: Settings,
+    with: W,
+) -> Result<W::Output, NoSuchRule> {
+    let Some(rule) = without else {
+        return Ok(match set {
+            RuleSet::Mirror => with.run::<Mirror>(settings),
+            RuleSet::Published => with.run::<Published>(settings),
+        });
+    };
+    let names = || RULES.iter().filter(|(of, _)| *of == set).map(|(_, name)| *name);
+    if !names().any(|name| name == rule) {
+        let distance = |name: &&str| strsim::damerau_levenshtein(name, &rule.to_uppercase());
+        let suggestion = names().min_by_key(distance).filter(|name| distance(name) <= 4);
+        return Err(NoSuchRule { set, rule: rule.to_owned(), suggestion });
+    }
+    if rule == ORDERED_CONNECTION {
+        settings.ordered = false;
+        return with_rules(set, None, settings, with);
+    }
+    match dispatch(set, rule, settings, with) {
+        Some(output) => Ok(output),
+        None => unreachable!("`{rule}` is in the table of rules, which the same macro wrote"),
+    }
+}

@@ -1,0 +1,169 @@
+//! Verifying one scenario: explore, find the shortest counterexamples, report.
+
+use crate::explain::explain;
+use crate::explore::{Limits, Outcome, Path, explore, explore_to_depth};
+use crate::model::{Model, Settings};
+use crate::program::Job;
+use crate::report::{CheckReport, Report, Verdict};
+use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_rules};
+use crate::scenario::{Refusal, job};
+use carrousel_rank::Protocol;
+use carrousel_scenario::{Check, Scenario};
+use stateright::Model as _;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// What to verify, how, and how far.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// Under the weakest MPI.
+    pub portable: bool,
+    /// Bounds.
+    pub limits: Limits<'a>,
+    /// The protocol under the messages.
+    pub rule_set: RuleSet,
+    /// A rule that is switched off.
+    pub without: Option<String>,
+    /// Leave out orders that make no difference.
+    pub reduce: bool,
+}
+
+impl Default for Request<'_> {
+    fn default() -> Self {
+        Self {
+            portable: false,
+            limits: Limits::default(),
+            rule_set: RuleSet::default(),
+            without: None,
+            reduce: true,
+        }
+    }
+}
+
+/// Why a scenario was not explored.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It holds something that cannot be explored.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The rule to switch off does not exist.
+    #[error(transparent)]
+    Rule(#[from] NoSuchRule),
+    /// The address to serve at cannot be used.
+    #[error("cannot serve at {address}: {reason}")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+/// States of an unreduced search for a shorter counterexample, at most.
+const SHORTENING_STATES: u64 = 400_000;
+
+/// Verifies a scenario.
+///
+/// # Errors
+/// When it cannot be explored; a violated check is not an error.
+pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error> {
+    let job = job(scenario, request.portable)?;
+    let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
+    let checking = Checking { job, scenario, limits: request.limits };
+    Ok(with_rules(request.rule_set, request.without.as_deref(), settings, checking)?)
+}
+
+/// Serves stateright's Explorer over a scenario, for ever.
+///
+/// # Errors
+/// When the scenario cannot be explored or the address not be used.
+pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) -> Result<(), Error> {
+    let job = job(scenario, request.portable)?;
+    // stateright's server ends the process where it cannot listen; ask first.
+    std::net::TcpListener::bind(address)
+        .map_err(|error| Error::Address { address, reason: error.to_string() })?;
+    let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
+    Ok(with_rules(request.rule_set, request.without.as_deref(), settings, Serving { job, address })?)
+}
+
+struct Serving {
+    job: Job,
+    address: SocketAddr,
+}
+
+impl WithProtocol for Serving {
+    type Output = ();
+    fn run<P: Protocol>(self, settings: Settings) {
+        Model::<P>::new([self.job].into(), settings).checker().serve(self.address);
+    }
+}
+
+struct Checking<'a> {
+    job: Job,
+    scenario: &'a Scenario,
+    limits: Limits<'a>,
+}
+
+impl WithProtocol for Checking<'_> {
+    type Output = Report;
+
+    fn run<P: Protocol>(self, settings: Settings) -> Report {
+        let jobs: Arc<[Job]> = [self.job].into();
+        let outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
+        // Behind a broken promise nothing was explored: what was not found there is not known.
+        let known = outcome.exhaustive && outcome.broken.is_none();
+        let checks: Vec<CheckReport> = Check::ALL
+            .into_iter()
+            .map(|check| {
+                let path = outcome.violations.iter().find(|(violated, _)| *violated == check).map(|(_, path)| path);
+                let counterexample = path.map(|path| {
+                    let shorter = shorten(&jobs, settings, check, path);
+                    explain(&jobs[0], shorter.as_ref().unwrap_or(path), check, Some(self.scenario))
+                });
+                let verdict = match path {
+                    Some(_) => Verdict::Violated,
+                    None if known => Verdict::Proven,
+                    None => Verdict::Inconclusive,
+                };
+                CheckReport { name: check.name(), verdict, counterexample, check }
+            })
+            .collect();
+        Report {
+            scenario: self.scenario.title.clone().unwrap_or_else(|| self.scenario.file.clone()),
+            verdict: overall(&checks),
+            exhaustive: outcome.exhaustive,
+            states: outcome.states,
+            transitions: outcome.generated.saturating_sub(1),
+            depth: outcome.depth,
+            seconds: outcome.elapsed.as_secs_f64(),
+            checks,
+        }
+    }
+}
+
+/// The worst verdict; match-determinism is a note.
+fn overall(checks: &[CheckReport]) -> Verdict {
+    let counts = |verdict: Verdict| {
+        checks.iter().any(|report| report.verdict == verdict && report.check != Check::MatchDeterminism)
+    };
+    if counts(Verdict::Violated) {
+        Verdict::Violated
+    } else if counts(Verdict::Inconclusive) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Proven
+    }
+}
+
+/// The shortest path to a violation, when the first one may not be it: several threads do not search
+/// strictly by depth, and a reduced search takes steps that a violation does not need.
+fn shorten<P: Protocol>(jobs: &Arc<[Job]>, settings: Settings, check: Check, path: &Path<P>) -> Option<Path<P>> {
+    let states = NonZeroUsize::new(path.steps.len())?;
+    let settings = Settings { reduce: false, ..settings };
+    let limits = Limits { threads: 1, max_states: Some(SHORTENING_STATES), ..Limits::default() };
+    // A search to depth d looks at states whose path has less than d states.
+    let Outcome { violations, .. } = explore_to_depth::<P>(Arc::clone(jobs), settings, &limits, Some(states));
+    violations.into_iter().find(|(violated, _)| *violated == check).map(|(_, path)| path)
+}

@@ -1,0 +1,160 @@
+//! Every rule off in turn: what must go wrong, and how small a program shows it.
+
+use super::families::{Family, Kinds, cancels, one_way};
+use super::rendezvous::explore_batch;
+use super::space::job;
+use super::{Row, SuiteReport, SuiteSettings};
+use crate::model::Reached;
+use crate::report::Verdict;
+use crate::rules::{ORDERED_CONNECTION, RuleSet};
+use std::time::Instant;
+
+/// A rule that is switched off, and what that must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ablation {
+    /// The rule set.
+    pub set: RuleSet,
+    /// The rule, as [`crate::rules::RULES`] names it.
+    pub rule: &'static str,
+    /// Where the race was published, or which reading of which rule it is.
+    pub source: &'static str,
+    /// Which programs to search.
+    pub search: Search,
+}
+
+/// Which programs to search for the race, the smallest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// One direction, eager and rendezvous sizes, one tag: up to so many sends and receives.
+    OneTag(usize, usize),
+    /// The same with two tags and any.
+    TwoTags(usize, usize),
+    /// The same with large receives only.
+    Large(usize, usize),
+    /// The same with messages longer than their receive.
+    Truncating(usize, usize),
+    /// The same with receives cancelled.
+    Cancelled(usize, usize),
+    /// The same with receives from any source.
+    AnySource(usize, usize),
+}
+
+use RuleSet::{Mirror, Published};
+
+/// All ablations, in the order of the table.
+pub const ABLATIONS: &[Ablation] = &[
+    ablation(Mirror, ORDERED_CONNECTION, "R1", Search::OneTag(2, 2)),
+    ablation(Mirror, "SEEN_PRUNES", "R2", Search::OneTag(3, 3)),
+    ablation(Mirror, "BLOCKED_BY_UNANNOUNCED", "R3; figure 4.9", Search::AnySource(2, 3)),
+    ablation(Mirror, "AHEAD_LINES", "R4; figure 4.9", Search::OneTag(2, 3)),
+    ablation(Mirror, "UNSEEN_TAKES_LINE", "R5; figures 4.7, 4.10", Search::OneTag(2, 2)),
+    ablation(Mirror, "EAGER_TAKES_LINE", "R6; figure 4.10", Search::OneTag(2, 2)),
+    ablation(Mirror, "LENGTH_TEST", "R6; H5", Search::Truncating(1, 1)),
+    ablation(Mirror, "FIN_BEHIND_WRITE", "R7; figure 4.7, case 1", Search::OneTag(2, 2)),
+    ablation(Mirror, "CANCEL_ASKS", "R11; H4", Search::Cancelled(2, 2)),
+    ablation(Published, "RTR_ANSWERS_RTS", "P4; figure 4.7, case 2", Search::OneTag(2, 2)),
+    ablation(Published, "ACK_RTR", "P5; figure 4.7, case 1", Search::OneTag(2, 2)),
+    ablation(Published, "ACK_RTS", "P6; figure 4.7, RTR side", Search::OneTag(2, 3)),
+    ablation(Published, "ACK_FROM_EVERY_RECEIVE", "P7 as written; H2", Search::AnySource(2, 3)),
+    ablation(Published, "BLOCKED_BY_UNANNOUNCED", "P8; figure 4.9", Search::OneTag(2, 3)),
+    ablation(Published, "EAGER_FLAG", "P9; figure 4.10", Search::OneTag(2, 2)),
+    ablation(Published, "AWAIT_STOP", "P11; figure 4.10", Search::OneTag(3, 3)),
+    ablation(Published, "RESUME=DELETE_ALL_AND_RESUME", "P11 as written; H1", Search::Large(4, 5)),
+    ablation(Published, "RESUME=DELETE_ALL_RESUME_LATER", "P11 as written; H1'", Search::Large(5, 6)),
+    ablation(Published, "RESUME=DELETE_ONE_UNCOUNTED", "P11 as written; H1'", Search::Large(5, 6)),
+    ablation(Published, "EXACT_TAGS_ONLY", "P9 as written; H3", Search::TwoTags(2, 2)),
+    ablation(Published, "LENGTH_TEST", "H5", Search::Truncating(1, 1)),
+    ablation(Published, "DECLINED_RTR_GOES", "P12, kept; H6", Search::OneTag(2, 2)),
+    ablation(Published, "DECLINE_TAKES_ONE", "P12, all cleared; H6", Search::OneTag(3, 4)),
+    ablation(Published, "CANCEL_ASKS", "H4", Search::Cancelled(2, 2)),
+];
+
+const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
+    Ablation { set, rule, source, search }
+}
+
+impl Search {
+    /// The families up to the bound, those with the fewest calls first.
+    fn families(self) -> impl Iterator<Item = Family> {
+        let (Self::OneTag(sends, receives)
+        | Self::TwoTags(sends, receives)
+        | Self::Large(sends, receives)
+        | Self::Truncating(sends, receives)
+        | Self::Cancelled(sends, receives)
+        | Self::AnySource(sends, receives)) = self;
+        let mut sizes: Vec<(usize, usize)> =
+            (1..=sends).flat_map(|sent| (1..=receives).map(move |received| (sent, received))).collect();
+        sizes.sort_by_key(|(sent, received)| (sent + received, *sent));
+        sizes.into_iter().map(move |(sent, received)| self.family(sent, received))
+    }
+
+    fn family(self, sent: usize, received: usize) -> Family {
+        let one_tag = Kinds::ONE_TAG;
+        match self {
+            Self::OneTag(..) => one_way(sent, received, &one_tag),
+            Self::TwoTags(..) => one_way(sent, received, &Kinds::TWO_TAGS),
+            Self::Large(..) => one_way(sent, received, &Kinds { receive_lens: &[2], ..one_tag }),
+            Self::Truncating(..) => {
+                one_way(sent, received, &Kinds { send_lens: &[1, 2, 3], receive_lens: &[1, 2, 3], ..one_tag })
+            }
+            Self::Cancelled(..) => cancels(sent, received, &one_tag),
+            Self::AnySource(..) => one_way(sent, received, &Kinds { any_source: true, ..one_tag }),
+        }
+    }
+}
+
+/// Switches off each rule in turn and searches for the race.
+pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
+    let began = Instant::now();
+    let mine: Vec<&Ablation> =
+        ABLATIONS.iter().enumerate().filter(|(index, _)| settings.is_mine(*index)).map(|(_, one)| one).collect();
+    let rows = mine
+        .iter()
+        .enumerate()
+        .map(|(at, ablation)| {
+            if let Some(began) = settings.began {
+                began(&format!("{}: without {}", ablation.set.name(), ablation.rule), at, mine.len());
+            }
+            run(ablation, settings)
+        })
+        .collect();
+    SuiteReport {
+        suite: "ablations".to_owned(),
+        full: settings.full,
+        shard: settings.shard,
+        seconds: began.elapsed().as_secs_f64(),
+        rows,
+    }
+}
+
+fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
+    let began = Instant::now();
+    let mut row = Row {
+        name: format!("without {}", ablation.rule),
+        protocol: ablation.set.name().to_owned(),
+        source: Some(ablation.source.to_owned()),
+        programs: 0,
+        programs_in_all: 0,
+        states: 0,
+        transitions: 0,
+        seconds: 0.0,
+        verdict: Verdict::Proven,
+        reached: Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect(),
+        must_reach: Vec::new(),
+        counterexample: None,
+    };
+    // One thread: the counterexample is a shortest one, and the same in every run.
+    let settings = SuiteSettings { threads: 1, ..*settings };
+    for family in ablation.search.families() {
+        row.programs += family.programs.len() as u64;
+        row.programs_in_all += family.in_all;
+        let jobs = family.programs.iter().map(job).collect();
+        explore_batch(jobs, ablation.set, Some(ablation.rule), &settings).add_to(&mut row);
+        if row.verdict == Verdict::Violated {
+            row.name = format!("{} ({})", row.name, family.name);
+            break;
+        }
+    }
+    row.seconds = began.elapsed().as_secs_f64();
+    row
+}

@@ -1,0 +1,181 @@
+//! The built-in suites: every program up to a bound, and every rule off in turn.
+
+use crate::report::Verdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a run of a suite found. Reports of the shards of one suite can be merged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SuiteReport {
+    /// `rendezvous` or `ablations`.
+    pub suite: String,
+    /// As far as the longest search that was done, not the short one.
+    pub full: bool,
+    /// Which part of the suite: `(i, n)` with 1 <= i <= n.
+    pub shard: (u32, u32),
+    /// Time it took.
+    pub seconds: f64,
+    /// One line of the table each.
+    pub rows: Vec<Row>,
+}
+
+/// One line of a suite's table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// What is shown: a family of programs, or a rule that is off.
+    pub name: String,
+    /// The rule set.
+    pub protocol: String,
+    /// Where it was published, for an ablation.
+    pub source: Option<String>,
+    /// Programs that were explored; those equal up to renaming count once.
+    pub programs: u64,
+    /// Programs that they stand for.
+    pub programs_in_all: u64,
+    /// Distinct states.
+    pub states: u64,
+    /// States generated, the same one several times.
+    pub transitions: u64,
+    /// Time it took.
+    pub seconds: f64,
+    /// Proven, for a family; violated is what an ablation must show.
+    pub verdict: Verdict,
+    /// What the exploration met.
+    pub reached: BTreeMap<String, u64>,
+    /// What it had to meet.
+    pub must_reach: Vec<String>,
+    /// A violation: its program, its steps and its chart.
+    pub counterexample: Option<String>,
+}
+
+mod ablations;
+mod families;
+mod rendezvous;
+mod space;
+
+pub use ablations::{ABLATIONS, Ablation, ablations};
+pub use rendezvous::rendezvous;
+
+/// How to run a suite.
+#[derive(Clone, Copy)]
+pub struct SuiteSettings<'a> {
+    /// As far as the longest search that was done.
+    pub full: bool,
+    /// Which part: `(i, n)` with 1 <= i <= n. Every n-th program, or ablation, is in it.
+    pub shard: (u32, u32),
+    /// Threads that explore.
+    pub threads: usize,
+    /// Leave out orders that make no difference.
+    pub reduce: bool,
+    /// Told of each line of the table before it is begun, and how many there are.
+    pub began: Option<&'a (dyn Fn(&str, usize, usize) + Sync)>,
+}
+
+impl Default for SuiteSettings<'_> {
+    fn default() -> Self {
+        Self { full: false, shard: (1, 1), threads: 2, reduce: true, began: None }
+    }
+}
+
+impl SuiteSettings<'_> {
+    fn is_mine(&self, index: usize) -> bool {
+        let (part, parts) = self.shard;
+        index as u64 % u64::from(parts.max(1)) == u64::from(part.saturating_sub(1))
+    }
+}
+
+/// Why reports cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// There is no report.
+    #[error("there is no report to merge")]
+    Nothing,
+    /// They are of different suites, or divided differently.
+    #[error("the reports are not parts of one run: `{first}` and `{other}`")]
+    Different {
+        /// The first report's suite and parts.
+        first: String,
+        /// Another's.
+        other: String,
+    },
+    /// A part is there twice, or not at all.
+    #[error("part {part} of {parts} is there {times} times")]
+    Parts {
+        /// Which part.
+        part: u32,
+        /// Of how many.
+        parts: u32,
+        /// How often.
+        times: usize,
+    },
+}
+
+/// One report from those of all the shards of a suite.
+///
+/// # Errors
+/// When they are not all the shards of one suite.
+pub fn merge(reports: Vec<SuiteReport>) -> Result<SuiteReport, MergeError> {
+    let mut reports = reports.into_iter();
+    let mut whole = reports.next().ok_or(MergeError::Nothing)?;
+    let mut parts = vec![whole.shard.0];
+    let name = |report: &SuiteReport| {
+        let SuiteReport { suite, full, shard, .. } = report;
+        format!("{suite}{}, {} parts", if *full { " (full)" } else { "" }, shard.1)
+    };
+    for report in reports {
+        if name(&report) != name(&whole) {
+            return Err(MergeError::Different { first: name(&whole), other: name(&report) });
+        }
+        parts.push(report.shard.0);
+        whole.seconds += report.seconds;
+        for row in report.rows {
+            match whole.rows.iter_mut().find(|own| own.name == row.name && own.protocol == row.protocol) {
+                Some(own) => own.add(row),
+                None => whole.rows.push(row),
+            }
+        }
+    }
+    let of = whole.shard.1;
+    for part in 1..=of {
+        let times = parts.iter().filter(|given| **given == part).count();
+        if times != 1 {
+            return Err(MergeError::Parts { part, parts: of, times });
+        }
+    }
+    whole.shard = (1, 1);
+    Ok(whole)
+}
+
+impl Row {
+    fn add(&mut self, other: Self) {
+        self.programs += other.programs;
+        // Each shard states the count of all.
+        self.programs_in_all = self.programs_in_all.max(other.programs_in_all);
+        self.states += other.states;
+        self.transitions += other.transitions;
+        self.seconds += other.seconds;
+        if other.verdict != Verdict::Proven {
+            self.verdict = other.verdict;
+        }
+        for (what, times) in other.reached {
+            *self.reached.entry(what).or_default() += times;
+        }
+        self.must_reach.extend(other.must_reach.into_iter().filter(|what| !self.reached.contains_key(what)));
+        self.counterexample = self.counterexample.take().or(other.counterexample);
+    }
+
+    /// Whether the line is as it must be: a family proven and not emptily so, an ablation violated.
+    pub fn is_as_expected(&self) -> bool {
+        match self.source {
+            Some(_) => self.verdict == Verdict::Violated,
+            None => self.verdict == Verdict::Proven && self.not_reached().is_empty(),
+        }
+    }
+
+    /// What the exploration should have met and did not.
+    pub fn not_reached(&self) -> Vec<&str> {
+        let unmet = |what: &&String| self.reached.get(*what).is_none_or(|times| *times == 0);
+        self.must_reach.iter().filter(unmet).map(String::as_str).collect()
+    }
+}

@@ -1,0 +1,181 @@
+//! The rendezvous suite: every program of two ranks up to a bound, and of three.
+
+use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, two_senders};
+use super::space::{Words, job};
+use super::{Row, SuiteReport, SuiteSettings};
+use crate::explain::explain;
+use crate::explore::{Limits, Path, explore};
+use crate::model::{Reached, Settings};
+use crate::program::Job;
+use crate::report::Verdict;
+use crate::rules::{RuleSet, WithProtocol, with_rules};
+use carrousel_rank::Protocol;
+use carrousel_scenario::Check;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Programs that are explored together: enough to keep the threads busy, few enough for memory.
+const BATCH: usize = 2048;
+
+/// Truncation: messages that are longer than their receive, eager and not.
+const TRUNCATING: Kinds =
+    Kinds { tags: 1, any_tag: false, any_source: false, send_lens: &[1, 2, 3], receive_lens: &[0, 1, 2, 3] };
+const ONE_TAG_AND_ANY: Kinds = Kinds { any_tag: true, ..Kinds::ONE_TAG };
+const ANY_SOURCE: Kinds = Kinds { any_source: true, ..ONE_TAG_AND_ANY };
+const LARGE: Kinds = Kinds { receive_lens: &[2], ..Kinds::ONE_TAG };
+
+type Make = Box<dyn Fn() -> Family>;
+
+/// The families, each made only when its turn comes: their programs are many.
+fn families(full: bool) -> Vec<Make> {
+    let mut families: Vec<Make> = Vec::new();
+    for sent in 1..=3 {
+        for received in 1..=3 {
+            families.push(Box::new(move || one_way(sent, received, &Kinds::TWO_TAGS)));
+        }
+    }
+    families.push(Box::new(|| placements(2, 3, &Kinds::TWO_TAGS)));
+    families.push(Box::new(|| placements(2, 3, &ANY_SOURCE)));
+    families.push(Box::new(|| cancels(2, 3, &ONE_TAG_AND_ANY)));
+    families.push(Box::new(|| placements(2, 3, &TRUNCATING)));
+    families.push(Box::new(|| both_ways(2, 2, &Kinds::ONE_TAG)));
+    families.push(Box::new(|| two_senders(2, 1, 3, &Kinds::ONE_TAG)));
+    if full {
+        families.push(Box::new(|| one_way(3, 4, &Kinds::TWO_TAGS)));
+        families.push(Box::new(|| one_way(4, 5, &Kinds::ONE_TAG)));
+        families.push(Box::new(|| one_way(5, 6, &LARGE)));
+        families.push(Box::new(|| cancels(3, 3, &Kinds::ONE_TAG)));
+        families.push(Box::new(|| one_way(3, 3, &TRUNCATING)));
+        families.push(Box::new(|| both_ways(2, 2, &ONE_TAG_AND_ANY)));
+        families.push(Box::new(|| two_senders(2, 2, 4, &Kinds::ONE_TAG)));
+    }
+    families
+}
+
+/// Explores every program of the suite under both rule sets.
+pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
+    let began = Instant::now();
+    let families = families(settings.full);
+    let lines = families.len() * 2;
+    let mut rows = Vec::with_capacity(lines);
+    for (at, make) in families.iter().enumerate() {
+        let family = make();
+        for (place, set) in [RuleSet::Mirror, RuleSet::Published].into_iter().enumerate() {
+            if let Some(began) = settings.began {
+                began(&format!("{}: {}", set.name(), family.name), at * 2 + place, lines);
+            }
+            rows.push(explore_family(&family, set, settings));
+        }
+    }
+    SuiteReport {
+        suite: "rendezvous".to_owned(),
+        full: settings.full,
+        shard: settings.shard,
+        seconds: began.elapsed().as_secs_f64(),
+        rows,
+    }
+}
+
+fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -> Row {
+    let mine: Vec<&Words> =
+        family.programs.iter().enumerate().filter(|(index, _)| settings.is_mine(*index)).map(|(_, words)| words).collect();
+    let began = Instant::now();
+    let mut row = Row {
+        name: family.name.clone(),
+        protocol: set.name().to_owned(),
+        source: None,
+        programs: mine.len() as u64,
+        programs_in_all: family.in_all,
+        states: 0,
+        transitions: 0,
+        seconds: 0.0,
+        verdict: Verdict::Proven,
+        reached: Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect(),
+        must_reach: family.must_reach.iter().map(|what| what.name().to_owned()).collect(),
+        counterexample: None,
+    };
+    for batch in mine.chunks(BATCH) {
+        let found = explore_batch(batch.iter().map(|words| job(words)).collect(), set, None, settings);
+        found.add_to(&mut row);
+        if row.verdict != Verdict::Proven {
+            break;
+        }
+    }
+    row.seconds = began.elapsed().as_secs_f64();
+    row
+}
+
+/// What the exploration of some programs found.
+pub(super) struct Found {
+    states: u64,
+    transitions: u64,
+    reached: [u64; Reached::ALL.len()],
+    /// The first broken promise, explained.
+    pub(super) broken: Option<String>,
+}
+
+impl Found {
+    pub(super) fn add_to(self, row: &mut Row) {
+        row.states += self.states;
+        row.transitions += self.transitions;
+        for (what, times) in Reached::ALL.iter().zip(self.reached) {
+            *row.reached.entry(what.name().to_owned()).or_default() += times;
+        }
+        if let Some(broken) = self.broken {
+            row.verdict = Verdict::Violated;
+            row.counterexample = Some(broken);
+        }
+    }
+}
+
+/// Explores some programs together, with a rule off if `without` says so.
+pub(super) fn explore_batch(
+    jobs: Arc<[Job]>,
+    set: RuleSet,
+    without: Option<&str>,
+    settings: &SuiteSettings<'_>,
+) -> Found {
+    let model = Settings { reduce: settings.reduce, ..Settings::default() };
+    let batch = Batch { jobs, threads: settings.threads };
+    match with_rules(set, without, model, batch) {
+        Ok(found) => found,
+        Err(error) => unreachable!("the suites name rules that exist: {error}"),
+    }
+}
+
+struct Batch {
+    jobs: Arc<[Job]>,
+    threads: usize,
+}
+
+impl WithProtocol for Batch {
+    type Output = Found;
+
+    fn run<P: Protocol>(self, settings: Settings) -> Found {
+        let limits = Limits { threads: self.threads, ..Limits::default() };
+        let outcome = explore::<P>(Arc::clone(&self.jobs), settings, &limits);
+        Found {
+            states: outcome.states,
+            transitions: outcome.generated,
+            reached: outcome.reached,
+            broken: outcome.broken.map(|path| tell(&self.jobs, &path)),
+        }
+    }
+}
+
+/// A broken promise, for a person.
+fn tell<P: Protocol>(jobs: &[Job], path: &Path<P>) -> String {
+    let Some((last, _)) = path.steps.last() else { return String::new() };
+    let check = last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
+    let counterexample = explain(&jobs[last.job as usize], path, check, None);
+    let steps: String = counterexample
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(number, step)| {
+            let rank = step.rank.map_or(String::new(), |rank| format!("rank {rank}: "));
+            format!("{:>3}. {rank}{}\n", number + 1, step.what)
+        })
+        .collect();
+    format!("{check}: {}\n{steps}\n{}", counterexample.summary, counterexample.chart.text(100, false))
+}

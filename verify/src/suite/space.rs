@@ -1,0 +1,212 @@
+//! Every program of a shape, up to renaming.
+//!
+//! A program is a list of small numbers; renaming tags (or ranks, where their roles are equal) permutes the
+//! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored.
+
+use crate::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use std::sync::Arc;
+
+/// Messages up to this size are eager in the suites; the sizes used are 1, 2 and 3 bytes.
+const EAGER: u64 = 1;
+
+/// What a send can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SendKind {
+    pub(super) tag: u32,
+    pub(super) len: u64,
+}
+
+/// What a receive can be. Smaller is earlier in the list of kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ReceiveKind {
+    /// `None` is any source.
+    pub(super) from: Option<u32>,
+    /// `None` is any tag.
+    pub(super) tag: Option<u32>,
+    pub(super) len: u64,
+}
+
+/// One act of a rank in a program of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Word {
+    Send { to: u32, kind: SendKind },
+    Receive(ReceiveKind),
+    /// Wait for the n-th request.
+    Wait(Ordinal),
+    /// Cancel the n-th request.
+    Cancel(Ordinal),
+}
+
+/// The words of each rank.
+pub(super) type Words = Vec<Vec<Word>>;
+
+/// All lists of `length` elements of `kinds`, in lexicographic order.
+pub(super) fn lists<T: Clone>(kinds: &[T], length: usize) -> Vec<Vec<T>> {
+    (0..length).fold(vec![Vec::new()], |lists, _| {
+        let longer = |list: Vec<T>| {
+            kinds.iter().map(move |kind| {
+                let mut list = list.clone();
+                list.push(kind.clone());
+                list
+            })
+        };
+        lists.into_iter().flat_map(longer).collect()
+    })
+}
+
+/// Inserts waits in every way: each request is waited for directly behind one of the requests from its
+/// own on. A blocking call is one that is waited for at once.
+pub(super) fn with_waits(requests: &[Word]) -> Vec<Vec<Word>> {
+    let places = choices(requests.len(), |request| (request..requests.len()).collect());
+    places
+        .iter()
+        .map(|places| {
+            let mut words = Vec::new();
+            for (at, word) in requests.iter().enumerate() {
+                words.push(*word);
+                let over = (0..requests.len()).filter(|request| places[*request] == at);
+                words.extend(over.map(|request| Word::Wait(request as Ordinal)));
+            }
+            words
+        })
+        .collect()
+}
+
+/// Inserts cancellations in every way: each receive is cancelled behind one of the requests from its own
+/// on, or not; all requests are waited for at the end.
+pub(super) fn with_cancels(requests: &[Word]) -> Vec<Vec<Word>> {
+    let places = choices(requests.len(), |request| (request..=requests.len()).collect());
+    places
+        .iter()
+        .map(|places| {
+            let mut words = Vec::new();
+            for (at, word) in requests.iter().enumerate() {
+                words.push(*word);
+                let cancelled = (0..requests.len()).filter(|request| places[*request] == at);
+                words.extend(cancelled.map(|request| Word::Cancel(request as Ordinal)));
+            }
+            words
+        })
+        .collect()
+}
+
+/// All ways to choose one of `options(i)` for each `i` below `count`.
+fn choices(count: usize, options: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize>> {
+    (0..count).fold(vec![Vec::new()], |chosen, at| {
+        let options = options(at);
+        chosen
+            .into_iter()
+            .flat_map(|list| {
+                options.iter().map(move |option| {
+                    let mut list = list.clone();
+                    list.push(*option);
+                    list
+                })
+            })
+            .collect()
+    })
+}
+
+/// Whether no renaming of tags gives a smaller program.
+pub(super) fn is_smallest_by_tags(words: &Words, tags: u32) -> bool {
+    permutations(tags).iter().all(|names| *words <= rename_tags(words, names))
+}
+
+/// Whether neither a renaming of tags, nor of the two ranks, nor both give a smaller program.
+pub(super) fn is_smallest_by_tags_and_ranks(words: &Words, tags: u32) -> bool {
+    let swapped: Words = words.iter().rev().map(|words| words.iter().map(swap_ranks).collect()).collect();
+    permutations(tags).iter().all(|names| *words <= rename_tags(words, names) && *words <= rename_tags(&swapped, names))
+}
+
+fn swap_ranks(word: &Word) -> Word {
+    match *word {
+        Word::Send { to, kind } => Word::Send { to: 1 - to, kind },
+        Word::Receive(kind) => Word::Receive(ReceiveKind { from: kind.from.map(|from| 1 - from), ..kind }),
+        other => other,
+    }
+}
+
+fn rename_tags(words: &Words, names: &[u32]) -> Words {
+    let rename = |word: &Word| match *word {
+        Word::Send { to, kind } => Word::Send { to, kind: SendKind { tag: names[kind.tag as usize], ..kind } },
+        Word::Receive(kind) => {
+            Word::Receive(ReceiveKind { tag: kind.tag.map(|tag| names[tag as usize]), ..kind })
+        }
+        other => other,
+    };
+    words.iter().map(|words| words.iter().map(rename).collect()).collect()
+}
+
+fn permutations(count: u32) -> Vec<Vec<u32>> {
+    let all: Vec<u32> = (0..count).collect();
+    lists(&all, all.len()).into_iter().filter(|list| all.iter().all(|name| list.contains(name))).collect()
+}
+
+/// The options of all programs of the suites: every announcement is made or not, as the checker chooses.
+pub(super) fn options() -> Options {
+    Options { eager_threshold: EAGER, speculation: Speculation::Always, credit_every: 2, ..Options::default() }
+}
+
+/// The job of a program.
+pub(super) fn job(words: &Words) -> Job {
+    Job { ranks: words.iter().map(|words| Arc::new(program(words))).collect(), options: options() }
+}
+
+fn program(words: &[Word]) -> Program {
+    let mut program = Program::default();
+    let mut open: Vec<Ordinal> = Vec::new();
+    for word in words {
+        // A buffer of its own for each request: buffers are the program's business, not the protocol's.
+        let buffer = program.starts.len() as u16;
+        let line = 0;
+        match *word {
+            Word::Send { to, kind: SendKind { tag, len } } => {
+                open.push(program.start(line, Start::Send { to, tag, len, synchronous: false, buffer }));
+            }
+            Word::Receive(ReceiveKind { from, tag, len }) => {
+                let from = from.map_or(Source::Any, |from| Source::Rank(RankId(from)));
+                let tag = tag.map_or(TagSelector::Any, |tag| TagSelector::Tag(Tag(tag)));
+                open.push(program.start(line, Start::Receive { from, tag, len, buffer }));
+            }
+            Word::Wait(request) => {
+                open.retain(|open| *open != request);
+                program.act(line, Act::Wait([request].into()));
+            }
+            Word::Cancel(request) => program.act(line, Act::Cancel(request)),
+        }
+    }
+    if !open.is_empty() {
+        program.act(0, Act::Wait(open.into()));
+    }
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_placed_in_every_way() {
+        let send = Word::Send { to: 1, kind: SendKind { tag: 0, len: 1 } };
+        assert_eq!(with_waits(&[send, send]).len(), 2);
+        assert_eq!(with_waits(&[send, send, send]).len(), 6);
+        assert_eq!(with_cancels(&[send, send, send]).len(), 24);
+    }
+
+    #[test]
+    fn of_equal_programs_exactly_one_is_smallest() {
+        let kinds: Vec<SendKind> =
+            (0..2).flat_map(|tag| [1, 2].map(|len| SendKind { tag, len })).collect();
+        let programs = lists(&kinds, 3);
+        let smallest = programs
+            .iter()
+            .filter(|kinds| {
+                let words = kinds.iter().map(|kind| Word::Send { to: 1, kind: *kind }).collect();
+                is_smallest_by_tags(&vec![words], 2)
+            })
+            .count();
+        // No list of three is its own mirror image, so exactly one half is left.
+        assert_eq!((programs.len(), smallest), (64, 32));
+    }
+}

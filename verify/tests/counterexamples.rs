@@ -1,0 +1,282 @@
+//! What a person reads when a check is violated: the summary, the steps, the chart.
+
+use carrousel_rank::{Mirror, Options, Protocol, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rendezvous::MirrorRules;
+use carrousel_scenario::{Check, Scenario, load};
+use carrousel_verify::explain::explain;
+use carrousel_verify::explore::{Limits, explore};
+use carrousel_verify::model::Settings;
+use carrousel_verify::program::{Act, Job, Program, Start};
+use carrousel_verify::report::Counterexample;
+use carrousel_verify::scenario;
+use std::sync::Arc;
+
+/// The counterexample to `check`, or a violation of another one that is the library's.
+fn counterexample<P: Protocol>(job: Job, check: Check, source: Option<&Scenario>) -> Counterexample {
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let outcome = explore::<P>(Arc::new([job.clone()]), Settings::default(), &limits);
+    let found = outcome.violations.iter().find(|(violated, _)| *violated == check);
+    let path = found.map(|(_, path)| path).expect("the check is violated");
+    explain(&job, path, check, source)
+}
+
+fn of_scenario(text: &str, check: Check) -> Counterexample {
+    let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
+    let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
+    counterexample::<Mirror>(job, check, Some(&scenario))
+}
+
+/// Everything that a person reads in a terminal.
+fn page(counterexample: &Counterexample, width: usize) -> String {
+    let mut page = format!("{}\n\n", counterexample.summary);
+    for (number, step) in counterexample.steps.iter().enumerate() {
+        let who = match (step.rank, step.line) {
+            (Some(rank), Some(line)) => format!("rank {rank}, line {line}: "),
+            (Some(rank), None) => format!("rank {rank}: "),
+            (None, _) => String::new(),
+        };
+        page.push_str(&format!("{:3}. {who}{}\n", number + 1, step.what));
+    }
+    page.push('\n');
+    page.push_str(&counterexample.chart.text(width, false));
+    page
+}
+
+fn check(name: &str, check: Check, text: &str) -> Counterexample {
+    let found = of_scenario(text, check);
+    insta::assert_snapshot!(name, page(&found, 80), text);
+    found
+}
+
+const HEAD_TO_HEAD: &str = "\
+ranks 2
+rank 0
+  ssend to 1 tag 0 size 64KiB
+  recv from 1 tag 0 size 64KiB
+rank 1
+  ssend to 0 tag 0 size 64KiB
+  recv from 0 tag 0 size 64KiB
+";
+
+#[test]
+fn head_to_head_sends() {
+    let found = check("head_to_head_sends", Check::DeadlockFreedom, HEAD_TO_HEAD);
+    insta::assert_snapshot!("head_to_head_sends.svg", found.chart.svg());
+}
+
+#[test]
+fn a_ring_of_large_sends() {
+    let text = "\
+ranks 4
+rank *
+  send to (me+1)%size tag 0 size 1MiB
+  recv from (me+size-1)%size tag 0 size 1MiB
+";
+    check("a_ring_of_large_sends", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_large_ring_names_a_few_ranks() {
+    let text = "\
+ranks 24
+rank *
+  r = issend to (me+1)%size tag 0 size 1KiB
+  wait r
+  recv from (me+size-1)%size tag 0 size 1KiB
+";
+    check("a_large_ring_names_a_few_ranks", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_wrong_tag() {
+    let text = "\
+ranks 2
+rank 0
+  send to 1 tag 3 size 1KiB
+rank 1
+  r = irecv from 0 tag 4 size 1KiB
+  wait r
+";
+    check("a_wrong_tag", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_barrier_that_one_rank_forgets() {
+    let text = "\
+ranks 3
+rank 0..1
+  barrier
+rank 2
+  compute 5us
+";
+    check("a_barrier_that_one_rank_forgets", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_buffer_in_use() {
+    let text = "\
+ranks 2
+rank 0
+  r = isend to 1 tag 0 size 64KiB buf halo
+  write buf halo
+  wait r
+rank 1
+  recv from 0 tag 0 size 64KiB
+";
+    check("a_buffer_in_use", Check::BufferSafety, text);
+}
+
+#[test]
+fn a_message_that_nobody_receives() {
+    let text = "\
+ranks 2
+rank 0
+  send to 1 tag 0 size 8
+  send to 1 tag 1 size 8
+rank 1
+  recv from 0 tag 0 size 8
+";
+    check("a_message_that_nobody_receives", Check::UnmatchedMessage, text);
+}
+
+#[test]
+fn a_leak() {
+    let text = "\
+ranks 2
+rank 0
+  r = isend to 1 tag 0 size 8
+  r = isend to 1 tag 0 size 8
+  wait r
+rank 1
+  recv from 0 tag 0 size 8
+  recv from 0 tag 0 size 8
+";
+    check("a_leak", Check::RequestLeak, text);
+}
+
+#[test]
+fn a_race_for_a_wildcard() {
+    let text = "\
+ranks 3
+rank 0
+  recv from any tag 0 size 64KiB
+  recv from any tag 0 size 64KiB
+rank 1
+  send to 0 tag 0 size 8
+rank 2
+  send to 0 tag 0 size 64KiB
+";
+    check("a_race_for_a_wildcard", Check::MatchDeterminism, text);
+}
+
+#[test]
+fn a_message_that_is_too_long() {
+    let text = "\
+ranks 2
+rank 0
+  repeat 2
+    send to 1 tag 0 size 64KiB
+  end
+rank 1
+  recv from 0 tag 0 size 64KiB
+  recv from 0 tag 0 size 48KiB
+";
+    check("a_message_that_is_too_long", Check::BufferSafety, text);
+}
+
+/// Steps without effect on the deadlock of ranks 0 and 1 are left out, and counted.
+#[test]
+fn a_long_path() {
+    let text = "\
+ranks 4
+rank 0..1
+  ssend to 1-me tag 0 size 1KiB
+  recv from 1-me tag 0 size 1KiB
+rank 2
+  repeat 10
+    send to 3 tag 0 size 1KiB
+  end
+rank 3
+  repeat 10
+    recv from 2 tag 0 size 1KiB
+  end
+";
+    check("a_long_path", Check::DeadlockFreedom, text);
+}
+
+/// Without rule R5 an RTR that crosses an RTS is used by the next message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutUnseenTakesLine {}
+impl MirrorRules for WithoutUnseenTakesLine {
+    const UNSEEN_TAKES_LINE: bool = false;
+}
+
+fn two_sends_one_receive() -> Job {
+    let tag = Tag(0);
+    let (mut sender, mut receiver) = (Program::default(), Program::default());
+    for buffer in 0..2 {
+        sender.start(0, Start::Send { to: 1, tag: tag.0, len: 2, synchronous: false, buffer });
+    }
+    sender.act(0, Act::Wait([0, 1].into()));
+    for buffer in 0..2 {
+        let from = Source::Rank(RankId(0));
+        receiver.start(0, Start::Receive { from, tag: TagSelector::Tag(tag), len: 2, buffer });
+    }
+    receiver.act(0, Act::Wait([0, 1].into()));
+    let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
+    Job { ranks: vec![Arc::new(sender), Arc::new(receiver)], options }
+}
+
+#[test]
+fn a_published_race() {
+    let job = two_sends_one_receive();
+    let found = counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::MatchingOrder, None);
+    insta::assert_snapshot!("a_published_race", page(&found, 80));
+    insta::assert_snapshot!("a_published_race_narrow", found.chart.text(40, false));
+    insta::assert_snapshot!("a_published_race.html", found.chart.html("R5 off: <unseen> takes line", &found));
+}
+
+#[test]
+fn a_published_race_in_a_scenario() {
+    let text = "\
+scenario \"two large messages\"
+ranks 2
+option speculation always
+rank 0
+  repeat 2
+    send to 1 tag 0 size 64KiB
+  end
+rank 1
+  a = irecv from 0 tag 0 size 64KiB
+  b = irecv from 0 tag 0 size 64KiB
+  wait a b
+";
+    let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
+    let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
+    let found =
+        counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::BufferSafety, Some(&scenario));
+    insta::assert_snapshot!("a_published_race_in_a_scenario", page(&found, 80));
+}
+
+#[test]
+fn colours_do_not_change_the_text() {
+    let chart = of_scenario(HEAD_TO_HEAD, Check::DeadlockFreedom).chart;
+    let coloured = chart.text(80, true);
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, after)| after);
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, chart.text(80, false));
+}
+
+#[test]
+fn no_width_is_too_small() {
+    let chart = of_scenario(HEAD_TO_HEAD, Check::DeadlockFreedom).chart;
+    for width in 0..200 {
+        assert!(chart.text(width, false).lines().all(|line| line.chars().count() <= width.max(60)));
+    }
+    assert_eq!(carrousel_verify::chart::Chart::default().text(80, false), "\n\n");
+}

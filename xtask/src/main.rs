@@ -1,0 +1,54 @@
+//! One command for each chore: `cargo xtask test` is what has to be green.
+#![forbid(unsafe_code)]
+
+mod docs;
+mod fuzz;
+mod steps;
+mod test;
+mod tools;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// One command for each chore.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Check everything: layout, lints, licences, tests, documentation, and the built-in suites
+    Test {
+        /// Leave the suites out
+        #[arg(long)]
+        fast: bool,
+    },
+    /// Feed a fuzz target for a while (nightly toolchain; installs cargo-fuzz if it is missing)
+    Fuzz {
+        /// The target, one of those in fuzz/fuzz_targets
+        target: String,
+        /// How long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Write the shell completions and the manual to dist/
+    Docs,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Test { fast } => test::run(fast),
+        Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
+        Chore::Docs => docs::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A run of steps, each with its time, and a last line that counts them.
+
+use std::time::Instant;
+
+/// The steps so far.
+#[derive(Debug, Default)]
+pub struct Steps {
+    passed: u32,
+    failed: Vec<String>,
+}
+
+impl Steps {
+    /// Takes a step. One that fails does not keep the others from being taken.
+    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<(), String>) {
+        println!("==> {name}");
+        let began = Instant::now();
+        let done = work();
+        let seconds = began.elapsed().as_secs_f64();
+        match done {
+            Ok(()) => {
+                self.passed += 1;
+                println!("==> {name}: passed, {seconds:.1} s\n");
+            }
+            Err(message) => {
+                self.failed.push(name.to_owned());
+                println!("==> {name}: FAILED, {seconds:.1} s: {message}\n");
+            }
+        }
+    }
+
+    /// The last line.
+    pub fn finish(self) -> Result<(), String> {
+        for name in &self.failed {
+            println!("failed: {name}");
+        }
+        println!("{} passed, {} failed", self.passed, self.failed.len());
+        match self.failed.is_empty() {
+            true => Ok(()),
+            false => Err("not everything passed".to_owned()),
+        }
+    }
+}

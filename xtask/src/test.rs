@@ -1,0 +1,41 @@
+//! `cargo xtask test`.
+
+use crate::steps::Steps;
+use crate::tools::{self, cargo, need};
+
+/// Versions that are compiled where a tool is missing.
+const DENY: &str = "0.20.2";
+const NEXTEST: &str = "0.9.140";
+
+/// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
+pub fn run(fast: bool) -> Result<(), String> {
+    let mut steps = Steps::default();
+    steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
+    steps.step("lints", || {
+        tools::run(cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]))
+    });
+    steps.step("licences and sources of dependencies", || {
+        need("deny", DENY)?;
+        // The fourth check, `advisories`, needs a database from GitHub; deny.toml says when to run it.
+        tools::run(cargo(&["deny", "--locked", "--workspace", "check", "bans", "licenses", "sources"]))
+    });
+    steps.step("tests", || {
+        need("nextest", NEXTEST)?;
+        tools::run(cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]))
+    });
+    steps.step("examples in the documentation", || tools::run(cargo(&["test", "--workspace", "--locked", "--doc"])));
+    steps.step("documentation", || {
+        let mut command = cargo(&["doc", "--workspace", "--locked", "--no-deps"]);
+        command.env("RUSTDOCFLAGS", "--deny warnings");
+        tools::run(command)
+    });
+    if !fast {
+        for suite in ["rendezvous", "ablations"] {
+            steps.step(&format!("suite {suite}"), || {
+                let carrousel = ["run", "--release", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
+                tools::run(cargo(&[&carrousel[..], &["verify", "--suite", suite]].concat()))
+            });
+        }
+    }
+    steps.finish()
+}

@@ -1,0 +1,54 @@
+//! Other programs: running them, and installing what is missing.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The workspace's directory.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// Cargo, in the workspace's directory.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Cargo of another toolchain.
+pub fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root());
+    // What the outer cargo has set is about its own toolchain.
+    for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Runs to the end; what the program prints is shown.
+pub fn run(mut command: Command) -> Result<(), String> {
+    let name = format!("{} {}", command.get_program().display(), arguments(&command));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` ended with {status}")),
+        Err(error) => Err(format!("`{name}` cannot be started: {error}")),
+    }
+}
+
+fn arguments(command: &Command) -> String {
+    command.get_args().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// Makes a cargo subcommand available, of this version if it has to be compiled.
+pub fn need(subcommand: &str, version: &str) -> Result<(), String> {
+    let mut probe = cargo(&[subcommand, "--version"]);
+    let there = probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    if there {
+        return Ok(());
+    }
+    eprintln!("cargo-{subcommand} is missing: compiling it");
+    run(cargo(&["install", "--locked", "--version", version, &format!("cargo-{subcommand}")]))
+}
