@@ -12,14 +12,21 @@ use clap::{Parser, Subcommand};
 /// the protocol code itself, not a description of it.
 #[derive(Debug, Parser)]
 #[command(name = "carrousel", version, propagate_version = true, after_help = EXAMPLES)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// When to use colours; NO_COLOR and CLICOLOR_FORCE are respected.
-    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        global = true,
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
     #[arg(help = "Colours: auto, always or never; NO_COLOR and CLICOLOR_FORCE are respected")]
-    pub color: Color,
+    pub(crate) color: Color,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 const EXAMPLES: &str = "\
@@ -42,7 +49,7 @@ Exit status of every command:
 
 /// The commands. Their help is that of their arguments.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Verify(verify::Args),
     Sim(sim::Args),
     Fmt(fmt::Args),
@@ -53,7 +60,7 @@ pub enum Command {
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For a person.
     #[default]
     Human,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// A message for the user, and the exit status that goes with it.
 #[derive(Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     message: String,
     help: Option<String>,
     status: Status,
@@ -18,33 +18,33 @@ pub struct Failure {
 
 impl Failure {
     /// The request cannot be carried out.
-    pub fn wrong(message: impl Display) -> Self {
+    pub(crate) fn wrong(message: impl Display) -> Self {
         Self { message: message.to_string(), help: None, status: Status::Wrong, rendered: false }
     }
 
     /// A diagnostic that begins with its place.
-    pub fn diagnostic(message: impl Display, status: Status) -> Self {
+    pub(crate) fn diagnostic(message: impl Display, status: Status) -> Self {
         Self { message: message.to_string(), help: None, status, rendered: true }
     }
 
     /// A file could not be read or written.
-    pub fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
         Self::wrong(format_args!("cannot {doing} {}: {error}", path.display()))
     }
 
     /// Adds what to do about it.
-    pub fn with_help(mut self, help: impl Display) -> Self {
+    pub(crate) fn with_help(mut self, help: impl Display) -> Self {
         self.help = Some(help.to_string());
         self
     }
 
     /// The exit status.
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         self.status
     }
 
     /// Tells the user.
-    pub fn report(&self, style: Style) {
+    pub(crate) fn report(&self, style: Style) {
         let mut text = String::new();
         if !self.rendered {
             text += &format!("{} ", style.paint(Paint::Bad, "error:"));

@@ -22,7 +22,7 @@ Examples:
   carrousel fmt --stdin < late.scn           from an editor
 
 Exit status: 0 done; 1 with --check, when a file differs; 2 when a file is wrong.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The files; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "stdin")]
     files: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 /// `carrousel fmt`.
-pub fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let stdin = [PathBuf::from("-")];
     let files = if args.stdin { &stdin[..] } else { &args.files[..] };
     let mut worst = Status::Fine;

@@ -14,7 +14,7 @@ Examples:
   carrousel completions bash > ~/.local/share/bash-completion/completions/carrousel
   carrousel completions zsh > ~/.zfunc/_carrousel
   carrousel completions fish > ~/.config/fish/completions/carrousel.fish")]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
@@ -25,13 +25,13 @@ pub struct CompletionsArgs {
 Examples:
   carrousel man | man -l -
   carrousel man verify > ~/.local/share/man/man1/carrousel-verify.1")]
-pub struct ManArgs {
+pub(crate) struct ManArgs {
     /// The command whose page it is; without it, the page of carrousel itself
     command: Option<String>,
 }
 
 /// `carrousel completions`.
-pub fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Status, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "carrousel", &mut script);
     out.text(&String::from_utf8_lossy(&script))?;
@@ -39,7 +39,7 @@ pub fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Status, Fail
 }
 
 /// `carrousel man`.
-pub fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
     let mut cli = Cli::command();
     cli.build();
     let page = match &args.command {

@@ -11,6 +11,7 @@ use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::memory;
+use crate::wrap::wrapped;
 use carrousel_rank::Options;
 use carrousel_transport_sim::{Network, Protocol};
 use serde::Serialize;
@@ -25,7 +26,7 @@ Examples:
   carrousel info
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel info
   carrousel info --format json | jq '.options[].name'")]
-pub struct Args {
+pub(crate) struct Args {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -68,7 +69,7 @@ struct Named {
 }
 
 /// `carrousel info`.
-pub fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     let info = collect(&Environment::read()?)?;
     match args.format {
         Format::Json => out.line(&crate::verify::json(&info)?)?,
@@ -141,7 +142,9 @@ fn protocols() -> Vec<Named> {
         Protocol::Rget => "classical; the receiver reads when it has seen the announcement (sim only)",
         Protocol::Rput => "classical; the sender writes when the receiver has answered (sim only)",
     };
-    Protocol::ALL.map(|(name, protocol)| Named { name: name.to_owned(), doc: doc(protocol).to_owned() }).into()
+    Protocol::ALL
+        .map(|(name, protocol)| Named { name: name.to_owned(), doc: doc(protocol).to_owned() })
+        .into()
 }
 
 fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
@@ -182,16 +185,17 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
     named("protocols", &info.protocols, out)?;
 
     out.line("")?;
-    out.line(&style.paint(Paint::Strong, "rules (for verify --without)"))?;
-    let mut table = Table::plain(&[Align::Left, Align::Left, Align::Left]);
+    out.line(
+        &style.paint(Paint::Strong, "rules, for verify --without (SR: the thesis on speculative rendezvous)"),
+    )?;
     for rule in &info.rules {
-        table.row([
-            Cell::painted(rule.protocol.as_str(), Paint::Faint),
-            rule.id.as_str().into(),
-            rule.says.as_str().into(),
-        ]);
+        let head = format!("{} {}, {}", rule.protocol, rule.name, rule.source);
+        out.line(&format!("  {}  {}", rule.id, style.paint(Paint::Faint, &head)))?;
+        for line in wrapped(&rule.says, style.width() - 4) {
+            out.line(&format!("    {line}"))?;
+        }
     }
-    out.text(&table.render(2, style))
+    Ok(())
 }
 
 fn named(heading: &str, all: &[Named], out: &mut Out) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::options;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use carrousel_scenario::{Scenario, limits, load};
@@ -12,7 +13,7 @@ use std::path::Path;
 
 /// The bytes of a file, or of standard input for `-`; one more than a scenario may have at most, so
 /// that an endless file ends too.
-pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let most = limits::FILE_BYTES_MAX as u64 + 1;
     let done = if path == Path::new("-") {
@@ -27,21 +28,24 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// What messages call a file.
-pub fn name(path: &Path) -> String {
+pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
 /// A scenario, with the options that the environment sets and the file does not.
-pub fn scenario(path: &Path, environment: &Environment, errors: Style) -> Result<Scenario, Failure> {
+pub(crate) fn scenario(path: &Path, environment: &Environment, errors: Style) -> Result<Scenario, Failure> {
     let loaded = load(&name(path), &read(path)?);
     let mut scenario =
         loaded.map_err(|error| Failure::diagnostic(error.render(errors.color), Status::Wrong))?;
+    for setting in &scenario.options {
+        options::check(setting).map_err(|message| at_line(&scenario, setting.line, message, errors))?;
+    }
     environment.apply(&mut scenario);
     Ok(scenario)
 }
 
 /// `FILE:LINE:COL: message`, the source line and a marker below the whole statement.
-pub fn at_line(scenario: &Scenario, line: u32, message: impl Display, errors: Style) -> Failure {
+pub(crate) fn at_line(scenario: &Scenario, line: u32, message: impl Display, errors: Style) -> Failure {
     let whole = scenario.source.lines().nth((line as usize).saturating_sub(1)).unwrap_or("");
     let statement = whole.split('#').next().unwrap_or("").trim();
     let column = whole.chars().take_while(|c| c.is_whitespace()).count() + 1;

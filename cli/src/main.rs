@@ -23,6 +23,7 @@ mod status;
 mod style;
 mod table;
 mod verify;
+mod wrap;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -3,7 +3,7 @@
 use carrousel_scenario::units::Unit;
 
 /// `1,234,567`.
-pub fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -16,17 +16,17 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// Seconds with as many digits as make sense.
-pub fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.2} s") } else { format!("{seconds:.1} s") }
 }
 
 /// `1 state`, `2 states`.
-pub fn count(number: u64, what: &str) -> String {
+pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// Bytes, approximately, in the largest binary unit that leaves a number of at least one.
-pub fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     let units = [(Unit::GiB, 30), (Unit::MiB, 20), (Unit::KiB, 10)];
     match units.into_iter().find(|(_, shift)| bytes >> shift > 0) {
         Some((unit, shift)) => format!("{:.1} {}", bytes as f64 / f64::from(1 << shift), unit.name()),
@@ -35,7 +35,7 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// A size from the command line, or from the environment: as in a scenario.
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let expected = || format!("`{text}` is no size; write bytes, or 16KiB, 512MiB, 8GiB");

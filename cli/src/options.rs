@@ -5,11 +5,11 @@
 
 use crate::numbers;
 use carrousel_rank::{Options, Speculation};
-use carrousel_scenario::{OptionValue, units};
+use carrousel_scenario::{OptionSetting, OptionValue, units};
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Bytes.
     Size,
     /// A number between these two.
@@ -20,23 +20,23 @@ pub enum Kind {
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
-pub struct Spec {
+pub(crate) struct Spec {
     /// As in a scenario.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// What it is for.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
     /// The default, as text.
-    pub default: fn(&Options) -> String,
+    pub(crate) default: fn(&Options) -> String,
 }
 
 /// All of them.
-pub const OPTIONS: [Spec; 3] = [
+pub(crate) const OPTIONS: [Spec; 3] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
-        doc: "the largest message that a standard send sends at once, without waiting for its receive",
+        doc: "the largest message that a standard send sends without waiting (sim: the network's, unless set)",
         default: |options| units::size(options.eager_threshold),
     },
     Spec {
@@ -61,18 +61,13 @@ pub const OPTIONS: [Spec; 3] = [
 ];
 
 impl Spec {
-    /// The option called `name`.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        OPTIONS.iter().find(|spec| spec.name == name)
-    }
-
     /// The variable that sets it.
-    pub fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         format!("CARROUSEL_{}", self.name.to_uppercase())
     }
 
     /// What values there are, for a person.
-    pub fn range(&self) -> String {
+    pub(crate) fn range(&self) -> String {
         match self.kind {
             Kind::Size => "a size".to_owned(),
             Kind::Integer(least, most) => format!("{least} to {most}"),
@@ -81,7 +76,7 @@ impl Spec {
     }
 
     /// A value from text.
-    pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
+    pub(crate) fn parse(&self, text: &str) -> Result<OptionValue, String> {
         let wrong = || format!("`{text}` is no value of {}; it takes {}", self.name, self.range());
         match self.kind {
             Kind::Size => numbers::parse_size(text).map(OptionValue::Size),
@@ -95,17 +90,34 @@ impl Spec {
     }
 }
 
+/// Whether a file sets an option within its range; the language knows only its kind.
+pub(crate) fn check(setting: &OptionSetting) -> Result<(), String> {
+    let spec = OPTIONS.iter().find(|spec| setting.window.is_none() && spec.name == setting.name);
+    match (spec.map(|spec| spec.kind), &setting.value) {
+        (Some(Kind::Integer(least, most)), OptionValue::Integer(value))
+            if !(least..=most).contains(value) =>
+        {
+            Err(format!("`{}` is {value}, expected {least} to {most}", setting.name))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use carrousel_scenario::{OptionKind, Vocabulary};
+
+    fn named(name: &str) -> &'static Spec {
+        OPTIONS.iter().find(|spec| spec.name == name).expect("it is registered")
+    }
 
     #[test]
     fn the_registry_and_the_language_know_the_same_options() {
         let language = Vocabulary::default().engine;
         assert_eq!(language.len(), OPTIONS.len());
         for option in &language {
-            let spec = Spec::named(&option.name).expect("an option of the language is registered");
+            let spec = named(&option.name);
             let same = match (&option.kind, spec.kind) {
                 (OptionKind::Size, Kind::Size) | (OptionKind::Integer, Kind::Integer(..)) => true,
                 (OptionKind::Choice(words), Kind::Choice(known)) => words.iter().eq(known),
@@ -125,7 +137,7 @@ mod tests {
     #[test]
     fn what_is_no_value_is_refused() {
         for (name, text) in [("eager_threshold", "big"), ("speculation", "on"), ("rtr_limit", "70000")] {
-            let spec = Spec::named(name).expect("it is registered");
+            let spec = named(name);
             assert!(spec.parse(text).is_err(), "{name}={text}");
         }
     }

@@ -8,36 +8,36 @@ use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 ///
 /// When the reader has gone (`carrousel verify FILE | head -1`), what is left to say is dropped, and
 /// the command goes on to its exit status: a violation stays one.
-pub struct Out {
+pub(crate) struct Out {
     to: BufWriter<Stdout>,
     closed: bool,
     /// How to write for this reader.
-    pub style: Style,
+    pub(crate) style: Style,
 }
 
 impl Out {
     /// Standard output.
-    pub fn stdout(style: Style) -> Self {
+    pub(crate) fn stdout(style: Style) -> Self {
         Self { to: BufWriter::new(io::stdout()), closed: false, style }
     }
 
     /// Appends text.
-    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.attempt(|to| to.write_all(text.as_bytes()))
     }
 
     /// Appends a line.
-    pub fn line(&mut self, line: &str) -> Result<(), Failure> {
+    pub(crate) fn line(&mut self, line: &str) -> Result<(), Failure> {
         self.attempt(|to| writeln!(to, "{line}"))
     }
 
     /// Shows what has been written so far.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.attempt(Write::flush)
     }
 
     /// Writes what is left.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush()
     }
 
@@ -59,6 +59,6 @@ impl Out {
 }
 
 /// Says something to the person beside the result. A standard error that is closed is no error.
-pub fn to_stderr(text: &str) {
+pub(crate) fn to_stderr(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

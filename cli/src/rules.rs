@@ -1,7 +1,7 @@
 //! The rules of the protocols, as their register states them.
 
 use crate::failure::Failure;
-use carrousel_verify::rules::RULES;
+use carrousel_verify::rules::{RULES, RuleSet};
 use serde::{Deserialize, Serialize};
 
 /// The register, which stands beside the code of the rules.
@@ -9,15 +9,17 @@ const REGISTER: &str = include_str!("../../protocols/rendezvous/rules.toml");
 
 /// One rule that can be switched off.
 #[derive(Clone, Debug, Serialize)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// The rule set.
-    pub protocol: String,
+    pub(crate) protocol: String,
     /// The name, for `--without`.
-    pub id: String,
+    pub(crate) id: String,
+    /// Its number in the rule set.
+    pub(crate) name: String,
     /// Where it comes from.
-    pub source: String,
+    pub(crate) source: String,
     /// What it says.
-    pub says: String,
+    pub(crate) says: String,
 }
 
 #[derive(Deserialize)]
@@ -27,30 +29,43 @@ struct Register {
 
 #[derive(Deserialize)]
 struct Entry {
+    set: String,
     id: String,
-    #[serde(default)]
-    protocol: Option<String>,
+    name: String,
     source: String,
     says: String,
 }
 
 /// All rules, in the order of the checker's table.
-pub fn all() -> Result<Vec<Rule>, Failure> {
+pub(crate) fn all() -> Result<Vec<Rule>, Failure> {
     let register: Register = toml::from_str(REGISTER)
         .map_err(|error| Failure::wrong(format_args!("the register of rules cannot be read: {error}")))?;
-    let rule = |(set, id): &(carrousel_verify::rules::RuleSet, &str)| {
+    let rule = |(set, id): &(RuleSet, &str)| {
+        // A rule that can be misread in several ways stands once in the register.
         let constant = id.split('=').next().unwrap_or(id);
-        let of = |entry: &&Entry| {
-            (entry.id == *id || entry.id == constant)
-                && entry.protocol.as_deref().is_none_or(|protocol| protocol == set.name())
-        };
-        let entry = register.rule.iter().find(of);
+        let entry = register.rule.iter().find(|entry| entry.set == set.name() && entry.id == constant);
+        let text =
+            |field: fn(&Entry) -> &String| entry.map_or_else(String::new, |entry| field(entry).clone());
         Rule {
             protocol: set.name().to_owned(),
             id: (*id).to_owned(),
-            source: entry.map_or_else(String::new, |entry| entry.source.clone()),
-            says: entry.map_or_else(String::new, |entry| entry.says.clone()),
+            name: text(|entry| &entry.name),
+            source: text(|entry| &entry.source),
+            says: text(|entry| &entry.says),
         }
     };
     Ok(RULES.iter().map(rule).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_that_can_be_switched_off_says_what_it_demands() {
+        let rules = all().expect("the register can be read");
+        for Rule { protocol, id, name, says, .. } in &rules {
+            assert!(!says.is_empty() && !name.is_empty(), "{protocol} {id}");
+        }
+    }
 }

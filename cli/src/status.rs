@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// The outcome of a command, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub(crate) enum Status {
     /// All is as it should be.
     Fine,
     /// A bound was hit before all was explored.
@@ -17,7 +17,7 @@ pub enum Status {
 
 impl Status {
     /// The number that the system gets.
-    pub fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Fine => 0,
             Self::Violated => 1,

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, stderr, stdout};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set; elsewhere only if CLICOLOR_FORCE is.
     #[default]
     Auto,
@@ -19,7 +19,7 @@ pub enum Color {
 
 /// What a piece of text is, rather than what it looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
+pub(crate) enum Paint {
     /// A heading, a name.
     Strong,
     /// Less important.
@@ -36,21 +36,21 @@ pub enum Paint {
 
 /// How to write for one reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     /// Whether escape sequences may be used.
-    pub color: bool,
+    pub(crate) color: bool,
     /// Whether it is a terminal.
-    pub terminal: bool,
+    pub(crate) terminal: bool,
 }
 
 impl Style {
     /// For standard output.
-    pub fn of_stdout(color: Color) -> Self {
+    pub(crate) fn of_stdout(color: Color) -> Self {
         Self::decide(color, stdout().is_terminal())
     }
 
     /// For standard error.
-    pub fn of_stderr(color: Color) -> Self {
+    pub(crate) fn of_stderr(color: Color) -> Self {
         Self::decide(color, stderr().is_terminal())
     }
 
@@ -67,7 +67,7 @@ impl Style {
     }
 
     /// `text` as what it is.
-    pub fn paint(self, paint: Paint, text: &str) -> String {
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if !self.color {
             return text.to_owned();
         }
@@ -83,7 +83,7 @@ impl Style {
     }
 
     /// Columns that a line may have.
-    pub fn width(self) -> usize {
+    pub(crate) fn width(self) -> usize {
         let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         match columns {

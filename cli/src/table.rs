@@ -4,7 +4,7 @@ use crate::style::{Paint, Style};
 
 /// Where the text of a column stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Words.
     Left,
     /// Numbers.
@@ -13,14 +13,14 @@ pub enum Align {
 
 /// One cell.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(crate) struct Cell {
     text: String,
     paint: Option<Paint>,
 }
 
 impl Cell {
     /// Text that is something.
-    pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
+    pub(crate) fn painted(text: impl Into<String>, paint: Paint) -> Self {
         Self { text: text.into(), paint: Some(paint) }
     }
 }
@@ -33,7 +33,7 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// A table, two blanks between its columns.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub(crate) struct Table {
     columns: Vec<(String, Align)>,
     rows: Vec<Vec<Cell>>,
     headed: bool,
@@ -41,24 +41,24 @@ pub struct Table {
 
 impl Table {
     /// With a heading over each column.
-    pub fn headed(columns: &[(&str, Align)]) -> Self {
+    pub(crate) fn headed(columns: &[(&str, Align)]) -> Self {
         let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
         Self { columns, rows: Vec::new(), headed: true }
     }
 
     /// Without headings.
-    pub fn plain(columns: &[Align]) -> Self {
+    pub(crate) fn plain(columns: &[Align]) -> Self {
         let columns = columns.iter().map(|align| (String::new(), *align)).collect();
         Self { columns, rows: Vec::new(), headed: false }
     }
 
     /// Appends a row; missing cells are empty.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// The text, each line behind `indent` blanks.
-    pub fn render(&self, indent: usize, style: Style) -> String {
+    pub(crate) fn render(&self, indent: usize, style: Style) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let mut text = String::new();
         if self.headed {

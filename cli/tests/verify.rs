@@ -29,7 +29,8 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn a_proof_ends_with_0_and_names_all_checks() {
-    let ran = place().run("verify ring.scn").status(0).says("ring.scn \"ring\": proven").says("deadlock-freedom");
+    let ran =
+        place().run("verify ring.scn").status(0).says("ring.scn \"ring\": proven").says("deadlock-freedom");
     assert_eq!(ran.out.matches("proven").count(), 10, "{}", ran.out);
     assert_eq!(ran.err, "");
 }
@@ -89,6 +90,14 @@ fn a_wrong_file_ends_with_2_and_names_the_place() {
 }
 
 #[test]
+fn an_option_out_of_its_range_is_wrong() {
+    let place = Place::new().with("limit.scn", &RING.replace("ranks 3", "ranks 3\noption rtr_limit -1"));
+    for command in ["verify", "sim"] {
+        place.run(&format!("{command} limit.scn")).status(2).complains("limit.scn:3:1: `rtr_limit` is -1");
+    }
+}
+
+#[test]
 fn what_cannot_be_explored_yet_ends_with_2_and_names_the_line() {
     place().run("verify bcast.scn").status(2).complains("bcast.scn:4:3: ").complains("bcast root 0 size 8\n");
 }
@@ -99,7 +108,10 @@ fn of_several_files_the_worst_status_counts() {
     place.run("verify ring.scn leak.scn").status(1).says("ring.scn").says("leak.scn: violated");
     place.run("verify ring.scn bcast.scn leak.scn").status(2).says("leak.scn: violated");
     let ran = place.run("verify --format json ring.scn leak.scn").status(1);
-    assert_eq!(ran.out.lines().map(|line| json(line)["verdict"].clone()).collect::<Vec<_>>(), ["proven", "violated"]);
+    assert_eq!(
+        ran.out.lines().map(|line| json(line)["verdict"].clone()).collect::<Vec<_>>(),
+        ["proven", "violated"]
+    );
 }
 
 #[test]
@@ -155,7 +167,9 @@ fn a_rule_can_be_switched_off() {
 fn options_come_from_the_environment() {
     let place = Place::new().with("head.scn", HEAD_TO_HEAD);
     let run = |name: &str, value: &str| {
-        common::Ran::from(place.command().args(["verify", "head.scn"]).env(name, value).output().expect("it runs"))
+        common::Ran::from(
+            place.command().args(["verify", "head.scn"]).env(name, value).output().expect("it runs"),
+        )
     };
     run("CARROUSEL_EAGER_THRESHOLD", "1MiB").status(0).complains("eager_threshold 1MiB from the environment");
     run("CARROUSEL_EAGER_TRESHOLD", "1MiB").status(2).complains("did you mean CARROUSEL_EAGER_THRESHOLD?");

@@ -49,13 +49,47 @@ pub fn scenarios() -> Vec<PathBuf> {
 /// When it cannot be built.
 pub fn carrousel() -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let binary = BUILT.get_or_init(build);
+    let binary = BUILT.get_or_init(|| match beside_the_tests() {
+        Some(binary) if !is_stale(&binary) => binary,
+        _ => build(),
+    });
     let mut command = Command::new(binary);
     command.current_dir(root()).env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
     command
 }
 
-/// Cargo gives a test the binaries of its own package only, so this asks for that of another.
+/// Who builds the tests of the whole workspace has built the command with them. Cargo names the binaries of
+/// a test's own package only, so this one is found by its place.
+fn beside_the_tests() -> Option<PathBuf> {
+    let test = std::env::current_exe().ok()?;
+    let binary = test.parent()?.parent()?.join(format!("carrousel{}", std::env::consts::EXE_SUFFIX));
+    binary.exists().then_some(binary)
+}
+
+/// Whether something that the command is made of is younger than it.
+fn is_stale(binary: &Path) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    let built = time(binary);
+    let mut sources = Vec::new();
+    for part in ["cli", "scenario", "protocols", "transport", "transport-sim", "verify"] {
+        collect_sources(&root().join(part), &mut sources);
+    }
+    sources.iter().any(|source| time(source) > built)
+}
+
+fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    let not_built_in = ["tests", "benches", "examples", "target"];
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && !not_built_in.contains(&name.as_str()) {
+            collect_sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
+            found.push(path);
+        }
+    }
+}
+
 fn build() -> PathBuf {
     let mut cargo = cargo();
     cargo.args(["build", "--quiet", "--package", "carrousel-cli", "--message-format", "json"]);

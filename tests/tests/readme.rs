@@ -82,7 +82,8 @@ fn every_command_of_the_quick_start_prints_what_stands_there() {
                 true => found[at..].iter().position(|other| other == line).map(|skipped| at + skipped),
                 false => (found.get(at) == Some(line)).then_some(at),
             };
-            let next = next.unwrap_or_else(|| panic!("`{command}` does not print `{line}`:\n{}", printed(&output)));
+            let next =
+                next.unwrap_or_else(|| panic!("`{command}` does not print `{line}`:\n{}", printed(&output)));
             at = next + 1;
             skipping = false;
         }

@@ -1,6 +1,8 @@
 //! The register of rules, the code, and the ablations are complete: each rule of one is in the others.
 
 use carrousel_tests::{root, text};
+use carrousel_verify::rules::{RULES, RuleSet};
+use carrousel_verify::suite::ABLATIONS;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,15 +15,22 @@ struct Register {
 
 #[derive(Deserialize)]
 struct Rule {
+    /// The rule set, where a protocol has several.
+    #[serde(default)]
+    set: String,
     /// The constant in the code.
     id: String,
-    /// Where it was published, or `ours`.
+    /// Where it was published, or that it was not.
     source: String,
     /// What it demands.
     says: String,
-    /// What shows that it is needed.
+    /// What shows that it is needed: what to switch off, separated by commas.
+    #[serde(default)]
     ablation: String,
-    /// The check that guards it.
+    /// Why nothing can show it.
+    #[serde(default)]
+    because: String,
+    /// What guards it.
     property: String,
 }
 
@@ -118,13 +127,42 @@ fn every_rule_says_what_it_demands_and_where_it_comes_from() {
 }
 
 #[test]
-fn every_named_ablation_exists() {
-    let source = source_text(&root().join("verify/src")) + &source_text(&root().join("verify/tests"));
+fn every_rule_has_an_ablation_or_a_reason_why_not() {
     for (directory, register) in registers() {
-        for Rule { id, ablation, .. } in &register.rule {
-            assert!(!ablation.trim().is_empty(), "{}: {id} has no ablation", directory.display());
-            let exists = source.contains(ablation.as_str());
-            assert!(exists, "{}: the ablation `{ablation}` of {id} is not in verify", directory.display());
+        for Rule { set, id, ablation, because, .. } in &register.rule {
+            let place = directory.display();
+            assert!(
+                ablation.is_empty() != because.is_empty(),
+                "{place}: {id} of {set}: an ablation, or `because`"
+            );
+            for name in ablation.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                let exists = ABLATIONS.iter().any(|known| known.rule == name && known.set.name() == set);
+                assert!(exists, "{place}: the suite has no ablation `{name}` of the {set} rules");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_ablation_is_of_a_registered_rule() {
+    let registers = registers();
+    let named = |set: &str, name: &str| {
+        let rules = registers.iter().flat_map(|(_, register)| &register.rule).filter(|rule| rule.set == set);
+        rules.flat_map(|rule| rule.ablation.split(',')).any(|ablation| ablation.trim() == name)
+    };
+    for ablation in ABLATIONS {
+        let (set, rule) = (ablation.set.name(), ablation.rule);
+        assert!(named(set, rule), "no register names the ablation `{rule}` of the {set} rules");
+    }
+}
+
+#[test]
+fn every_rule_can_be_switched_off() {
+    for (_, register) in registers() {
+        for Rule { set, id, .. } in &register.rule {
+            let switch =
+                |(of, name): &(RuleSet, &str)| of.name() == set && name.split('=').next() == Some(id);
+            assert!(RULES.iter().any(switch), "`--without {id}` is unknown for the {set} rules");
         }
     }
 }

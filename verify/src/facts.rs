@@ -27,11 +27,32 @@ pub(crate) struct RankFacts {
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
     /// of such a flow matters. All other flows come to the same end in every order.
     pub(crate) ordered_from: Vec<u16>,
+    /// Of these, those whose messages may be answered in the call that posts their receive.
+    answers_posts_from: Vec<u16>,
+    /// Of these, those from whom a receive is cancelled.
+    cancels_from: Vec<u16>,
 }
 
 impl Facts {
-    pub(crate) fn new(job: &Job) -> Self {
-        Self { ranks: job.ranks.iter().map(|program| RankFacts::new(program, job)).collect() }
+    /// `acknowledges`: under the protocol, a receive that takes an RTS says so.
+    pub(crate) fn new(job: &Job, acknowledges: bool) -> Self {
+        let mut ranks: Vec<RankFacts> = job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
+        for (rank, facts) in ranks.iter_mut().enumerate() {
+            let mut answered = facts.ordered_from.clone();
+            answered.retain(|from| acknowledges || may_transfer_nothing(job, *from, rank as u16));
+            facts.answers_posts_from = answered;
+        }
+        Self { ranks }
+    }
+
+    /// Whether posting a receive may send something back, so that its order with announcements matters.
+    pub(crate) fn answers_posts(&self, from: u16, to: u16) -> bool {
+        self.rank(to).answers_posts_from.binary_search(&from).is_ok()
+    }
+
+    /// Whether a receive of this flow is cancelled.
+    pub(crate) fn cancels(&self, from: u16, to: u16) -> bool {
+        self.rank(to).cancels_from.binary_search(&from).is_ok()
     }
 
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
@@ -55,19 +76,23 @@ impl RankFacts {
                     Start::Receive { from: Source::Rank(from), .. } => {
                         facts.last_receive.insert(from.0 as u16, pc);
                         facts.ordered_from.push(from.0 as u16);
+                        facts.cancels_from.push(from.0 as u16);
                     }
                     _ => {
                         // A receive from any source meets every flow.
                         facts.last_from_any = Some(pc);
                         facts.ordered_from.extend(0..job.ranks.len() as u16);
+                        facts.cancels_from.extend(0..job.ranks.len() as u16);
                     }
                 },
                 Act::Test(_) => facts.last_test = Some(pc),
                 Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => {}
             }
         }
-        facts.ordered_from.sort_unstable();
-        facts.ordered_from.dedup();
+        for list in [&mut facts.ordered_from, &mut facts.cancels_from] {
+            list.sort_unstable();
+            list.dedup();
+        }
         facts
     }
 
@@ -93,4 +118,15 @@ impl RankFacts {
             Start::Barrier => self.last_barrier = Some(pc),
         }
     }
+}
+
+/// Whether a message by RTS may have nothing to transfer: it is answered at once.
+fn may_transfer_nothing(job: &Job, from: u16, to: u16) -> bool {
+    let empty_send = job.ranks[usize::from(from)].starts.iter().any(
+        |start| matches!(start, Start::Send { to: target, len: 0, synchronous: true, .. } if *target == u32::from(to)),
+    );
+    let empty_receive =
+        job.ranks[usize::from(to)].starts.iter().any(|start| matches!(start, Start::Receive { len: 0, .. }));
+    let transfer = job.options.transfer == Transfer::Write;
+    empty_send || empty_receive || transfer
 }

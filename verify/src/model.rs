@@ -6,6 +6,7 @@ use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
 use carrousel_rank::{Protocol, RankId, Send, Speculation, Tag};
+use carrousel_rendezvous::Notice;
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -100,7 +101,8 @@ impl Shared {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts = jobs.iter().map(Facts::new).collect();
+        let acknowledges = P::NOTICE != Notice::FinBehindWrite;
+        let facts = jobs.iter().map(|job| Facts::new(job, acknowledges)).collect();
         let receives = match &*jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
             // Families of jobs are about the protocol, not about their programs.

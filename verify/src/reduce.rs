@@ -9,8 +9,9 @@
 //! Verification of Concurrent Systems, chapter 4); no proviso is needed as no execution is infinite.
 //!
 //! Conflicts at one rank are:
-//! - the ends of flows that may be announced or cancelled ([`Facts::is_ordered`]), with all that the
-//!   program does with them;
+//! - arrivals and announcements at one end of a flow that may be announced or cancelled
+//!   ([`Facts::is_ordered`]), with the sends and cancellations of the program there; where posting a
+//!   receive may send an answer ([`Facts::answers_posts`]), with that too;
 //! - arrivals from different ranks, while a receive from any source is pending or to come;
 //! - a test, with whatever may complete its request.
 //!
@@ -46,13 +47,14 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
         return;
     }
     let mut best: Option<Vec<Action>> = None;
-    let mut seeds: Vec<Node> = Vec::new();
+    // What has begun comes before what has not: a flow that is at rest leaves one state behind, a flow
+    // under way as many as it has stages, and those of several flows multiply.
+    let mut seeds: Vec<Node> = state.heads().map(|(route, _)| view.end_of(*route)).collect();
     for rank in 0..state.procs.len() as u16 {
         if model.can_step(state, rank) {
             seeds.push(Node::Step(rank));
         }
     }
-    seeds.extend(state.heads().map(|(route, _)| view.end_of(*route)));
     seeds.dedup();
     for seed in seeds {
         let found = view.closure(seed);
@@ -109,16 +111,12 @@ impl<P: Protocol> View<'_, P> {
         self.is_before(rank, facts.last_receive.get(&from).copied()) || self.is_before(rank, facts.last_from_any)
     }
 
-    fn has_ordered_end(&self, rank: u16) -> bool {
-        !self.facts.rank(rank).ordered_from.is_empty()
-    }
-
     fn end_of(&self, route: Route) -> Node {
         let Route { at, peer, context, what } = route;
         match what {
             _ if context == Context::COLLECTIVES => Node::Barrier(at),
             What::Back | What::Written => Node::SendEnd(at, peer),
-            What::Forward | What::Read => self.receive_end(at, peer),
+            What::Forward | What::Read(_) => self.receive_end(at, peer),
         }
     }
 
@@ -165,10 +163,11 @@ impl<P: Protocol> View<'_, P> {
                 }
                 Start::Receive { from: Source::Rank(from), .. } => {
                     let from = from.0 as u16;
-                    let conflict = self.facts.is_ordered(from, rank) || self.is_wild(rank) && self.has_ordered_end(rank);
-                    conflict.then(|| self.receive_end(rank, from))
+                    self.facts.answers_posts(from, rank).then(|| self.receive_end(rank, from))
                 }
-                Start::Receive { .. } => self.has_ordered_end(rank).then_some(Node::ReceiveEnds(rank)),
+                Start::Receive { .. } => {
+                    (0..self.ranks()).any(|from| self.facts.answers_posts(from, rank)).then_some(Node::ReceiveEnds(rank))
+                }
             },
         }
     }
@@ -181,7 +180,7 @@ impl<P: Protocol> View<'_, P> {
         match what {
             _ if context == Context::COLLECTIVES => true,
             What::Back | What::Written => !self.facts.is_ordered(at, peer),
-            What::Forward | What::Read => !self.facts.is_ordered(peer, at) && !self.is_wild(at),
+            What::Forward | What::Read(_) => !self.facts.is_ordered(peer, at) && !self.is_wild(at),
         }
     }
 
@@ -206,27 +205,32 @@ impl<P: Protocol> View<'_, P> {
         match node {
             Node::Step(rank) => self.needs_of_step(rank, need),
             Node::SendEnd(at, peer) => {
-                if self.facts.is_ordered(at, peer) && self.will_send(at, peer) || self.will_test(at) {
+                if self.will_test(at) {
                     need(Node::Step(at));
+                } else if self.facts.is_ordered(at, peer) && self.will_send(at, peer) {
+                    need(self.before_next(at, peer));
                 }
                 // What the peer's end sends back.
                 if self.is_empty(at, peer, What::Back) {
                     need(self.receive_end(peer, at));
                     if self.will_receive(peer, at) {
-                        need(Node::Step(peer));
+                        need(self.before_next(peer, at));
                     }
                 }
             }
             Node::ReceiveEnd(at, peer) => {
-                if self.facts.is_ordered(peer, at) && self.will_receive(at, peer) || self.will_test(at) {
+                if self.will_test(at) {
                     need(Node::Step(at));
+                } else if self.conflicts_with_steps(at, peer) && self.will_receive(at, peer) {
+                    need(self.before_next(at, peer));
                 }
                 self.needs_messages(at, peer, need);
             }
             Node::ReceiveEnds(at) => {
                 let facts = self.facts.rank(at);
                 let last_receive = facts.last_receive.values().copied().max().max(facts.last_from_any);
-                if self.has_ordered_end(at) && self.is_before(at, last_receive) || self.will_test(at) {
+                let conflict = (0..self.ranks()).any(|peer| self.conflicts_with_steps(at, peer));
+                if conflict && self.is_before(at, last_receive) || self.will_test(at) {
                     need(Node::Step(at));
                 }
                 // A message to itself arrives in a step.
@@ -249,11 +253,53 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
+    /// Whether posting or cancelling a receive conflicts with what happens at the flow's receiving end.
+    fn conflicts_with_steps(&self, at: u16, peer: u16) -> bool {
+        self.facts.answers_posts(peer, at) || self.facts.cancels(peer, at)
+    }
+
+    /// What has to happen before the next step of `rank` that concerns its flows with `peer`: the step it
+    /// is at, or, if it has to wait before for a request of these very flows, what completes that one.
+    fn before_next(&self, rank: u16, peer: u16) -> Node {
+        let program = self.model.program(self.state.job, rank);
+        let proc = &self.state.procs[usize::from(rank)];
+        for step in &program.steps[usize::from(self.pc(rank))..] {
+            match &step.act {
+                Act::Start(ordinal) => {
+                    let concerned = match program.starts[usize::from(*ordinal)] {
+                        Start::Send { to, .. } => to == u32::from(peer),
+                        Start::Receive { from: Source::Rank(from), .. } => from.0 == u32::from(peer),
+                        Start::Receive { .. } => true,
+                        Start::Barrier => false,
+                    };
+                    if concerned {
+                        break;
+                    }
+                }
+                Act::Wait(requests) => {
+                    let guards = |request: &&Ordinal| {
+                        let open = proc.open.iter().any(|open| open.ordinal == **request);
+                        let end = self.end_of_request(rank, **request);
+                        let ours = end == Node::SendEnd(rank, peer) || end == Node::ReceiveEnd(rank, peer);
+                        ours && open && !proc.is_over(**request)
+                    };
+                    if let Some(request) = requests.iter().find(guards) {
+                        return self.end_of_request(rank, *request);
+                    }
+                }
+                // A cancelled request completes without any arrival.
+                Act::Cancel(_) => break,
+                Act::Test(_) | Act::Probe(..) | Act::Touch { .. } => {}
+            }
+        }
+        Node::Step(rank)
+    }
+
     /// What could send a message from `peer` to `at`, if none is under way.
     fn needs_messages(&self, at: u16, peer: u16, need: &mut dyn FnMut(Node)) {
         if self.is_empty(at, peer, What::Forward) {
             if self.will_send(peer, at) {
-                need(Node::Step(peer));
+                need(self.before_next(peer, at));
             }
             if self.facts.is_ordered(peer, at) {
                 need(Node::SendEnd(peer, at));
@@ -301,7 +347,7 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             };
             let jointly = match route.what {
-                What::Forward | What::Read if route.context == Context::MESSAGES => {
+                What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
                     nodes_contains(nodes, Node::ReceiveEnds(route.at))
                 }
                 _ => false,

@@ -150,8 +150,8 @@ pub enum What {
     Back,
     /// Completions of this rank's writes to the peer.
     Written,
-    /// Completions of this rank's reads from the peer.
-    Read,
+    /// Completion of this rank's read from the peer, on behalf of the request at this position.
+    Read(u32),
 }
 
 impl From<Lane> for What {

@@ -485,7 +485,7 @@ impl<P: Protocol> Turn<'_, P> {
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.complete_later(of, context, What::Read, request);
+                    self.complete_later(of, context, What::Read(request.index), request);
                 }
                 Work::Place { request, .. } | Work::Copy { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {

@@ -1,6 +1,6 @@
 //! What a person reads when a check is violated: the summary, the steps, the chart.
 
-use carrousel_rank::{Mirror, Options, Protocol, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector};
 use carrousel_rendezvous::MirrorRules;
 use carrousel_scenario::{Check, Scenario, load};
 use carrousel_verify::explain::explain;
@@ -253,8 +253,7 @@ rank 1
 ";
     let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
     let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
-    let found =
-        counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::BufferSafety, Some(&scenario));
+    let found = counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::BufferSafety, Some(&scenario));
     insta::assert_snapshot!("a_published_race_in_a_scenario", page(&found, 80));
 }
 
@@ -279,4 +278,85 @@ fn no_width_is_too_small() {
         assert!(chart.text(width, false).lines().all(|line| line.chars().count() <= width.max(60)));
     }
     assert_eq!(carrousel_verify::chart::Chart::default().text(80, false), "\n\n");
+}
+
+/// Random programs over sound and unsound protocols: whatever is found can be told and drawn.
+#[test]
+fn every_violation_can_be_explained() {
+    let mut told = 0;
+    for seed in 0..300 {
+        let job = random_job(seed);
+        told += tell_all::<Mirror>(&job) + tell_all::<Mirror<WithoutUnseenTakesLine>>(&job);
+        told += tell_all::<Published>(&job);
+    }
+    assert!(told > 300, "only {told} violations");
+}
+
+/// Explains all violations, and checks what must hold of every explanation.
+fn tell_all<P: Protocol>(job: &Job) -> usize {
+    let limits = Limits { threads: 1, max_states: Some(2000), ..Limits::default() };
+    let settings = Settings { portable: job.options.speculation == Speculation::Off, ..Settings::default() };
+    let outcome = explore::<P>(Arc::new([job.clone()]), settings, &limits);
+    let broken = outcome.broken.iter().map(|path| (Check::MatchingOrder, path));
+    let paths: Vec<_> = outcome.violations.iter().map(|(check, path)| (*check, path)).chain(broken).collect();
+    for (check, path) in &paths {
+        let found = explain(job, path, *check, None);
+        assert!(found.summary.ends_with('.'), "{}", found.summary);
+        assert!(found.steps.iter().all(|step| !step.what.is_empty()));
+        for width in [40, 80, 120] {
+            assert!(!page(&found, width).is_empty());
+        }
+        let html = found.chart.html("<&>", &found);
+        assert_eq!(html.matches("<text").count(), html.matches("</text>").count());
+        for arrow in &found.chart.arrows {
+            assert!(arrow.arrives.is_none_or(|row| row > arrow.leaves), "{arrow:?}");
+        }
+    }
+    paths.len()
+}
+
+fn random_job(seed: u64) -> Job {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = move |most: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % most
+    };
+    let ranks = 2 + below(2) as u32;
+    let programs = (0..ranks).map(|_| {
+        let mut program = Program::default();
+        let mut open = Vec::new();
+        for _ in 0..1 + below(4) {
+            let (peer, tag, len) = (below(u64::from(ranks)) as u32, below(2) as u32, 1 + below(3));
+            let buffer = below(4) as u16;
+            let start = match below(8) {
+                0..3 => Start::Send { to: peer, tag, len, synchronous: below(3) == 0, buffer },
+                3..5 => {
+                    let (from, tag) = (Source::Rank(RankId(peer)), TagSelector::Tag(Tag(tag)));
+                    Start::Receive { from, tag, len, buffer }
+                }
+                5 => Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer },
+                6 => Start::Barrier,
+                _ => {
+                    program.act(0, Act::Touch { buffer, write: below(2) == 0 });
+                    continue;
+                }
+            };
+            let ordinal = program.start(0, start);
+            match below(5) {
+                0..2 => program.act(0, Act::Wait([ordinal].into())),
+                2 => program.act(0, Act::Test(ordinal)),
+                _ => open.push(ordinal),
+            }
+        }
+        if below(4) > 0 {
+            program.act(0, Act::Wait(open.into()));
+        }
+        Arc::new(program)
+    });
+    let ranks = programs.collect();
+    let speculation = if below(4) == 0 { Speculation::Off } else { Speculation::Always };
+    let options = Options { eager_threshold: 1, speculation, ..Options::default() };
+    Job { ranks, options }
 }

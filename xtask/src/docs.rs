@@ -17,7 +17,7 @@ const SHELLS: [(&str, &str); 5] = [
 const COMMANDS: [&str; 6] = ["verify", "sim", "fmt", "info", "completions", "man"];
 
 /// Writes the completions and the manual.
-pub fn run() -> Result<(), String> {
+pub(crate) fn run() -> Result<(), String> {
     let dist = root().join("dist");
     for (shell, name) in SHELLS {
         write(&dist.join("completions").join(name), &["completions", shell])?;
@@ -31,7 +31,8 @@ pub fn run() -> Result<(), String> {
 }
 
 fn write(path: &Path, arguments: &[&str]) -> Result<(), String> {
-    let output = cargo(&[&["run", "--quiet", "--package", "carrousel-cli", "--"], arguments].concat()).output();
+    let output =
+        cargo(&[&["run", "--quiet", "--package", "carrousel-cli", "--"], arguments].concat()).output();
     let output = output.map_err(|error| format!("cargo cannot be started: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());

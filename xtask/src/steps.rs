@@ -4,14 +4,14 @@ use std::time::Instant;
 
 /// The steps so far.
 #[derive(Debug, Default)]
-pub struct Steps {
+pub(crate) struct Steps {
     passed: u32,
     failed: Vec<String>,
 }
 
 impl Steps {
     /// Takes a step. One that fails does not keep the others from being taken.
-    pub fn step(&mut self, name: &str, work: impl FnOnce() -> Result<(), String>) {
+    pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Result<(), String>) {
         println!("==> {name}");
         let began = Instant::now();
         let done = work();
@@ -29,7 +29,7 @@ impl Steps {
     }
 
     /// The last line.
-    pub fn finish(self) -> Result<(), String> {
+    pub(crate) fn finish(self) -> Result<(), String> {
         for name in &self.failed {
             println!("failed: {name}");
         }

@@ -5,10 +5,10 @@ use crate::tools::{self, cargo, need};
 
 /// Versions that are compiled where a tool is missing.
 const DENY: &str = "0.20.2";
-const NEXTEST: &str = "0.9.140";
+const NEXTEST: &str = "0.9.143";
 
 /// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
-pub fn run(fast: bool) -> Result<(), String> {
+pub(crate) fn run(fast: bool) -> Result<(), String> {
     let mut steps = Steps::default();
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("lints", || {
@@ -23,7 +23,9 @@ pub fn run(fast: bool) -> Result<(), String> {
         need("nextest", NEXTEST)?;
         tools::run(cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]))
     });
-    steps.step("examples in the documentation", || tools::run(cargo(&["test", "--workspace", "--locked", "--doc"])));
+    steps.step("examples in the documentation", || {
+        tools::run(cargo(&["test", "--workspace", "--locked", "--doc"]))
+    });
     steps.step("documentation", || {
         let mut command = cargo(&["doc", "--workspace", "--locked", "--no-deps"]);
         command.env("RUSTDOCFLAGS", "--deny warnings");
@@ -32,7 +34,8 @@ pub fn run(fast: bool) -> Result<(), String> {
     if !fast {
         for suite in ["rendezvous", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
-                let carrousel = ["run", "--release", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
+                let carrousel =
+                    ["run", "--release", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
                 tools::run(cargo(&[&carrousel[..], &["verify", "--suite", suite]].concat()))
             });
         }

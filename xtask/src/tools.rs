@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The workspace's directory.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()
 }
 
 /// Cargo, in the workspace's directory.
-pub fn cargo(arguments: &[&str]) -> Command {
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
 }
 
 /// Cargo of another toolchain.
-pub fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
+pub(crate) fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root());
     // What the outer cargo has set is about its own toolchain.
@@ -29,7 +29,7 @@ pub fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
 }
 
 /// Runs to the end; what the program prints is shown.
-pub fn run(mut command: Command) -> Result<(), String> {
+pub(crate) fn run(mut command: Command) -> Result<(), String> {
     let name = format!("{} {}", command.get_program().display(), arguments(&command));
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -43,9 +43,10 @@ fn arguments(command: &Command) -> String {
 }
 
 /// Makes a cargo subcommand available, of this version if it has to be compiled.
-pub fn need(subcommand: &str, version: &str) -> Result<(), String> {
+pub(crate) fn need(subcommand: &str, version: &str) -> Result<(), String> {
     let mut probe = cargo(&[subcommand, "--version"]);
-    let there = probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+    let there =
+        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if there {
         return Ok(());
     }

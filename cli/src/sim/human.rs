@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const ROWS_MAX: usize = 64;
 
 /// Prints a run.
-pub fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Result<(), Failure> {
+pub(crate) fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Result<(), Failure> {
     let style = out.style;
     let mut heading = style.paint(Paint::Strong, &scenario.file);
     if let Some(title) = &scenario.title {
@@ -47,7 +47,11 @@ fn every(report: &Report) -> Table {
             microseconds(*begin_us).into(),
             microseconds(*end_us).into(),
             // What is complete when the call returns needs no second look.
-            if *complete_us == Some(*end_us) { Cell::painted(complete, Paint::Faint) } else { complete.into() },
+            if *complete_us == Some(*end_us) {
+                Cell::painted(complete, Paint::Faint)
+            } else {
+                complete.into()
+            },
         ]);
     }
     table

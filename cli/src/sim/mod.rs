@@ -30,7 +30,7 @@ Examples:
 
 Exit status: 0 done; 1 deadlock, a message too long for its receive, or a limit of the run; 2 the file
 or the request is wrong, or holds what cannot be simulated yet.")]
-pub struct Args {
+pub(crate) struct Args {
     /// The scenario; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -59,7 +59,7 @@ pub struct Args {
 }
 
 /// `carrousel sim`.
-pub fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
     let environment = Environment::read()?;
     let network = Network::named(&args.network).map_err(Failure::wrong)?;

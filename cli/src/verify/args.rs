@@ -17,12 +17,12 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   carrousel verify ring.scn                        prove a pattern
-  carrousel verify --portable ring.scn             under every MPI: no send may count on being buffered
+  carrousel verify --portable ring.scn             under every MPI: no send may count on buffers
   carrousel verify ring.scn --chart wrong.svg      draw the counterexample
   carrousel verify ring.scn --format json          for a script
   carrousel verify ring.scn --explore              walk through the states in a browser
-  carrousel verify --suite rendezvous              prove the protocol itself: every program up to a bound
-  carrousel verify --suite ablations               switch off every rule in turn: each must be missed
+  carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
+  carrousel verify --suite ablations               each rule off in turn: what must then go wrong
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
 
@@ -32,60 +32,60 @@ Exit status:
   2  a file is wrong, or holds what cannot be explored yet
   3  inconclusive: a bound was hit before all was explored
 Of several files, the worst: 2, then 1, then 3. With --suite: 1 when a line is not as it must be.")]
-pub struct Args {
+pub(crate) struct Args {
     /// Scenarios; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["suite", "merge"])]
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// Ask for the weakest MPI: any standard send may wait for its receive, or not
     #[arg(long)]
-    pub portable: bool,
+    pub(crate) portable: bool,
     /// Stop after about so many distinct states; what is not decided by then is inconclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_states: Option<u64>,
+    pub(crate) max_states: Option<u64>,
     /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what is available]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_memory: Option<u64>,
+    pub(crate) max_memory: Option<u64>,
     /// Threads that explore [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub(crate) format: Format,
     /// Draw the counterexamples: FILE.svg, or FILE.html with the steps beside the drawing; of several
     /// violated checks, the second and later ones go to FILE-CHECK.svg
     #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with_all = ["suite", "merge"])]
-    pub chart: Option<PathBuf>,
+    pub(crate) chart: Option<PathBuf>,
     /// Switch a rule of the protocol off, to see what it is for; `carrousel info` lists the rules
     #[arg(long, value_name = "RULE", conflicts_with_all = ["suite", "merge"])]
-    pub without: Option<String>,
+    pub(crate) without: Option<String>,
     /// Serve stateright's Explorer instead: the states, step by step, in a browser. A port alone means
     /// this host only; another interface has to be named
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
     #[arg(value_parser = parse_address, conflicts_with_all = ["suite", "merge", "chart"])]
-    pub explore: Option<SocketAddr>,
+    pub(crate) explore: Option<SocketAddr>,
     /// Explore every order, those too that make no difference; slow, for doubts about the reductions
     #[arg(long)]
-    pub no_reduction: bool,
+    pub(crate) no_reduction: bool,
     /// The rendezvous protocol under the messages
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["suite", "merge"])]
-    pub protocol: Protocol,
+    pub(crate) protocol: Protocol,
     /// Run a built-in suite instead of scenarios
     #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states", "max_memory"])]
-    pub suite: Option<Suite>,
+    pub(crate) suite: Option<Suite>,
     /// With --suite: as far as the longest search that was ever done; hours
     #[arg(long, requires = "suite")]
-    pub full: bool,
+    pub(crate) full: bool,
     /// With --suite: only part I of N, for a job array
     #[arg(long, value_name = "I/N", requires = "suite", value_parser = parse_shard)]
-    pub shard: Option<(u32, u32)>,
+    pub(crate) shard: Option<(u32, u32)>,
     /// Merge the JSON reports of all shards of a suite into one
     #[arg(long, value_name = "REPORT.json", num_args = 1.., conflicts_with_all = ["files", "suite"])]
-    pub merge: Vec<PathBuf>,
+    pub(crate) merge: Vec<PathBuf>,
 }
 
 /// The built-in suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// Every program of two and three ranks up to a bound, in every order, under both rule sets
     Rendezvous,
     /// Every rule off in turn; the counterexample must be found
@@ -94,7 +94,7 @@ pub enum Suite {
 
 /// The rule sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// The sender mirrors the receiver's posted receives
     #[default]
     Mirror,
@@ -104,7 +104,7 @@ pub enum Protocol {
 
 impl Args {
     /// Threads that explore.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
     }

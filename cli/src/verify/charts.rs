@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// What a drawing's file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawing {
+pub(crate) enum Drawing {
     /// The drawing.
     Svg,
     /// A page around it.
@@ -18,20 +18,17 @@ pub enum Drawing {
 
 impl Drawing {
     /// By the name of the file.
-    pub fn of(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),
-            _ => Err(Failure::wrong(format_args!(
-                "{} is neither an .svg nor an .html file",
-                path.display()
-            ))),
+            _ => Err(Failure::wrong(format_args!("{} is neither an .svg nor an .html file", path.display()))),
         }
     }
 }
 
 /// Draws the counterexample of each violated check.
-pub fn write(path: &Path, report: &Report) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, report: &Report) -> Result<(), Failure> {
     let drawing = Drawing::of(path)?;
     let mut drawn = 0;
     for check in &report.checks {

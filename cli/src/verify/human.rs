@@ -8,11 +8,12 @@ use crate::out::Out;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
+use crate::wrap::wrapped;
 use carrousel_scenario::{Check, Scenario};
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
 
 /// Prints a report.
-pub fn print(
+pub(crate) fn print(
     args: &Args,
     scenario: &Scenario,
     report: &Report,
@@ -24,7 +25,11 @@ pub fn print(
     let mut table = Table::plain(&[Align::Left, Align::Left, Align::Left]);
     for check in &report.checks {
         let remark = remark(scenario, check);
-        table.row([check.name.into(), verdict_cell(check.verdict, is_note(check)), Cell::painted(remark, Paint::Faint)]);
+        table.row([
+            check.name.into(),
+            verdict_cell(check.verdict, is_note(check)),
+            Cell::painted(remark, Paint::Faint),
+        ]);
     }
     out.text(&table.render(2, style))?;
     out.line(&format!("  {}", effort(report)))?;
@@ -32,7 +37,11 @@ pub fn print(
         if let Some(counterexample) = &check.counterexample {
             out.line("")?;
             let paint = if is_note(check) { Paint::Note } else { Paint::Bad };
-            out.line(&style.paint(paint, &format!("{}: {}", check.name, counterexample.summary)))?;
+            out.line(&style.paint(paint, &format!("{} is violated", check.name)))?;
+            for line in wrapped(&counterexample.summary, style.width() - 2) {
+                out.line(&format!("  {line}"))?;
+            }
+            out.line("")?;
             out.text(&steps(scenario, counterexample, style))?;
             let chart = counterexample.chart.text(style.width(), style.color);
             if !chart.is_empty() {
@@ -92,7 +101,7 @@ fn paint(verdict: Verdict) -> Paint {
 }
 
 /// A verdict in its colour; that of a note is never alarming.
-pub fn verdict_cell(verdict: Verdict, note: bool) -> Cell {
+pub(crate) fn verdict_cell(verdict: Verdict, note: bool) -> Cell {
     let paint = match verdict {
         Verdict::Violated if note => Paint::Note,
         other => paint(other),

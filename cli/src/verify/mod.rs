@@ -3,16 +3,15 @@
 mod args;
 mod charts;
 mod human;
-pub mod memory;
+pub(crate) mod memory;
 mod progress;
 mod scenario;
 mod suite;
 mod verdict;
 
-
-pub use args::Args;
-pub use charts::Drawing;
-pub use scenario::json;
+pub(crate) use args::Args;
+pub(crate) use charts::Drawing;
+pub(crate) use scenario::json;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -21,7 +20,7 @@ use crate::status::Status;
 use crate::style::Style;
 
 /// `carrousel verify`.
-pub fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if !args.merge.is_empty() {
         return suite::merge(args, out);
     }

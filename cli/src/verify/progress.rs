@@ -6,13 +6,13 @@ use carrousel_verify::explore::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The line, on standard error. It is gone when the result comes.
-pub struct Line {
+pub(crate) struct Line {
     bar: Option<ProgressBar>,
 }
 
 impl Line {
     /// A line for what is called `name`; none where nobody watches.
-    pub fn new(name: &str, errors: Style) -> Self {
+    pub(crate) fn new(name: &str, errors: Style) -> Self {
         let bar = errors.terminal.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             if let Ok(style) = ProgressStyle::with_template("{spinner} {prefix}: {wide_msg}") {
@@ -25,7 +25,7 @@ impl Line {
     }
 
     /// Shows the state of an exploration.
-    pub fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };
         let elapsed = progress.elapsed.as_secs_f64().max(1e-3);
         let rate = (progress.generated as f64 / elapsed) as u64;
@@ -40,7 +40,7 @@ impl Line {
     }
 
     /// Shows anything else.
-    pub fn say(&self, text: String) {
+    pub(crate) fn say(&self, text: String) {
         let Some(bar) = &self.bar else { return };
         bar.set_message(text);
         bar.tick();

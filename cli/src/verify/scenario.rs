@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 /// Verifies each file; the status is the worst one.
-pub fn run(
+pub(crate) fn run(
     args: &Args,
     environment: &Environment,
     out: &mut Out,
@@ -79,7 +79,7 @@ fn one(
 }
 
 /// Serves the Explorer until the user has seen enough.
-pub fn serve(
+pub(crate) fn serve(
     args: &Args,
     address: SocketAddr,
     environment: &Environment,
@@ -131,6 +131,6 @@ fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
 }
 
 /// A report on one line.
-pub fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
+pub(crate) fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(report).map_err(|error| Failure::wrong(format_args!("cannot write JSON: {error}")))
 }

@@ -6,20 +6,20 @@ use carrousel_verify::report::{CheckReport, Report, Verdict};
 
 /// How a file's checks compare with its `expect` lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conclusion {
+pub(crate) struct Conclusion {
     /// For the exit status.
-    pub status: Status,
+    pub(crate) status: Status,
     /// Expected to be violated, and proven.
-    pub missing: Vec<Check>,
+    pub(crate) missing: Vec<Check>,
     /// Violated, and not expected to be; notes aside.
-    pub surprising: Vec<Check>,
+    pub(crate) surprising: Vec<Check>,
 }
 
 /// Draws the conclusion for a file.
 ///
 /// A note (match-determinism) may be expected; that it is violated unexpectedly changes nothing. A check
 /// that is neither proven nor found violated may yet be either, so it leaves the file inconclusive.
-pub fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
+pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
     let expected = |check: Check| scenario.expects.iter().any(|expect| expect.check == check);
     let is = |verdict: Verdict| move |report: &&CheckReport| report.verdict == verdict;
     let note = |check: Check| check == Check::MatchDeterminism;

@@ -7,12 +7,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that is gone when the test is over.
-pub struct Place {
+pub(crate) struct Place {
     directory: PathBuf,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("carrousel-cli-{}-{number}", std::process::id());
@@ -21,33 +21,37 @@ impl Place {
         Self { directory }
     }
 
-    pub fn with(self, name: &str, text: &str) -> Self {
+    pub(crate) fn with(self, name: &str, text: &str) -> Self {
         fs::write(self.path(name), text).expect("it can be written");
         self
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    pub fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("it can be read")
     }
 
     /// The command, in this directory, with nothing of the user's environment that it heeds.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         command(&self.directory)
     }
 
     /// Runs `carrousel` with these words.
-    pub fn run(&self, words: &str) -> Ran {
+    pub(crate) fn run(&self, words: &str) -> Ran {
         self.command().args(words.split_whitespace()).output().expect("it can be started").into()
     }
 
     /// The same, with this on standard input.
-    pub fn feed(&self, words: &str, input: &str) -> Ran {
+    pub(crate) fn feed(&self, words: &str, input: &str) -> Ran {
         let mut command = self.command();
-        command.args(words.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(words.split_whitespace())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().expect("it can be started");
         let mut stdin = child.stdin.take().expect("it is piped");
         stdin.write_all(input.as_bytes()).expect("it reads");
@@ -67,7 +71,9 @@ fn command(directory: &Path) -> Command {
     command.current_dir(directory);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        if name.starts_with("CARROUSEL_") || ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"].contains(&name.as_str()) {
+        if name.starts_with("CARROUSEL_")
+            || ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"].contains(&name.as_str())
+        {
             command.env_remove(name);
         }
     }
@@ -75,10 +81,10 @@ fn command(directory: &Path) -> Command {
 }
 
 /// What came of it.
-pub struct Ran {
-    pub status: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl From<Output> for Ran {
@@ -91,21 +97,21 @@ impl From<Output> for Ran {
 impl Ran {
     /// Expects an exit status.
     #[track_caller]
-    pub fn status(self, expected: i32) -> Self {
+    pub(crate) fn status(self, expected: i32) -> Self {
         assert_eq!(self.status, Some(expected), "{}\n{}", self.out, self.err);
         self
     }
 
     /// Expects a text on standard output.
     #[track_caller]
-    pub fn says(self, text: &str) -> Self {
+    pub(crate) fn says(self, text: &str) -> Self {
         assert!(self.out.contains(text), "{text:?} is not in\n{}\n{}", self.out, self.err);
         self
     }
 
     /// Expects a text on standard error.
     #[track_caller]
-    pub fn complains(self, text: &str) -> Self {
+    pub(crate) fn complains(self, text: &str) -> Self {
         assert!(self.err.contains(text), "{text:?} is not in\n{}\n{}", self.err, self.out);
         self
     }

@@ -109,7 +109,7 @@ impl<P: Protocol> Rank<P> {
         let flow = self.flows.with(to, context);
         flow.processed = flow.processed.wrapping_add(1);
         let seen = flow.processed;
-        if flow.receiver.arrived(credit_every) {
+        if flow.receiver.arrived(seen, credit_every) {
             out.work(Work::Send { to, context, packet: Packet::Seen { seen }, data: None });
         }
         seen

@@ -153,9 +153,9 @@ pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'stat
     /// An RTR was sent that announces `lines` receives.
     fn announced(&mut self, lines: u16);
 
-    /// A matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. True asks for a SEEN; `credit_every`
-    /// messages at most go without one.
-    fn arrived(&mut self, credit_every: u16) -> bool;
+    /// The `number`-th matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. True asks for a SEEN;
+    /// one message in `credit_every` has one.
+    fn arrived(&mut self, number: u32, credit_every: u16) -> bool;
 
     /// An RTS for `tag` carried `hint`.
     fn hint(&mut self, tag: Tag, hint: Hint) -> Unmark;

@@ -10,7 +10,7 @@ const LEFT: usize = 60;
 /// Pixels above the first row.
 const TOP: usize = 64;
 /// Pixels of a row with one line of text.
-const ROW: usize = 36;
+const ROW: usize = 42;
 /// Pixels of a further line of text.
 const LINE: usize = 15;
 /// Characters of text in a line.
@@ -34,6 +34,7 @@ pub(super) fn render(chart: &Chart) -> String {
     let mut page = Page::new(chart);
     page.lanes();
     chart.arrows.iter().for_each(|arrow| page.arrow(arrow));
+    chart.arrows.iter().for_each(|arrow| page.label(arrow));
     (0..chart.rows.len()).for_each(|row| page.row(row));
     page.ends();
     page.finish()
@@ -62,16 +63,40 @@ fn lines_of(chart: &Chart, row: usize) -> Vec<(String, bool)> {
     lines
 }
 
+/// Where the text of a row stands, so that no arrow that begins or ends there runs through it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Arrows leave downwards.
+    Above,
+    /// An arrow comes from above, from the side where the text is.
+    Below,
+    /// The last lane has no arrows at its right.
+    Beside,
+}
+
+fn place_of(chart: &Chart, row: usize) -> Place {
+    let row = &chart.rows[row];
+    if row.lane + 1 == chart.lanes.len() {
+        Place::Beside
+    } else if row.arrives.is_some_and(|arrow| chart.arrows[arrow].from > row.lane) {
+        Place::Below
+    } else {
+        Place::Above
+    }
+}
+
 impl<'a> Page<'a> {
     fn new(chart: &'a Chart) -> Self {
         let mut rows = Vec::with_capacity(chart.rows.len());
         let mut y = TOP;
         for row in 0..chart.rows.len() {
+            let more = LINE * lines_of(chart, row).len().saturating_sub(1);
+            let above = place_of(chart, row) == Place::Above;
+            y += if above { more } else { 0 };
             rows.push(y);
-            y += ROW + LINE * lines_of(chart, row).len().saturating_sub(1);
+            y += ROW + if above { 0 } else { more };
         }
-        let open = chart.arrows.iter().any(|arrow| arrow.arrives.is_none());
-        let bottom = y + if open { ROW } else { 0 };
+        let bottom = y;
         let ends = chart.ends.iter().map(|end| wrap(&end.text, CHARACTERS).len()).max().unwrap_or(0);
         let notes = chart.not_drawn().map_or(0, |_| LINE + 8);
         let height = bottom + ROW / 2 + ends * LINE + notes;
@@ -100,20 +125,21 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn arrow(&mut self, arrow: &Arrow) {
+    /// Where an arrow begins and where it ends; one that does not arrive ends on the way.
+    fn ends_of(&self, arrow: &Arrow) -> [f64; 4] {
         let (x1, y1) = (self.x(arrow.from) as f64, self.rows[arrow.leaves] as f64);
-        let (mut x2, mut y2) = (self.x(arrow.to) as f64, self.bottom as f64);
+        let x2 = self.x(arrow.to) as f64;
         match arrow.arrives {
-            Some(row) => y2 = self.rows[row] as f64,
+            Some(row) => [x1, y1, x2, self.rows[row] as f64],
             None => {
-                x2 = x1 + (x2 - x1) * 0.7;
-                y2 = (y2 - 8.0).min(y1 + 3.0 * ROW as f64);
+                [x1, y1, x1 + (x2 - x1).clamp(-0.7 * LANE as f64, 0.7 * LANE as f64), y1 + 0.45 * ROW as f64]
             }
         }
-        let class = match arrow.kind {
-            Kind::Control => "control",
-            Kind::Data => "data",
-        };
+    }
+
+    fn arrow(&mut self, arrow: &Arrow) {
+        let [x1, y1, x2, y2] = self.ends_of(arrow);
+        let class = class(arrow);
         let open = if arrow.arrives.is_none() { " open" } else { "" };
         let length = (x2 - x1).hypot(y2 - y1).max(1.0);
         let (ux, uy) = ((x2 - x1) / length, (y2 - y1) / length);
@@ -124,23 +150,23 @@ impl<'a> Page<'a> {
             "<line class=\"{class}{open}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{bx:.1}\" y2=\"{by:.1}\"/>"
         ));
         let (wx, wy) = (-uy * 4.5, ux * 4.5);
+        let (left, right) = ((bx + wx, by + wy), (bx - wx, by - wy));
         self.put(format_args!(
             "<path class=\"{class}-head\" d=\"M{hx:.1} {hy:.1}L{:.1} {:.1}L{:.1} {:.1}Z\"/>",
-            bx + wx,
-            by + wy,
-            bx - wx,
-            by - wy
+            left.0, left.1, right.0, right.1
         ));
-        // Labels stand near the head, where arrows that cross are apart.
-        let (lx, ly) = (x1 + (x2 - x1) * 0.68, y1 + (y2 - y1) * 0.68);
-        let mut angle = uy.atan2(ux).to_degrees();
-        if angle.abs() > 90.0 {
-            angle += 180.0;
-        }
-        let note = if arrow.arrives.is_none() { " (on its way)" } else { "" };
-        let label = escape(&arrow.label);
+    }
+
+    /// Writes what an arrow is along it, near its head, where arrows that cross are apart.
+    fn label(&mut self, arrow: &Arrow) {
+        let [x1, y1, x2, y2] = self.ends_of(arrow);
+        let along = if arrow.arrives.is_some() { 0.74 } else { 0.55 };
+        let (x, y) = (x1 + (x2 - x1) * along, y1 + (y2 - y1) * along);
+        let angle = ((y2 - y1) / (x2 - x1)).atan().to_degrees();
+        let note = if arrow.arrives.is_none() { ", on its way" } else { "" };
+        let (class, label) = (class(arrow), escape(&arrow.label));
         self.put(format_args!(
-            "<text class=\"halo label {class}-text\" transform=\"translate({lx:.1} {ly:.1}) rotate({angle:.1})\" \
+            "<text class=\"halo label {class}-text\" transform=\"translate({x:.1} {y:.1}) rotate({angle:.1})\" \
              y=\"-6\">{label}{note}</text>"
         ));
     }
@@ -148,22 +174,35 @@ impl<'a> Page<'a> {
     fn row(&mut self, index: usize) {
         let row = &self.chart.rows[index];
         let (x, y) = (self.x(row.lane), self.rows[index]);
-        self.put(format_args!("<text class=\"step\" x=\"{}\" y=\"{}\">{}</text>", LEFT - 26, y + 4, row.step));
+        self.put(format_args!(
+            "<text class=\"step\" x=\"{}\" y=\"{}\">{}</text>",
+            LEFT - 26,
+            y + 4,
+            row.step
+        ));
         if row.wrong.is_some() {
             self.cross(x, y);
         } else {
             self.put(format_args!("<circle class=\"dot\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>"));
         }
-        for (line, (text, is_wrong)) in lines_of(self.chart, index).into_iter().enumerate() {
+        let lines = lines_of(self.chart, index);
+        let first = match place_of(self.chart, index) {
+            Place::Above => (y - 7).saturating_sub(LINE * lines.len().saturating_sub(1)),
+            Place::Below => y + 17,
+            Place::Beside => y + 4,
+        };
+        for (line, (text, is_wrong)) in lines.into_iter().enumerate() {
             let class = if is_wrong { "halo wrong" } else { "halo" };
-            let (x, y, text) = (x + 11, y + 4 + line * LINE, escape(&text));
+            let (x, y, text) = (x + 11, first + line * LINE, escape(&text));
             self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));
         }
     }
 
     fn cross(&mut self, x: usize, y: usize) {
         let (left, right, top, bottom) = (x.saturating_sub(6), x + 6, y.saturating_sub(6), y + 6);
-        self.put(format_args!("<path class=\"cross\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>"));
+        self.put(format_args!(
+            "<path class=\"cross\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>"
+        ));
     }
 
     fn ends(&mut self) {
@@ -188,6 +227,13 @@ impl<'a> Page<'a> {
              viewBox=\"0 0 {width} {height}\">\n<style>{STYLE}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{out}</svg>\n"
         )
+    }
+}
+
+fn class(arrow: &Arrow) -> &'static str {
+    match arrow.kind {
+        Kind::Control => "control",
+        Kind::Data => "data",
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) fn render(chart: &Chart, width: usize, colour: bool) -> String {
 
 /// Where things stand.
 struct Layout {
+    /// How many lanes there are.
+    lanes: usize,
     /// Columns left of the first lane.
     gutter: usize,
     /// Columns from one lane to the next.
@@ -45,12 +47,12 @@ impl Layout {
         let gutter = chart.rows.last().map_or(1, |row| digits(row.step)) + 4;
         let room = width.saturating_sub(gutter);
         if room / lanes >= WIDE_MIN {
-            return Self { gutter, spacing: (room / lanes).min(46), aside: None };
+            return Self { lanes, gutter, spacing: (room / lanes).min(46), aside: None };
         }
         let least = chart.lanes.iter().map(|rank| digits(*rank) + 1).max().unwrap_or(1).max(3);
         let spacing = (room.saturating_sub(ASIDE_MIN) / lanes).clamp(least, NARROW_MAX.max(least));
         let at = gutter + spacing * (lanes - 1) + 4;
-        Self { gutter, spacing, aside: Some((at, width.saturating_sub(at).max(ASIDE_MIN))) }
+        Self { lanes, gutter, spacing, aside: Some((at, width.saturating_sub(at).max(ASIDE_MIN))) }
     }
 
     fn lane(&self, lane: usize) -> usize {
@@ -59,7 +61,8 @@ impl Layout {
 
     /// Where text of a lane stands, and how much of it in a line.
     fn text_of(&self, lane: usize) -> (usize, usize) {
-        self.aside.unwrap_or((self.lane(lane) + 2, self.spacing.saturating_sub(3)))
+        let last = usize::from(lane + 1 == self.lanes);
+        self.aside.unwrap_or((self.lane(lane) + 2, (self.spacing + last).saturating_sub(3)))
     }
 }
 
@@ -121,7 +124,13 @@ impl Sheet<'_> {
         let written = self.write(&mut lines, below, row.lane, text.trim(), Ink::Plain);
         if let Some(wrong) = &row.wrong {
             let below = if written == 0 { below } else { below + written };
-            self.write(&mut lines, below, row.lane, format!("HERE: {wrong}").trim_end_matches([':', ' ']), Ink::Wrong);
+            self.write(
+                &mut lines,
+                below,
+                row.lane,
+                format!("HERE: {wrong}").trim_end_matches([':', ' ']),
+                Ink::Wrong,
+            );
         }
         lines.into_iter().for_each(|line| self.finish(line));
     }
@@ -207,8 +216,7 @@ impl Sheet<'_> {
         };
         let mut lines = vec![self.blank()];
         self.stroke(&mut lines[0], left, right, "╌", ink(arrow));
-        let label = format!("{}, on its way", arrow.label);
-        if let Some(rest) = self.inscribe(&mut lines[0], index, left, right, head, &label) {
+        if let Some(rest) = self.inscribe(&mut lines[0], index, left, right, head, &arrow.label) {
             let below = usize::from(self.layout.aside.is_none());
             self.write(&mut lines, below, arrow.to.min(arrow.from), &rest, Ink::Faint);
         }
@@ -233,6 +241,9 @@ impl Sheet<'_> {
         let mut notes = Vec::new();
         if !self.chart.arrows.is_empty() {
             notes.push("A packet's number, as ①, stands where it is sent and where it arrives.".to_owned());
+        }
+        if self.chart.arrows.iter().any(|arrow| arrow.arrives.is_none()) {
+            notes.push("Packets on dashed arrows are still on their way.".to_owned());
         }
         notes.extend(self.chart.not_drawn());
         for note in notes {

@@ -24,7 +24,8 @@ pub(super) fn chart(
     verdict: &Verdict,
     deadlock: Option<&Deadlock>,
 ) -> Chart {
-    let kept: Vec<&Beat> = walk.beats.iter().zip(keep).filter(|(_, keep)| **keep).map(|(beat, _)| beat).collect();
+    let kept: Vec<&Beat> =
+        walk.beats.iter().zip(keep).filter(|(_, keep)| **keep).map(|(beat, _)| beat).collect();
     let skipped = kept.len().saturating_sub(ROWS_MAX);
     let drawn = &kept[skipped..];
     let stuck = deadlock.map_or(Vec::new(), Deadlock::ranks);
@@ -108,7 +109,9 @@ impl Pen<'_> {
             Flight::Completion(_) => {
                 (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
             }
-            Flight::Packet(..) if sent.route.context == Context::COLLECTIVES => ("barrier".to_owned(), Kind::Control),
+            Flight::Packet(..) if sent.route.context == Context::COLLECTIVES => {
+                ("barrier".to_owned(), Kind::Control)
+            }
             Flight::Packet(packet, _) => {
                 let receive = match packet {
                     Packet::Rtr(rtr) => self.walk.ordinal(sent.route.peer, rtr.receive),
@@ -116,7 +119,8 @@ impl Pen<'_> {
                     _ => None,
                 };
                 let about = receive.map(|receive| self.names.tag(sent.route.peer, receive));
-                let about = about.or(sent.message.map(message)).map_or(String::new(), |about| format!(" {about}"));
+                let about =
+                    about.or(sent.message.map(message)).map_or(String::new(), |about| format!(" {about}"));
                 let kind = if matches!(packet, Packet::Eager { .. }) { Kind::Data } else { Kind::Control };
                 (format!("{}{about}", packet.name()), kind)
             }
@@ -129,7 +133,9 @@ impl Pen<'_> {
         let tag = |request: Ordinal| self.names.tag(at, request);
         match beat.action {
             Action::Announce { receive, .. } => format!("announces {}", tag(receive)),
-            Action::Step { choice, .. } => self.own_text(beat, usize::from(beat.pc.unwrap_or_default()), choice),
+            Action::Step { choice, .. } => {
+                self.own_text(beat, usize::from(beat.pc.unwrap_or_default()), choice)
+            }
             Action::Land(_) | Action::Overtake { .. } => {
                 let mut parts = Vec::new();
                 if let Some(landed) = beat.landed.filter(|_| !has_arrow) {
@@ -141,7 +147,9 @@ impl Pen<'_> {
                 }
                 match (beat.kept, beat.matched) {
                     (Some(_), _) => parts.push("no receive yet".to_owned()),
-                    (_, Some((receive, _))) if beat.completed.is_empty() => parts.push(format!("for {}", tag(receive))),
+                    (_, Some((receive, _))) if beat.completed.is_empty() => {
+                        parts.push(format!("for {}", tag(receive)))
+                    }
                     _ => {}
                 }
                 parts.extend(beat.completed.iter().map(|request| format!("{} complete", tag(*request))));
@@ -160,7 +168,13 @@ impl Pen<'_> {
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",
         };
-        format!("{line}{}{outcome}", self.names.statement(beat.at, pc))
+        let statement = self.names.statement(beat.at, pc);
+        // The end of a blocking statement, whose beginning is drawn too, is told by its verb.
+        let verb = statement.split_whitespace().next().filter(|verb| *verb != "wait");
+        match (self.names.act(beat.at, pc), verb) {
+            (Some(Act::Wait(_)), Some(verb)) => format!("{line}{verb}{outcome}"),
+            _ => format!("{line}{statement}{outcome}"),
+        }
     }
 
     fn ends(&mut self, verdict: &Verdict, deadlock: Option<&Deadlock>) {

@@ -144,7 +144,8 @@ impl<'a> Names<'a> {
 
     /// The statement that a step belongs to, as a person would write it.
     pub(super) fn statement(&self, rank: u16, pc: usize) -> String {
-        self.written(rank, pc).unwrap_or_else(|| self.act(rank, pc).map_or_else(String::new, |act| self.spell(rank, act)))
+        self.written(rank, pc)
+            .unwrap_or_else(|| self.act(rank, pc).map_or_else(String::new, |act| self.spell(rank, act)))
     }
 
     fn written(&self, rank: u16, pc: usize) -> Option<String> {
@@ -162,7 +163,8 @@ impl<'a> Names<'a> {
         match act {
             Act::Start(ordinal) => {
                 let name = self.short(rank, *ordinal);
-                self.start(rank, *ordinal).map_or(String::new(), |start| format!("{name} = {}", spell_start(start)))
+                self.start(rank, *ordinal)
+                    .map_or(String::new(), |start| format!("{name} = {}", spell_start(start)))
             }
             Act::Wait(ordinals) => format!("wait{}", list(ordinals)),
             Act::Test(ordinal) => format!("test {}", self.short(rank, *ordinal)),
@@ -233,6 +235,16 @@ fn tag_text(tag: TagSelector) -> String {
     match tag {
         TagSelector::Tag(tag) => tag.0.to_string(),
         TagSelector::Any => "any".to_owned(),
+    }
+}
+
+/// `64KiB`, `3 bytes`.
+pub(super) fn bytes(count: u64) -> String {
+    let size = units::size(count);
+    match (count, size.ends_with(|last: char| last.is_ascii_digit())) {
+        (1, _) => "1 byte".to_owned(),
+        (_, true) => format!("{size} bytes"),
+        (_, false) => size,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deadlocks: who waits for whom, and the cycle.
 
-use super::names::{Names, list, ranks};
+use super::names::{Names, bytes, ranks};
 use crate::explore::Path;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, State};
@@ -38,7 +38,9 @@ pub(super) struct Deadlock {
 impl Deadlock {
     /// Looks at the last state of a path.
     pub(super) fn new<P: Protocol>(names: &Names<'_>, path: &Path<P>) -> Self {
-        let Some((state, _)) = path.steps.last() else { return Self { waiting: Vec::new(), cycle: Vec::new() } };
+        let Some((state, _)) = path.steps.last() else {
+            return Self { waiting: Vec::new(), cycle: Vec::new() };
+        };
         let scene = Scene { names, state };
         let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| scene.waiting(rank)).collect();
         let cycle = cycle(&waiting);
@@ -103,24 +105,29 @@ impl Deadlock {
 /// The rule that makes a rank wait.
 fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
     let Some(request) = waiting.request else {
-        return Some("A probe returns only when a message that it matches has come (MPI-4.1, 3.8.1).".to_owned());
+        return Some(
+            "A probe returns only when a message that it matches has come (MPI-4.1, 3.8.1).".to_owned(),
+        );
     };
     Some(match names.start(waiting.rank, request)? {
         Start::Send { synchronous: true, .. } => {
             "A synchronous send is complete only when its receive has begun (MPI-4.1, 3.4).".to_owned()
         }
         Start::Send { .. } => match names.eager_threshold() {
-            Some(bytes) => format!(
+            Some(largest) => format!(
                 "MPI lets a standard send wait for its receive (MPI-4.1, 3.4), and one of more than {} does so \
                  (option eager_threshold).",
-                carrousel_scenario::units::size(bytes)
+                bytes(largest)
             ),
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
         Start::Receive { .. } => {
-            "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4).".to_owned()
+            "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4)."
+                .to_owned()
         }
-        Start::Barrier => "A barrier is complete only when every rank has entered it (MPI-4.1, 6.3).".to_owned(),
+        Start::Barrier => {
+            "A barrier is complete only when every rank has entered it (MPI-4.1, 6.3).".to_owned()
+        }
     })
 }
 
@@ -147,7 +154,7 @@ impl<P: Protocol> Scene<'_, P> {
         let pc = usize::from(proc.pc);
         let mut edges = Vec::new();
         let mut request = None;
-        let reasons: Vec<String> = match self.names.act(rank, pc)? {
+        let mut reasons: Vec<String> = match self.names.act(rank, pc)? {
             Act::Wait(ordinals) => {
                 let open: Vec<Ordinal> = ordinals.iter().copied().filter(|o| !proc.is_over(*o)).collect();
                 request = open.first().copied();
@@ -163,7 +170,8 @@ impl<P: Protocol> Scene<'_, P> {
         };
         edges.sort_unstable();
         edges.dedup();
-        let sentence = format!("rank {rank} waits {} {}", self.names.place(rank, pc), list(&reasons));
+        reasons.dedup();
+        let sentence = format!("rank {rank} waits {} {}", self.names.place(rank, pc), reasons.join(", and "));
         Some(Waiting { rank, pc, request, sentence: sentence.trim_end().to_owned(), edges })
     }
 
@@ -240,8 +248,9 @@ impl<P: Protocol> Scene<'_, P> {
                 }
             }
             Source::Any => {
-                let senders: Vec<u16> =
-                    (0..self.names.ranks()).filter(|from| self.later_send(*from, rank, tag).is_some()).collect();
+                let senders: Vec<u16> = (0..self.names.ranks())
+                    .filter(|from| self.later_send(*from, rank, tag).is_some())
+                    .collect();
                 let wanted = format!("for a message of any rank{tag_text}{into}");
                 if senders.is_empty() {
                     return format!("{wanted}, but no rank has one left to send{other}");
@@ -273,7 +282,8 @@ impl<P: Protocol> Scene<'_, P> {
         let number = starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_barrier).count();
         let entered = |rank: u16| {
             let steps = self.names.program(rank).map_or(&[][..], |program| &program.steps);
-            let begun = steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
+            let begun =
+                steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
             starts(rank).iter().take(begun).filter(is_barrier).count()
         };
         let missing: Vec<u16> = (0..self.names.ranks()).filter(|rank| entered(*rank) < number).collect();
@@ -327,7 +337,8 @@ impl<P: Protocol> Scene<'_, P> {
 
 /// A shortest cycle near the first ranks; empty if there is none.
 fn cycle(waiting: &[Waiting]) -> Vec<u16> {
-    let edges: HashMap<u16, &[u16]> = waiting.iter().map(|waiting| (waiting.rank, &waiting.edges[..])).collect();
+    let edges: HashMap<u16, &[u16]> =
+        waiting.iter().map(|waiting| (waiting.rank, &waiting.edges[..])).collect();
     let found = waiting.iter().take(STARTS_MAX).filter_map(|from| shortest(from.rank, &edges));
     found.min_by_key(Vec::len).unwrap_or_default()
 }

@@ -41,7 +41,9 @@ impl Teller<'_> {
                     deeds.insert(0, format!("takes {}", self.names.message(message)));
                 }
                 match choice {
-                    Choice::Decline => deeds.insert(0, "declines to write into the announced receive".to_owned()),
+                    Choice::Decline => {
+                        deeds.insert(0, "declines to write into the announced receive".to_owned())
+                    }
                     Choice::Synchronous => deeds.insert(0, "is not buffered".to_owned()),
                     Choice::Plain | Choice::Fail => {}
                 }
@@ -69,7 +71,7 @@ impl Teller<'_> {
             Flight::Completion(request) => {
                 let request = self.walk.ordinal(at, request);
                 let own = request.map_or("request".to_owned(), |request| self.names.request(at, request));
-                if flight.route.what == What::Read {
+                if matches!(flight.route.what, What::Read(_)) {
                     let data = flight.message.map_or("data".to_owned(), |message| {
                         format!("the data of {}", self.names.send_of(message))
                     });
@@ -84,10 +86,14 @@ impl Teller<'_> {
                 let into = into.map_or("memory".to_owned(), |receive| self.names.request(at, receive));
                 let notice = notice.map_or(String::new(), |packet| format!(", {} behind it", packet.name()));
                 let data = self.names.send_of(data.message);
-                (format!("the data of {data} is written into rank {at}'s {into}{notice}"), format!(": rank {at} "))
+                (
+                    format!("the data of {data} is written into rank {at}'s {into}{notice}"),
+                    format!(": rank {at} "),
+                )
             }
             Flight::Packet(packet, _) => {
-                let late = if matches!(beat.action, Action::Overtake { .. }) { " before older packets" } else { "" };
+                let late =
+                    if matches!(beat.action, Action::Overtake { .. }) { " before older packets" } else { "" };
                 (format!("{}{late} reaches rank {at}", self.packet(flight, &packet)), ", which ".to_owned())
             }
         };
@@ -180,7 +186,10 @@ impl Teller<'_> {
             deeds.push(format!("expects the data in its {}", self.names.request(at, receive)));
         }
         if let Some(message) = beat.kept {
-            deeds.push(if message.from == at { "waits for its receive" } else { "has no receive for it yet" }.to_owned());
+            deeds.push(
+                if message.from == at { "waits for its receive" } else { "has no receive for it yet" }
+                    .to_owned(),
+            );
         }
         deeds
     }
@@ -205,10 +214,14 @@ impl Teller<'_> {
                 format!("writes the data into {into}{notice}").trim_end_matches(',').to_owned()
             }
             Flight::Packet(packet, _) => match packet {
-                _ if sent.route.context == Context::COLLECTIVES => format!("sends its barrier message to rank {to}"),
+                _ if sent.route.context == Context::COLLECTIVES => {
+                    format!("sends its barrier message to rank {to}")
+                }
                 Packet::Eager { .. } => format!("sends the data to rank {to} (EAGER)"),
                 Packet::Clear { .. } => match beat.matched {
-                    Some((receive, _)) => format!("answers CTS for its {}", self.names.request(beat.at, receive)),
+                    Some((receive, _)) => {
+                        format!("answers CTS for its {}", self.names.request(beat.at, receive))
+                    }
                     None => "answers CTS".to_owned(),
                 },
                 Packet::Done { .. } | Packet::RtsAck { .. } | Packet::CancelAck { .. } => {

@@ -1,10 +1,9 @@
 //! What goes wrong, in a sentence or two, and the rule that it breaks.
 
-use super::names::Names;
+use super::names::{Names, bytes};
 use super::walk::Walk;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Note};
-use carrousel_scenario::units;
 
 /// A violation in words.
 pub(super) struct Verdict {
@@ -26,7 +25,11 @@ const BUFFER: &str = "A buffer belongs to the library from the call that starts 
 pub(super) fn verdict(names: &Names<'_>, walk: &Walk, note: Note) -> Verdict {
     let say = Say { names, walk };
     match note {
-        Note::Stuck => Verdict { summary: "Nothing can happen any more.".to_owned(), here: String::new(), ranks: Vec::new() },
+        Note::Stuck => Verdict {
+            summary: "Nothing can happen any more.".to_owned(),
+            here: String::new(),
+            ranks: Vec::new(),
+        },
         Note::Abandoned { at, request } => say.abandoned(at, request),
         Note::WrongReceive { at, message, should, got } => say.wrong_receive(at, message, should, got),
         Note::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
@@ -63,7 +66,13 @@ impl Say<'_> {
         }
     }
 
-    fn wrong_receive(&self, at: u16, message: Message, should: Option<Ordinal>, got: Option<Ordinal>) -> Verdict {
+    fn wrong_receive(
+        &self,
+        at: u16,
+        message: Message,
+        should: Option<Ordinal>,
+        got: Option<Ordinal>,
+    ) -> Verdict {
         // What came out of the network last is the message in question, where that is known.
         let last = self.walk.beats.last().and_then(|beat| beat.landed);
         let message = last.and_then(|landed| self.walk.flights[landed].message).unwrap_or(message);
@@ -73,7 +82,10 @@ impl Say<'_> {
             (Some(got), Some(owner)) => {
                 let owner = self.names.message(owner);
                 (
-                    format!("goes to rank {at}'s {}, which is for {owner}", self.names.request_in_full(at, got)),
+                    format!(
+                        "goes to rank {at}'s {}, which is for {owner}",
+                        self.names.request_in_full(at, got)
+                    ),
                     format!("{} is for {owner}", self.names.request(at, got)),
                 )
             }
@@ -81,10 +93,9 @@ impl Say<'_> {
                 format!("goes to rank {at}'s {}", self.names.request_in_full(at, got)),
                 format!("it is not for {}", self.names.request(at, got)),
             ),
-            (None, _) => (
-                format!("is not given to any receive of rank {at}"),
-                "no receive gets it".to_owned(),
-            ),
+            (None, _) => {
+                (format!("is not given to any receive of rank {at}"), "no receive gets it".to_owned())
+            }
         };
         let belongs = match should {
             Some(should) if got == Some(should) => "with a wrong status".to_owned(),
@@ -92,7 +103,7 @@ impl Say<'_> {
                 here = format!("it is for {}", self.names.request(at, should));
                 format!("but it belongs to its {}", self.names.request_in_full(at, should))
             }
-            None => "and the receive for it has not been posted yet".to_owned(),
+            None => "and the receive that should get it is not posted yet".to_owned(),
         };
         Verdict {
             summary: format!("The library breaks MPI's order: {subject} {goes}, {belongs}. {ORDER}"),
@@ -104,15 +115,16 @@ impl Say<'_> {
     /// The message that MPI's rule has given a receive.
     fn owner(&self, at: u16, receive: Ordinal) -> Option<Message> {
         let here = self.walk.beats.iter().filter(|beat| beat.at == at);
-        here.filter_map(|beat| beat.matched).find(|(matched, _)| *matched == receive).map(|(_, message)| message)
+        here.filter_map(|beat| beat.matched)
+            .find(|(matched, _)| *matched == receive)
+            .map(|(_, message)| message)
     }
 
     fn written_too_late(&self, at: u16, message: Message, receive: Option<Ordinal>) -> Verdict {
         let into = match receive {
-            Some(receive) => format!(
-                "rank {at}'s {}, which is complete already",
-                self.names.request_in_full(at, receive)
-            ),
+            Some(receive) => {
+                format!("rank {at}'s {}, which is complete already", self.names.request_in_full(at, receive))
+            }
             None => format!("memory of rank {at} whose receive is complete and released"),
         };
         Verdict {
@@ -154,7 +166,9 @@ impl Say<'_> {
 
     fn impossible(&self, at: u16, from: u16) -> Verdict {
         let summary = if at == from {
-            format!("Rank {at}'s library gives one of its receives a message that MPI's order does not give it. {ORDER}")
+            format!(
+                "Rank {at}'s library gives one of its receives a message that MPI's order does not give it. {ORDER}"
+            )
         } else {
             format!(
                 "Rank {at}'s library refuses a packet of rank {from} as impossible: the two ends no longer agree on \
@@ -168,7 +182,7 @@ impl Say<'_> {
     fn sizes(&self, at: u16, message: Message, receive: Ordinal) -> String {
         match (self.names.start(message.from, message.send), self.names.start(at, receive)) {
             (Some(Start::Send { len, .. }), Some(Start::Receive { len: room, .. })) => {
-                format!(": {} into {}", units::size(*len), units::size(*room))
+                format!(": {} into {}", bytes(*len), bytes(*room))
             }
             _ => String::new(),
         }
@@ -190,7 +204,8 @@ impl Say<'_> {
     }
 
     fn buffer_in_use(&self, at: u16, request: Ordinal, written: bool) -> Verdict {
-        let pc = self.walk.beats.last().filter(|beat| beat.at == at).and_then(|beat| beat.pc).map(usize::from);
+        let pc =
+            self.walk.beats.last().filter(|beat| beat.at == at).and_then(|beat| beat.pc).map(usize::from);
         let act = pc.and_then(|pc| self.names.act(at, pc));
         let writes = match act {
             Some(Act::Touch { write, .. }) => *write,
@@ -198,7 +213,8 @@ impl Say<'_> {
             _ => false,
         };
         let buffer = self.names.start(at, request).and_then(Start::buffer).map(|(buffer, _)| buffer);
-        let buffer = buffer.map_or("a buffer".to_owned(), |buffer| format!("buffer `{}`", self.names.buffer(at, buffer)));
+        let buffer = buffer
+            .map_or("a buffer".to_owned(), |buffer| format!("buffer `{}`", self.names.buffer(at, buffer)));
         let verb = if writes { "writes" } else { "reads" };
         let place = pc.map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
         let using = if written { "is being written by" } else { "is being read by" };
@@ -253,11 +269,9 @@ impl Say<'_> {
 
     fn unmatched(&self, at: u16, message: Message) -> Verdict {
         let sent = match self.names.start(message.from, message.send) {
-            Some(Start::Send { .. }) => format!(
-                "rank {}'s {}",
-                message.from,
-                self.names.request_in_full(message.from, message.send)
-            ),
+            Some(Start::Send { .. }) => {
+                format!("rank {}'s {}", message.from, self.names.request_in_full(message.from, message.send))
+            }
             _ => "a message".to_owned(),
         };
         Verdict {

@@ -110,7 +110,13 @@ impl Walk {
                 let message = self.message_of(at, *route, flight, matched);
                 sent.push(self.flights.len());
                 queue.push_back(self.flights.len());
-                self.flights.push(Sent { route: *route, flight: *flight, launched: this, landed: None, message });
+                self.flights.push(Sent {
+                    route: *route,
+                    flight: *flight,
+                    launched: this,
+                    landed: None,
+                    message,
+                });
             }
         }
         let pc = matches!(action, Action::Step { .. }).then_some(old.pc);
@@ -131,9 +137,10 @@ impl Walk {
         match *flight {
             Flight::Data(data, _) => Some(data.message),
             Flight::Packet(_, Some(message)) => Some(message),
-            Flight::Packet(Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. }, _) => {
-                theirs(send)
-            }
+            Flight::Packet(
+                Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. },
+                _,
+            ) => theirs(send),
             Flight::Packet(..) => None,
             // A read is of the message that its receive has just got, a write of the rank's own.
             Flight::Completion(request) if route.what == What::Written => own(request),

@@ -8,8 +8,6 @@ use core::marker::PhantomData;
 /// The receiving end of a flow under the mirror rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MirrorReceiver<R> {
-    /// Messages that have been processed and the sender has not been told of.
-    untold: u16,
     /// Announced receives without a message.
     outstanding: u16,
     usage: Usage,
@@ -18,7 +16,7 @@ pub struct MirrorReceiver<R> {
 
 impl<R> Default for MirrorReceiver<R> {
     fn default() -> Self {
-        Self { untold: 0, outstanding: 0, usage: Usage::default(), rules: PhantomData }
+        Self { outstanding: 0, usage: Usage::default(), rules: PhantomData }
     }
 }
 
@@ -35,16 +33,10 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
 
     fn announced(&mut self, lines: u16) {
         self.outstanding += lines;
-        self.untold = 0;
     }
 
-    fn arrived(&mut self, credit_every: u16) -> bool {
-        self.untold += 1;
-        let due = self.untold >= credit_every;
-        if due {
-            self.untold = 0;
-        }
-        due
+    fn arrived(&mut self, number: u32, credit_every: u16) -> bool {
+        number.is_multiple_of(u32::from(credit_every.max(1)))
     }
 
     fn hint(&mut self, _: Tag, hint: Hint) -> Unmark {

@@ -39,7 +39,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
         self.outstanding += lines;
     }
 
-    fn arrived(&mut self, _: u16) -> bool {
+    fn arrived(&mut self, _: u32, _: u16) -> bool {
         false
     }
 
