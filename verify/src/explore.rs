@@ -103,10 +103,8 @@ pub(crate) fn explore_to_depth<P: Protocol>(
     let mut discoveries = checker.discoveries();
     let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
     let broken = discoveries.remove(PROMISES).map(path);
-    let mut violations: Vec<(Check, Path<P>)> = discoveries
-        .into_iter()
-        .filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps))))
-        .collect();
+    let mut violations: Vec<(Check, Path<P>)> =
+        discoveries.into_iter().filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps)))).collect();
     violations.sort_by_key(|(check, _)| *check);
     Outcome {
         exhaustive,

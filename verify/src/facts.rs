@@ -36,7 +36,8 @@ pub(crate) struct RankFacts {
 impl Facts {
     /// `acknowledges`: under the protocol, a receive that takes an RTS says so.
     pub(crate) fn new(job: &Job, acknowledges: bool) -> Self {
-        let mut ranks: Vec<RankFacts> = job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
+        let mut ranks: Vec<RankFacts> =
+            job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
         for (rank, facts) in ranks.iter_mut().enumerate() {
             let mut answered = facts.ordered_from.clone();
             answered.retain(|from| acknowledges || may_transfer_nothing(job, *from, rank as u16));
@@ -103,7 +104,8 @@ impl RankFacts {
             }
             Start::Receive { from: Source::Rank(from), len, .. } => {
                 self.last_receive.insert(from.0 as u16, pc);
-                let announced = job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
+                let announced =
+                    job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
                 if announced || job.options.transfer == Transfer::Write {
                     self.ordered_from.push(from.0 as u16);
                 }

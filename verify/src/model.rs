@@ -218,12 +218,18 @@ impl<P: Protocol> Model<P> {
     }
 
     /// The message that a wildcard receive got in the first execution that got there, if it is another one.
-    pub(crate) fn other_match(&self, job: u32, rank: u16, receive: Ordinal, message: Message) -> Option<Message> {
+    pub(crate) fn other_match(
+        &self,
+        job: u32,
+        rank: u16,
+        receive: Ordinal,
+        message: Message,
+    ) -> Option<Message> {
         if self.shared.matches.is_empty() {
             return None;
         }
-        let before: usize =
-            (0..rank).map(|earlier| self.program(job, earlier).starts.len()).sum::<usize>() + usize::from(receive);
+        let before: usize = (0..rank).map(|earlier| self.program(job, earlier).starts.len()).sum::<usize>()
+            + usize::from(receive);
         let encode = |message: Message| 1 << 32 | u64::from(message.from) << 16 | u64::from(message.send);
         let decode = |word: u64| Message { from: (word >> 16) as u16, send: word as u16 };
         let first = self.shared.matches[before].compare_exchange(

@@ -108,7 +108,8 @@ impl<P: Protocol> View<'_, P> {
 
     fn will_receive(&self, rank: u16, from: u16) -> bool {
         let facts = self.facts.rank(rank);
-        self.is_before(rank, facts.last_receive.get(&from).copied()) || self.is_before(rank, facts.last_from_any)
+        self.is_before(rank, facts.last_receive.get(&from).copied())
+            || self.is_before(rank, facts.last_from_any)
     }
 
     fn end_of(&self, route: Route) -> Node {
@@ -157,7 +158,9 @@ impl<P: Protocol> View<'_, P> {
             Act::Test(request) | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
             Act::Start(ordinal) => match program.starts[usize::from(*ordinal)] {
                 Start::Barrier => None,
-                Start::Send { to, .. } if to as u16 == rank => self.is_wild(rank).then_some(Node::ReceiveEnds(rank)),
+                Start::Send { to, .. } if to as u16 == rank => {
+                    self.is_wild(rank).then_some(Node::ReceiveEnds(rank))
+                }
                 Start::Send { to, .. } => {
                     self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
                 }
@@ -165,9 +168,9 @@ impl<P: Protocol> View<'_, P> {
                     let from = from.0 as u16;
                     self.facts.answers_posts(from, rank).then(|| self.receive_end(rank, from))
                 }
-                Start::Receive { .. } => {
-                    (0..self.ranks()).any(|from| self.facts.answers_posts(from, rank)).then_some(Node::ReceiveEnds(rank))
-                }
+                Start::Receive { .. } => (0..self.ranks())
+                    .any(|from| self.facts.answers_posts(from, rank))
+                    .then_some(Node::ReceiveEnds(rank)),
             },
         }
     }
@@ -237,7 +240,9 @@ impl<P: Protocol> View<'_, P> {
                 if self.will_send(at, at) {
                     need(Node::Step(at));
                 }
-                (0..self.ranks()).filter(|peer| *peer != at).for_each(|peer| self.needs_messages(at, peer, need));
+                (0..self.ranks())
+                    .filter(|peer| *peer != at)
+                    .for_each(|peer| self.needs_messages(at, peer, need));
             }
             Node::Barrier(at) => {
                 if self.will_test(at) {

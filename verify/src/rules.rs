@@ -119,12 +119,7 @@ pub fn with_rules<W: WithProtocol>(
     mut settings: Settings,
     with: W,
 ) -> Result<W::Output, NoSuchRule> {
-    let Some(rule) = without else {
-        return Ok(match set {
-            RuleSet::Mirror => with.run::<Mirror>(settings),
-            RuleSet::Published => with.run::<Published>(settings),
-        });
-    };
+    let Some(rule) = without else { return Ok(with_every_rule(set, settings, with)) };
     let names = || RULES.iter().filter(|(of, _)| *of == set).map(|(_, name)| *name);
     if !names().any(|name| name == rule) {
         let distance = |name: &&str| strsim::damerau_levenshtein(name, &rule.to_uppercase());
@@ -133,10 +128,18 @@ pub fn with_rules<W: WithProtocol>(
     }
     if rule == ORDERED_CONNECTION {
         settings.ordered = false;
-        return with_rules(set, None, settings, with);
+        return Ok(with_every_rule(set, settings, with));
     }
     match dispatch(set, rule, settings, with) {
         Some(output) => Ok(output),
         None => unreachable!("`{rule}` is in the table of rules, which the same macro wrote"),
+    }
+}
+
+/// Does something with a rule set as it is in production.
+pub fn with_every_rule<W: WithProtocol>(set: RuleSet, settings: Settings, with: W) -> W::Output {
+    match set {
+        RuleSet::Mirror => with.run::<Mirror>(settings),
+        RuleSet::Published => with.run::<Published>(settings),
     }
 }

@@ -5,7 +5,7 @@ use crate::explore::{Limits, Outcome, Path, explore, explore_to_depth};
 use crate::model::{Model, Settings};
 use crate::program::Job;
 use crate::report::{CheckReport, Report, Verdict};
-use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_rules};
+use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
 use crate::scenario::{Refusal, job};
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
@@ -51,6 +51,9 @@ pub enum Error {
     /// The rule to switch off does not exist.
     #[error(transparent)]
     Rule(#[from] NoSuchRule),
+    /// The Explorer shows the rules that run in production; there is one less of each type to compile.
+    #[error("the Explorer shows the protocols with every rule on: leave out `--without` or `--explore`")]
+    ExploreWithout,
     /// The address to serve at cannot be used.
     #[error("cannot serve at {address}: {reason}")]
     Address {
@@ -80,12 +83,16 @@ pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error
 /// # Errors
 /// When the scenario cannot be explored or the address not be used.
 pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) -> Result<(), Error> {
+    if request.without.is_some() {
+        return Err(Error::ExploreWithout);
+    }
     let job = job(scenario, request.portable)?;
     // stateright's server ends the process where it cannot listen; ask first.
     std::net::TcpListener::bind(address)
         .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    Ok(with_rules(request.rule_set, request.without.as_deref(), settings, Serving { job, address })?)
+    with_every_rule(request.rule_set, settings, Serving { job, address });
+    Ok(())
 }
 
 struct Serving {
@@ -117,7 +124,8 @@ impl WithProtocol for Checking<'_> {
         let checks: Vec<CheckReport> = Check::ALL
             .into_iter()
             .map(|check| {
-                let path = outcome.violations.iter().find(|(violated, _)| *violated == check).map(|(_, path)| path);
+                let path =
+                    outcome.violations.iter().find(|(violated, _)| *violated == check).map(|(_, path)| path);
                 let counterexample = path.map(|path| {
                     let shorter = shorten(&jobs, settings, check, path);
                     explain(&jobs[0], shorter.as_ref().unwrap_or(path), check, Some(self.scenario))
@@ -159,7 +167,12 @@ fn overall(checks: &[CheckReport]) -> Verdict {
 
 /// The shortest path to a violation, when the first one may not be it: several threads do not search
 /// strictly by depth, and a reduced search takes steps that a violation does not need.
-fn shorten<P: Protocol>(jobs: &Arc<[Job]>, settings: Settings, check: Check, path: &Path<P>) -> Option<Path<P>> {
+fn shorten<P: Protocol>(
+    jobs: &Arc<[Job]>,
+    settings: Settings,
+    check: Check,
+    path: &Path<P>,
+) -> Option<Path<P>> {
     let states = NonZeroUsize::new(path.steps.len())?;
     let settings = Settings { reduce: false, ..settings };
     let limits = Limits { threads: 1, max_states: Some(SHORTENING_STATES), ..Limits::default() };

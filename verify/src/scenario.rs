@@ -128,13 +128,13 @@ fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
             Op::Compute { .. } => {}
             Op::Send { to, tag, size, buf, synchronous, blocking } => {
                 let buffer = buffer(*buf);
-                let start =
-                    Start::Send { to: *to, tag: *tag, len: *size, synchronous: *synchronous, buffer };
+                let start = Start::Send { to: *to, tag: *tag, len: *size, synchronous: *synchronous, buffer };
                 request(&mut program, &mut names, step, start, *blocking);
             }
             Op::Recv { from, tag, size, buf, blocking } => {
                 let buffer = buffer(*buf);
-                let start = Start::Receive { from: source_of(*from), tag: selector(*tag), len: *size, buffer };
+                let start =
+                    Start::Receive { from: source_of(*from), tag: selector(*tag), len: *size, buffer };
                 request(&mut program, &mut names, step, start, *blocking);
             }
             Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {

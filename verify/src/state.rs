@@ -4,7 +4,7 @@ use crate::program::Ordinal;
 use carrousel_rank::{Context, Handle, Kept, Lane, Packet, Protocol, Rank};
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A message, named by who sent it: the sender's rank and the ordinal of its send.
@@ -53,9 +53,7 @@ impl<T: Hash + Clone> Shared<T> {
 
 /// A hash that is the same in every run, so that state counts can be compared.
 fn hash_of<T: Hash>(value: &T) -> u64 {
-    let mut hasher = ahash::RandomState::with_seeds(1, 2, 3, 4).build_hasher();
-    value.hash(&mut hasher);
-    hasher.finish()
+    ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
 }
 
 impl<T> std::ops::Deref for Shared<T> {
@@ -124,7 +122,10 @@ impl<P: Protocol> Proc<P> {
 
     /// Whether `ordinal` is released or complete.
     pub fn is_over(&self, ordinal: Ordinal) -> bool {
-        self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.rank.is_complete(open.handle))
+        self.open
+            .iter()
+            .find(|open| open.ordinal == ordinal)
+            .is_none_or(|open| self.rank.is_complete(open.handle))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Carrying out one step: the driver that the checker is to a rank.
 //!
-//! Everything a step does is an input to one [`Rank`] and the performance of its outputs, in order. Beside
+//! Everything a step does is an input to one [`carrousel_rank::Rank`] and the performance of its outputs, in order. Beside
 //! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
 //! form, and what the library does with a message is compared with it.
 
@@ -8,8 +8,8 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Failure, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive, Send, Sink,
-    Source, Status, Tag, Work,
+    Call, Context, Envelope, Event, Failure, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive,
+    Send, Sink, Source, Status, Tag, Work,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -161,7 +161,8 @@ fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
         state.wrong.push(Wrong { check: Check::DeadlockFreedom, note });
         return;
     }
-    let left = state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
+    let left =
+        state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
     if let Some((at, message)) = left {
         state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
     }
@@ -274,7 +275,9 @@ impl<P: Protocol> Turn<'_, P> {
         };
         let rule = match start {
             Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
-            Start::Send { to, .. } if to == u32::from(self.me) => Rule::Match(self.arrive_by_rule(proc, subject)),
+            Start::Send { to, .. } if to == u32::from(self.me) => {
+                Rule::Match(self.arrive_by_rule(proc, subject))
+            }
             _ => Rule::Silent,
         };
         let mut outputs = Outputs { decline: choice == Choice::Decline, ..Outputs::default() };
@@ -326,13 +329,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     /// Feeds one event to the library and performs what it asks for.
-    fn event(
-        &mut self,
-        proc: &mut Proc<P>,
-        event: Event,
-        subject: Option<Message>,
-        rule: Rule,
-    ) {
+    fn event(&mut self, proc: &mut Proc<P>, event: Event, subject: Option<Message>, rule: Rule) {
         let mut outputs = Outputs::default();
         match proc.rank.event(event, &mut outputs) {
             Ok(()) => self.perform(proc, outputs, subject, rule),
@@ -387,7 +384,10 @@ impl<P: Protocol> Turn<'_, P> {
                     && expected.map(|(receive, _)| receive) != got
                 {
                     let should = expected.map(|(receive, _)| receive);
-                    self.wrong(Check::MatchingOrder, Note::WrongReceive { at: self.me, message, should, got });
+                    self.wrong(
+                        Check::MatchingOrder,
+                        Note::WrongReceive { at: self.me, message, should, got },
+                    );
                     return;
                 }
             }
@@ -432,9 +432,8 @@ impl<P: Protocol> Turn<'_, P> {
         let Data { message, receive, len } = data;
         let envelope = self.envelope_of(message).0;
         let bound = proc.open.iter().find(|open| open.message == Some(message)).map(|open| open.ordinal);
-        let first = || {
-            proc.waiting.iter().copied().find(|receive| self.pattern_of(*receive).0.matches(&envelope))
-        };
+        let first =
+            || proc.waiting.iter().copied().find(|receive| self.pattern_of(*receive).0.matches(&envelope));
         let should = bound.or_else(first);
         let open = proc.by_handle(receive).copied();
         let got = open.map(|open| open.ordinal);
@@ -454,13 +453,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     /// Performs outputs in order. `subject` is the message that the input was about at its sender.
-    fn perform(
-        &mut self,
-        proc: &mut Proc<P>,
-        outputs: Outputs,
-        subject: Option<Message>,
-        rule: Rule,
-    ) {
+    fn perform(&mut self, proc: &mut Proc<P>, outputs: Outputs, subject: Option<Message>, rule: Rule) {
         let mut got = None;
         let mut taken = None;
         for work in outputs.work {
@@ -510,7 +503,12 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     /// What the library did with a message, beside what the rule says.
-    fn compare(&mut self, got: Option<Ordinal>, taken: Option<Message>, expected: Option<(Ordinal, Message)>) {
+    fn compare(
+        &mut self,
+        got: Option<Ordinal>,
+        taken: Option<Message>,
+        expected: Option<(Ordinal, Message)>,
+    ) {
         let at = self.me;
         let should = expected.map(|(receive, _)| receive);
         let message = expected.map_or(Message { from: at, send: 0 }, |(_, message)| message);
@@ -563,7 +561,8 @@ impl<P: Protocol> Turn<'_, P> {
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);
                         if status.message != Some((envelope.source, envelope.tag)) || status.len != len {
-                            let note = Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
+                            let note =
+                                Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
                             self.wrong(Check::MatchingOrder, note);
                         }
                     }
@@ -575,10 +574,19 @@ impl<P: Protocol> Turn<'_, P> {
         }
     }
 
-    fn sent(&mut self, proc: &mut Proc<P>, to: RankId, context: Context, packet: Packet, subject: Option<Message>) {
+    fn sent(
+        &mut self,
+        proc: &mut Proc<P>,
+        to: RankId,
+        context: Context,
+        packet: Packet,
+        subject: Option<Message>,
+    ) {
         let mut brings = None;
         match packet {
-            Packet::Eager { .. } | Packet::Fin { .. } | Packet::RtrAck { .. } if context == Context::MESSAGES => {
+            Packet::Eager { .. } | Packet::Fin { .. } | Packet::RtrAck { .. }
+                if context == Context::MESSAGES =>
+            {
                 brings = subject;
             }
             Packet::Rts { send, .. } => {

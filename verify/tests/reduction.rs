@@ -37,7 +37,8 @@ struct Shape {
 fn draw_job(dice: &mut Dice, shape: Shape) -> Job {
     let barrier = shape.extras && dice.one_in(3);
     let ranks = (0..shape.ranks).map(|me| Arc::new(draw_program(dice, shape, me, barrier))).collect();
-    let options = Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
+    let options =
+        Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
     Job { ranks, options }
 }
 
@@ -115,7 +116,9 @@ fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
     }
     assert!(compared * 10 > jobs * 8, "too many of the jobs are too large: {compared} of {jobs} compared");
     assert!(smaller * 2 > compared, "the reduction reduces {smaller} of {compared} jobs");
-    for check in [Check::DeadlockFreedom, Check::RequestLeak, Check::UnmatchedMessage, Check::MatchDeterminism] {
+    for check in
+        [Check::DeadlockFreedom, Check::RequestLeak, Check::UnmatchedMessage, Check::MatchDeterminism]
+    {
         assert!(violated[check as usize] > 0, "no job violates {check}: the comparison says little");
     }
 }

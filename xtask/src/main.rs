@@ -40,7 +40,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Test { fast } => test::run(fast),
+        Chore::Test { fast } => return test::run(fast),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Chore::Docs => docs::run(),
     };

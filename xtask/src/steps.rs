@@ -1,5 +1,6 @@
 //! A run of steps, each with its time, and a last line that counts them.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 /// The steps so far.
@@ -28,15 +29,12 @@ impl Steps {
         }
     }
 
-    /// The last line.
-    pub(crate) fn finish(self) -> Result<(), String> {
+    /// The last line, and whether all have passed.
+    pub(crate) fn finish(self) -> ExitCode {
         for name in &self.failed {
             println!("failed: {name}");
         }
         println!("{} passed, {} failed", self.passed, self.failed.len());
-        match self.failed.is_empty() {
-            true => Ok(()),
-            false => Err("not everything passed".to_owned()),
-        }
+        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

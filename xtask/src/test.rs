@@ -2,13 +2,14 @@
 
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need};
+use std::process::ExitCode;
 
 /// Versions that are compiled where a tool is missing.
 const DENY: &str = "0.20.2";
 const NEXTEST: &str = "0.9.143";
 
 /// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
-pub(crate) fn run(fast: bool) -> Result<(), String> {
+pub(crate) fn run(fast: bool) -> ExitCode {
     let mut steps = Steps::default();
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("lints", || {

@@ -36,16 +36,20 @@ impl<P: Protocol> Rank<P> {
             if !posting.candidate || posting.line.is_some() || self.requests.is_cancelling(request) {
                 return None;
             }
+            let fresh = P::Receiver::default();
             let flow = self.flows.get(from, pattern.context);
+            let receiver = flow.map_or(&fresh, |flow| &flow.receiver);
+            let limit = self.options.rtr_limit;
+            if !receiver.has_room(limit) {
+                return None;
+            }
             let announcement = Announcement {
                 tag: pattern.tag,
                 len: posting.len,
                 processed: flow.map_or(0, |flow| flow.processed),
                 blockers: self.blockers(at, pattern),
-                limit: self.options.rtr_limit,
+                limit,
             };
-            let fresh = P::Receiver::default();
-            let receiver = flow.map_or(&fresh, |flow| &flow.receiver);
             receiver.announce(&announcement).map(|(seen, ahead)| Candidate { request, at, from, seen, ahead })
         })
     }

@@ -238,7 +238,8 @@ impl<P: Protocol> Rank<P> {
             receiver.usage().resolved(fate);
         }
         receiver.matched(&Matched {
-            by_rts: fate == Fate::Dropped,
+            tag: envelope.tag,
+            fate,
             announced: posting.line.is_some(),
             exempt: !posting.candidate,
         })

@@ -1,6 +1,6 @@
 //! The two ends of a flow, and the rule set that they follow.
 
-use crate::{Adaptation, Hint, LineId, Memory, Rtr, Usage};
+use crate::{Adaptation, Fate, Hint, LineId, Memory, Rtr, Usage};
 use carrousel_matching::{Handle, Tag, TagSelector};
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -92,8 +92,10 @@ pub struct Blockers {
 /// A receive that has its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matched {
-    /// The message came by RTS.
-    pub by_rts: bool,
+    /// The message's tag.
+    pub tag: Tag,
+    /// What an announcement of the receive has met, or would have.
+    pub fate: Fate,
     /// The receive was announced.
     pub announced: bool,
     /// The receive could not have been announced: it expects an eager message, or any source.
@@ -147,6 +149,10 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
 
 /// The receiving end of a flow.
 pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
+    /// Whether any receive may be announced at present, whatever is in its way: `limit` is not reached and
+    /// the adaptation permits it.
+    fn has_room(&self, limit: u16) -> bool;
+
     /// Whether the rules and the adaptation permit to announce this receive now: `seen` and `ahead` of its RTR.
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)>;
 

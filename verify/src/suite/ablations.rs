@@ -106,8 +106,12 @@ impl Search {
 /// Switches off each rule in turn and searches for the race.
 pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
     let began = Instant::now();
-    let mine: Vec<&Ablation> =
-        ABLATIONS.iter().enumerate().filter(|(index, _)| settings.is_mine(*index)).map(|(_, one)| one).collect();
+    let mine: Vec<&Ablation> = ABLATIONS
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| settings.is_mine(*index))
+        .map(|(_, one)| one)
+        .collect();
     let rows = mine
         .iter()
         .enumerate()

@@ -1,8 +1,8 @@
 //! The families of programs that the rendezvous suite explores.
 
 use super::space::{
-    ReceiveKind, SendKind, Word, Words, is_smallest_by_tags, is_smallest_by_tags_and_ranks, lists, with_cancels,
-    with_waits,
+    ReceiveKind, SendKind, Word, Words, is_smallest_by_tags, is_smallest_by_tags_and_ranks, lists,
+    with_cancels, with_waits,
 };
 use crate::model::Reached;
 
@@ -40,7 +40,8 @@ impl Kinds {
     }
 
     pub(super) fn receives(&self, from: &[u32]) -> Vec<ReceiveKind> {
-        let tags: Vec<Option<u32>> = self.any_tag.then_some(None).into_iter().chain((0..self.tags).map(Some)).collect();
+        let tags: Vec<Option<u32>> =
+            self.any_tag.then_some(None).into_iter().chain((0..self.tags).map(Some)).collect();
         let sources: Vec<Option<u32>> =
             self.any_source.then_some(None).into_iter().chain(from.iter().copied().map(Some)).collect();
         let mut kinds = Vec::new();
@@ -123,7 +124,8 @@ pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> Family {
 /// Both directions at once, sends and receives of a rank in every order.
 pub(super) fn both_ways(sent: usize, received: usize, kinds: &Kinds) -> Family {
     let side = |peer: u32| -> Vec<Vec<Word>> {
-        let (sends, receives) = (sends(&kinds.sends(), peer, sent), receives(&kinds.receives(&[peer]), received));
+        let (sends, receives) =
+            (sends(&kinds.sends(), peer, sent), receives(&kinds.receives(&[peer]), received));
         sends
             .iter()
             .flat_map(|sends| receives.iter().flat_map(move |receives| interleavings(sends, receives)))

@@ -56,6 +56,9 @@ mod space;
 pub use ablations::{ABLATIONS, Ablation, ablations};
 pub use rendezvous::rendezvous;
 
+/// Told of a line of the table before it is begun: its name, its position from 0, and how many there are.
+pub type Began<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
+
 /// How to run a suite.
 #[derive(Clone, Copy)]
 pub struct SuiteSettings<'a> {
@@ -67,8 +70,8 @@ pub struct SuiteSettings<'a> {
     pub threads: usize,
     /// Leave out orders that make no difference.
     pub reduce: bool,
-    /// Told of each line of the table before it is begun, and how many there are.
-    pub began: Option<&'a (dyn Fn(&str, usize, usize) + Sync)>,
+    /// Told of each line of the table before it is begun.
+    pub began: Option<&'a Began<'a>>,
 }
 
 impl Default for SuiteSettings<'_> {

@@ -77,8 +77,13 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
 }
 
 fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -> Row {
-    let mine: Vec<&Words> =
-        family.programs.iter().enumerate().filter(|(index, _)| settings.is_mine(*index)).map(|(_, words)| words).collect();
+    let mine: Vec<&Words> = family
+        .programs
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| settings.is_mine(*index))
+        .map(|(_, words)| words)
+        .collect();
     let began = Instant::now();
     let mut row = Row {
         name: family.name.clone(),
@@ -166,7 +171,8 @@ impl WithProtocol for Batch {
 /// A broken promise, for a person.
 fn tell<P: Protocol>(jobs: &[Job], path: &Path<P>) -> String {
     let Some((last, _)) = path.steps.last() else { return String::new() };
-    let check = last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
+    let check =
+        last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
     let counterexample = explain(&jobs[last.job as usize], path, check, None);
     let steps: String = counterexample
         .steps

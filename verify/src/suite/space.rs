@@ -30,7 +30,10 @@ pub(super) struct ReceiveKind {
 /// One act of a rank in a program of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Word {
-    Send { to: u32, kind: SendKind },
+    Send {
+        to: u32,
+        kind: SendKind,
+    },
     Receive(ReceiveKind),
     /// Wait for the n-th request.
     Wait(Ordinal),
@@ -116,7 +119,9 @@ pub(super) fn is_smallest_by_tags(words: &Words, tags: u32) -> bool {
 /// Whether neither a renaming of tags, nor of the two ranks, nor both give a smaller program.
 pub(super) fn is_smallest_by_tags_and_ranks(words: &Words, tags: u32) -> bool {
     let swapped: Words = words.iter().rev().map(|words| words.iter().map(swap_ranks).collect()).collect();
-    permutations(tags).iter().all(|names| *words <= rename_tags(words, names) && *words <= rename_tags(&swapped, names))
+    permutations(tags)
+        .iter()
+        .all(|names| *words <= rename_tags(words, names) && *words <= rename_tags(&swapped, names))
 }
 
 fn swap_ranks(word: &Word) -> Word {
@@ -129,7 +134,9 @@ fn swap_ranks(word: &Word) -> Word {
 
 fn rename_tags(words: &Words, names: &[u32]) -> Words {
     let rename = |word: &Word| match *word {
-        Word::Send { to, kind } => Word::Send { to, kind: SendKind { tag: names[kind.tag as usize], ..kind } },
+        Word::Send { to, kind } => {
+            Word::Send { to, kind: SendKind { tag: names[kind.tag as usize], ..kind } }
+        }
         Word::Receive(kind) => {
             Word::Receive(ReceiveKind { tag: kind.tag.map(|tag| names[tag as usize]), ..kind })
         }
@@ -145,7 +152,12 @@ fn permutations(count: u32) -> Vec<Vec<u32>> {
 
 /// The options of all programs of the suites: every announcement is made or not, as the checker chooses.
 pub(super) fn options() -> Options {
-    Options { eager_threshold: EAGER, speculation: Speculation::Always, credit_every: 2, ..Options::default() }
+    Options {
+        eager_threshold: EAGER,
+        speculation: Speculation::Always,
+        credit_every: 2,
+        ..Options::default()
+    }
 }
 
 /// The job of a program.
@@ -196,8 +208,7 @@ mod tests {
 
     #[test]
     fn of_equal_programs_exactly_one_is_smallest() {
-        let kinds: Vec<SendKind> =
-            (0..2).flat_map(|tag| [1, 2].map(|len| SendKind { tag, len })).collect();
+        let kinds: Vec<SendKind> = (0..2).flat_map(|tag| [1, 2].map(|len| SendKind { tag, len })).collect();
         let programs = lists(&kinds, 3);
         let smallest = programs
             .iter()

@@ -21,13 +21,17 @@ impl<R> Default for MirrorReceiver<R> {
 }
 
 impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
+    fn has_room(&self, limit: u16) -> bool {
+        self.outstanding < limit && self.usage.speculates()
+    }
+
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
         let Announcement { tag, processed, blockers, limit, .. } = receive;
         // R4 counts receives of one exact envelope; a receive with a wildcard tag is blocked by them.
         let ahead = if matches!(tag, TagSelector::Tag(_)) { blockers.same_envelope } else { 0 };
         let blocked = blockers.others + blockers.same_envelope > ahead;
         let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
-        (room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
+        (room && self.has_room(*limit) && !(blocked && R::BLOCKED_BY_UNANNOUNCED))
             .then_some((*processed, ahead))
     }
 

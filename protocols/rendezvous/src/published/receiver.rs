@@ -1,7 +1,7 @@
 //! The receiving end: which envelopes are stopped.
 
 use super::{PublishedRules, Resume};
-use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};
+use crate::{Announcement, Fate, Hint, Matched, ReceiveSide, Unmark, Usage};
 use alloc::vec::Vec;
 use carrousel_matching::{Tag, TagSelector};
 use core::marker::PhantomData;
@@ -13,17 +13,31 @@ pub struct PublishedReceiver<R> {
     stopped: Vec<Tag>,
     /// Announced receives without a message.
     outstanding: u16,
+    /// RTRs that an eager message has left behind at the sender, by tag, sorted: they fill its store until
+    /// a stop clears them (speculative-rendezvous 4.2.3, accumulation of RTR messages).
+    left_behind: Vec<(Tag, u16)>,
     usage: Usage,
     rules: PhantomData<R>,
 }
 
 impl<R> Default for PublishedReceiver<R> {
     fn default() -> Self {
-        Self { stopped: Vec::new(), outstanding: 0, usage: Usage::default(), rules: PhantomData }
+        Self {
+            stopped: Vec::new(),
+            outstanding: 0,
+            left_behind: Vec::new(),
+            usage: Usage::default(),
+            rules: PhantomData,
+        }
     }
 }
 
 impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
+    fn has_room(&self, limit: u16) -> bool {
+        let left_behind: u16 = self.left_behind.iter().map(|(_, count)| count).sum();
+        self.outstanding + left_behind < limit && self.usage.speculates()
+    }
+
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
         let permitted = match receive.tag {
             TagSelector::Tag(tag) => self.stopped.binary_search(&tag).is_err(),
@@ -52,6 +66,9 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
             (Hint::Unused, _) => self.usage.silence(),
             _ => {}
         }
+        if hint == Hint::StopRtr {
+            self.left_behind.retain(|(of, _)| *of != tag);
+        }
         if hint == Hint::StopRtr && R::RESUME == Resume::ReceivesUnmarked {
             Unmark::Envelope
         } else {
@@ -60,9 +77,15 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
     }
 
     fn matched(&mut self, receive: &Matched) -> bool {
-        let Matched { by_rts, announced, exempt } = *receive;
+        let Matched { tag, fate, announced, exempt } = *receive;
         self.outstanding -= u16::from(announced);
-        by_rts && !announced && R::ACK_RTS && (R::ACK_FROM_EVERY_RECEIVE || !exempt)
+        if announced && fate == Fate::Mispredicted {
+            match self.left_behind.binary_search_by_key(&tag, |(of, _)| *of) {
+                Ok(at) => self.left_behind[at].1 += 1,
+                Err(at) => self.left_behind.insert(at, (tag, 1)),
+            }
+        }
+        fate == Fate::Dropped && !announced && R::ACK_RTS && (R::ACK_FROM_EVERY_RECEIVE || !exempt)
     }
 
     fn withdrawn(&mut self) {

@@ -33,10 +33,10 @@ enum Flag {
     Stopped,
 }
 
-/// How RTRs were used (speculative-rendezvous 4.2.6).
+/// What became of RTRs: one that is stored may still be used (speculative-rendezvous 4.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct RtrCount {
-    received: u16,
+    resolved: u16,
     used: u16,
 }
 
@@ -47,12 +47,20 @@ impl RtrCount {
 
     /// Whether the receiver is to be told to stop. Starts a new window when one is full.
     fn too_few_used(&mut self) -> bool {
-        if self.received < Self::WINDOW {
+        if self.resolved < Self::WINDOW {
             return false;
         }
-        let few = u32::from(self.used) * 100 < u32::from(self.received) * Self::THRESHOLD;
+        let few = u32::from(self.used) * 100 < u32::from(self.resolved) * Self::THRESHOLD;
         *self = Self::default();
         few
+    }
+
+    fn resolve(&mut self, adaptation: Adaptation, rtrs: usize, used: bool) {
+        if adaptation == Adaptation::Counting {
+            let rtrs = u16::try_from(rtrs).unwrap_or(u16::MAX);
+            self.resolved = self.resolved.saturating_add(rtrs);
+            self.used = self.used.saturating_add(if used { rtrs } else { 0 });
+        }
     }
 }
 
@@ -102,8 +110,10 @@ impl<R: PublishedRules> PublishedSender<R> {
         }
     }
 
-    fn delete_stored(&mut self, tag: Tag) {
+    fn delete_stored(&mut self, tag: Tag, adaptation: Adaptation) {
+        let before = self.stored.len();
         self.stored.retain(|rtr| !rtr.tag.matches(tag));
+        self.count.resolve(adaptation, before - self.stored.len(), false);
     }
 
     fn stored_for(&self, tag: Tag) -> Option<usize> {
@@ -120,7 +130,7 @@ impl<R: PublishedRules> PublishedSender<R> {
     }
 
     /// P10, P11: a rendezvous under a flag goes by RTS, whatever is stored.
-    fn send_flagged(&mut self, message: &Outgoing, flag: &Flag) -> Route {
+    fn send_flagged(&mut self, message: &Outgoing, flag: &Flag, adaptation: Adaptation) -> Route {
         let tag = message.tag;
         // Sound reading: the receive of a flagged message answers RTS-ACK always, and RTRs say nothing.
         // Literal readings: the message may be answered by an RTR.
@@ -128,7 +138,7 @@ impl<R: PublishedRules> PublishedSender<R> {
         match flag {
             Flag::Eager => {
                 if R::RESUME == Resume::ReceivesUnmarked {
-                    self.delete_stored(tag);
+                    self.delete_stored(tag, adaptation);
                 }
                 let stopping = R::AWAIT_STOP.then_some(Flag::Stopping(message.send));
                 self.set_flag(tag, stopping);
@@ -141,12 +151,12 @@ impl<R: PublishedRules> PublishedSender<R> {
                     self.rts(message, false, Hint::ResumeRtr)
                 }
                 Resume::DeleteAllAndResume => {
-                    self.delete_stored(tag);
+                    self.delete_stored(tag, adaptation);
                     self.set_flag(tag, None);
                     self.rts(message, true, Hint::ResumeRtr)
                 }
                 Resume::DeleteAllResumeLater if self.stored_for(tag).is_some() => {
-                    self.delete_stored(tag);
+                    self.delete_stored(tag, adaptation);
                     self.rts(message, true, Hint::None)
                 }
                 Resume::DeleteOneUncounted if self.stored_for(tag).is_some() => {
@@ -174,17 +184,18 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
             return Route::Eager;
         }
         if let Some(flag) = self.flag(tag).cloned() {
-            return self.send_flagged(message, &flag);
+            return self.send_flagged(message, &flag, adaptation);
         }
         if let Some(at) = self.stored_for(tag) {
             if Self::fits(message.len, &self.stored[at]) && agree() {
-                self.count.used += u16::from(adaptation == Adaptation::Counting);
+                self.count.resolve(adaptation, 1, true);
                 return Route::Write(self.stored.remove(at).target);
             }
             // The receive of a declined RTR is this message's: it answers nothing more.
             if !R::DECLINE_TAKES_ONE {
-                self.delete_stored(tag);
+                self.delete_stored(tag, adaptation);
             } else if R::DECLINED_RTR_GOES {
+                self.count.resolve(adaptation, 1, false);
                 self.stored.remove(at);
             }
             return self.rts(message, false, Hint::None);
@@ -202,9 +213,6 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
         if self.stored.iter().any(|stored| stored.target.line == line) {
             return Err(Violation::AnnouncedTwice { receive: rtr.receive });
         }
-        if adaptation == Adaptation::Counting {
-            self.count.received = self.count.received.saturating_add(1);
-        }
         if R::RTR_ANSWERS_RTS
             && let Some(message) = self
                 .announced
@@ -212,6 +220,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
                 .find(|message| message.awaits_answer && rtr.tag.matches(message.tag))
         {
             message.awaits_answer = false;
+            self.count.resolve(adaptation, 1, false);
             return Ok(());
         }
         let dropped = R::RESUME == Resume::ReceivesUnmarked
@@ -219,7 +228,9 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
                 .flags
                 .iter()
                 .any(|(tag, flag)| rtr.tag.matches(*tag) && matches!(flag, Flag::Stopping(_)));
-        if !dropped {
+        if dropped {
+            self.count.resolve(adaptation, 1, false);
+        } else {
             let target = Target { line, len: rtr.len, memory: rtr.memory };
             self.stored.push(Stored { tag: rtr.tag, target });
         }
