@@ -27,6 +27,9 @@ const VIOLATED: [&str; 1] = ["head-to-head"];
 /// Proven as they are, and deadlocks where sends are not buffered.
 const WRONG_UNDER_THE_WEAKEST_MPI: [&str; 2] = ["eager-head-to-head", "eager-ring"];
 
+/// Under the weakest MPI each of their many sends may be buffered or not: too many choices for a test.
+const TOO_MANY_CHOICES: [&str; 2] = ["all-to-all-8", "ring-16"];
+
 fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("")
 }
@@ -95,7 +98,7 @@ fn sends_that_count_on_buffers_are_found_under_the_weakest_mpi() {
 fn what_is_correct_is_correct_under_the_weakest_mpi_too() {
     for path in scenarios() {
         let text = std::fs::read_to_string(&path).expect("it can be read");
-        let aside = [&FOR_THE_SIMULATOR[..], &VIOLATED, &WRONG_UNDER_THE_WEAKEST_MPI];
+        let aside = [&FOR_THE_SIMULATOR[..], &VIOLATED, &WRONG_UNDER_THE_WEAKEST_MPI, &TOO_MANY_CHOICES];
         if text.contains("\nexpect ") || aside.iter().any(|list| is_in(list, &path)) {
             continue;
         }

@@ -7,7 +7,7 @@
 use crate::packets::round_tag;
 use crate::rank::{Posting, Rank};
 use crate::requests::State;
-use crate::{Sink, Status};
+use crate::{Failure, Sink, Status};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source, TagSelector};
 use carrousel_rendezvous::{Memory, Outgoing, Protocol};
 
@@ -17,7 +17,10 @@ const NOWHERE: Memory = Memory { address: 0, key: 0 };
 impl<P: Protocol> Rank<P> {
     pub(crate) fn barrier(&mut self, out: &mut impl Sink) -> Handle {
         let request = self.requests.open(State::Barrier { round: 0 });
-        self.barrier_round(request, 0, out);
+        match self.lost() {
+            Some(peer) => self.fail(request, Failure::PeerLost(peer), out),
+            None => self.barrier_round(request, 0, out),
+        }
         request
     }
 

@@ -46,6 +46,9 @@ pub enum Wrong {
     /// There is no such rank in the job, or it is the rank itself.
     #[error("no such peer")]
     Peer,
+    /// Messages of the library are small: nothing but they and their count travels in this communicator.
+    #[error("it does not belong into this communicator")]
+    Context,
     /// It names a request that does not exist or waits for something else.
     #[error("{0} does not wait for it")]
     Request(Handle),

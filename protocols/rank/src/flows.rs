@@ -16,6 +16,13 @@ pub(crate) struct Flow<P: Protocol> {
     pub(crate) receiver: P::Receiver,
 }
 
+impl<P: Protocol> Flow<P> {
+    fn new(key: (RankId, Context)) -> Self {
+        let (sender, receiver) = Default::default();
+        Self { key, processed: 0, sender, receiver }
+    }
+}
+
 /// Flows by peer and communicator, created at first use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flows<P: Protocol> {
@@ -32,12 +39,30 @@ impl<P: Protocol> Flows<P> {
         let at = match self.flows.binary_search_by_key(&key, |flow| flow.key) {
             Ok(at) => at,
             Err(at) => {
-                let (sender, receiver) = Default::default();
-                self.flows.insert(at, Flow { key, processed: 0, sender, receiver });
+                self.flows.insert(at, Flow::new(key));
                 at
             }
         };
         &mut self.flows[at]
+    }
+
+    /// Lets `change` try; a flow that it refuses to begin is not created.
+    pub(crate) fn attempt<E>(
+        &mut self,
+        peer: RankId,
+        context: Context,
+        change: impl FnOnce(&mut Flow<P>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let key = (peer, context);
+        match self.flows.binary_search_by_key(&key, |flow| flow.key) {
+            Ok(at) => change(&mut self.flows[at]),
+            Err(at) => {
+                let mut flow = Flow::new(key);
+                change(&mut flow)?;
+                self.flows.insert(at, flow);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {

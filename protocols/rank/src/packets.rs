@@ -3,7 +3,7 @@
 use crate::rank::{Arrival, Posting, Rank, received};
 use crate::requests::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
-use carrousel_matching::{Context, Envelope, Handle, RankId, Tag};
+use carrousel_matching::{Context, Envelope, Handle, RankId, Source, Tag};
 use carrousel_rendezvous::{
     Adaptation, Fate, Hint, LineId, Matched, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark,
     Violation,
@@ -20,6 +20,10 @@ impl<P: Protocol> Rank<P> {
         let known = context == Context::MESSAGES || context == Context::COLLECTIVES;
         if from.0 >= self.ranks || from == self.me || !known {
             return Err(Wrong::Peer);
+        }
+        let small = matches!(packet, Packet::Eager { .. } | Packet::Seen { .. });
+        if context == Context::COLLECTIVES && !small {
+            return Err(Wrong::Context);
         }
         let envelope = |tag| Envelope { source: from, tag, context };
         match packet {
@@ -40,8 +44,8 @@ impl<P: Protocol> Rank<P> {
             },
             Packet::CancelAck { line } => {
                 let asked = |request: Handle| matches!(self.requests.get(request), Some(State::Posted { asked: Some(asked) }) if *asked == line);
-                let pending =
-                    self.posted.iter().map(|(_, posting)| posting.request).find(|request| asked(*request));
+                let theirs = self.posted.iter().filter(|(pattern, _)| pattern.source == Source::Rank(from));
+                let pending = theirs.map(|(_, posting)| posting.request).find(|request| asked(*request));
                 // None: the receive got its message before the answer, so the cancellation has failed.
                 if let Some(request) = pending {
                     self.withdraw(request, out);
@@ -50,11 +54,14 @@ impl<P: Protocol> Rank<P> {
             }
             Packet::Rtr(rtr) => {
                 let adaptation = self.adaptation();
-                let sender = &mut self.flows.with(from, context).sender;
-                if sender.lines() + usize::from(rtr.ahead) >= usize::from(self.options.rtr_limit) {
-                    return Err(Wrong::History(Violation::TooManyLines));
-                }
-                Ok(sender.rtr(&rtr, adaptation)?)
+                let limit = usize::from(self.options.rtr_limit);
+                self.flows.attempt(from, context, |flow| {
+                    if flow.sender.lines() + usize::from(rtr.ahead) >= limit {
+                        return Err(Violation::TooManyLines);
+                    }
+                    flow.sender.rtr(&rtr, adaptation)
+                })?;
+                Ok(())
             }
             Packet::Done { send } => {
                 let len = self.offered(send, from)?.0;
@@ -90,7 +97,7 @@ impl<P: Protocol> Rank<P> {
                 out.work(Work::Send { to: from, context, packet: Packet::CancelAck { line }, data: None });
                 Ok(())
             }
-            Packet::Seen { seen } => Ok(self.flows.with(from, context).sender.seen(seen)?),
+            Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
         }
     }
 
@@ -192,7 +199,8 @@ impl<P: Protocol> Rank<P> {
         let first = self.posted.first(envelope).map(|posting| posting.request);
         let named = self.posted.iter().find(|(_, posting)| posting.request == line.receive);
         let Some((_, posting)) = named else { return Err(Wrong::Request(line.receive)) };
-        if posting.line.is_none() {
+        // The buffer of a receive that a later one's RTR announced is not known to the peer.
+        if posting.line.is_none_or(|own| own.receive != line.receive) {
             return Err(Wrong::Request(line.receive));
         }
         if len > posting.len {

@@ -163,6 +163,11 @@ impl<P: Protocol> Rank<P> {
         message.synchronous || message.len > self.options.eager_threshold
     }
 
+    /// A peer whose connection is lost, if there is one.
+    pub(crate) fn lost(&self) -> Option<RankId> {
+        self.lost.first().copied()
+    }
+
     pub(crate) fn adaptation(&self) -> Adaptation {
         if self.options.speculation == Speculation::Adaptive {
             Adaptation::Counting
@@ -451,7 +456,8 @@ impl<P: Protocol> Rank<P> {
         self.unexpected
             .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
         for request in failed {
-            if !self.is_complete(request) {
+            // A barrier that failed before has left its receive in the queue, and may have been released.
+            if self.requests.get(request).is_some_and(|state| !matches!(state, State::Complete(_))) {
                 self.fail(request, Failure::PeerLost(peer), out);
             }
         }

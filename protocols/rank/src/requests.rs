@@ -76,6 +76,7 @@ struct Slot {
 }
 
 impl Requests {
+    #[inline]
     pub(crate) fn open(&mut self, state: State) -> Handle {
         let index = self.free;
         if index == self.slots.len() {
@@ -88,16 +89,19 @@ impl Requests {
         Handle { index: index as u32, generation }
     }
 
+    #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&State> {
         let slot = self.slots.get(handle.index as usize)?;
         slot.state.as_ref().filter(|_| slot.generation == handle.generation)
     }
 
+    #[inline]
     pub(crate) fn set(&mut self, handle: Handle, state: State) {
         debug_assert!(self.get(handle).is_some(), "{handle} is not open");
         self.slots[handle.index as usize].state = Some(state);
     }
 
+    #[inline]
     pub(crate) fn release(&mut self, handle: Handle) -> Result<Option<Status>, UsageError> {
         match self.get(handle) {
             None => Err(UsageError::NoSuchRequest(handle)),

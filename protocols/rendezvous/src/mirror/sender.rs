@@ -144,3 +144,84 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         self.mirror.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mirror::{AllMirrorRules, MirrorRules};
+
+    /// R9 off; the types that the checker uses live with it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    enum WithoutDonePrunes {}
+    impl MirrorRules for WithoutDonePrunes {
+        const DONE_PRUNES: bool = false;
+    }
+
+    fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {
+        let send = Handle { index, generation: 0 };
+        let message = Outgoing { tag: Tag(index % 3), len: 1 << 20, rendezvous, send };
+        let route = sender.send(&message, Adaptation::Fixed, &mut || true);
+        assert_eq!(route, if rendezvous { Route::Rts(Hint::None) } else { Route::Eager });
+        send
+    }
+
+    /// How many messages are remembered at most while `n` rendezvous begin and finish, `at_once` at a time,
+    /// and the receiver announces nothing.
+    fn remembered_at_most<R: MirrorRules>(n: u32, at_once: u32) -> (usize, usize) {
+        let mut sender = MirrorSender::<R>::default();
+        let mut most = 0;
+        for block in 0..n / at_once {
+            let sends = (0..at_once).map(|index| send(&mut sender, true, block * at_once + index));
+            let sends: Vec<Handle> = sends.collect();
+            most = most.max(sender.unseen.len());
+            // DONEs come in any order.
+            sends.into_iter().rev().for_each(|send| sender.finished(send));
+        }
+        (most, sender.unseen.len())
+    }
+
+    #[test]
+    fn a_finished_rendezvous_is_forgotten() {
+        assert_eq!(remembered_at_most::<AllMirrorRules>(1000, 1), (1, 0));
+        assert_eq!(remembered_at_most::<AllMirrorRules>(1000, 10), (10, 0));
+    }
+
+    #[test]
+    fn without_the_rule_every_rendezvous_is_remembered() {
+        assert_eq!(remembered_at_most::<WithoutDonePrunes>(1000, 1), (1000, 1000));
+        assert_eq!(remembered_at_most::<WithoutDonePrunes>(1000, 10), (1000, 1000));
+    }
+
+    #[test]
+    fn what_was_seen_is_forgotten_eager_messages_too() {
+        let mut sender = MirrorSender::<AllMirrorRules>::default();
+        for index in 0..1000 {
+            send(&mut sender, index % 4 == 0, index);
+            let sent = index + 1;
+            if sent % 10 == 0 {
+                assert_eq!(sender.unseen.len(), 10);
+                assert_eq!(sender.seen(sent - 3), Ok(()));
+                assert_eq!(sender.unseen.len(), 3, "the three that were not seen");
+                assert_eq!(sender.seen(sent - 7), Ok(()), "an old count says nothing new");
+                assert_eq!(sender.unseen.len(), 3);
+                assert_eq!(sender.seen(sent), Ok(()));
+                assert!(sender.unseen.is_empty());
+            }
+        }
+        assert_eq!(sender.seen(1001), Err(Violation::SeenTooMuch { seen: 1001, sent: 1000 }));
+    }
+
+    #[test]
+    fn counts_go_round() {
+        let mut sender = MirrorSender::<AllMirrorRules> { sent: u32::MAX - 1, ..MirrorSender::default() };
+        for index in 0..4 {
+            send(&mut sender, false, index);
+        }
+        assert_eq!(sender.sent, 2);
+        assert_eq!(sender.seen(3), Err(Violation::SeenTooMuch { seen: 3, sent: 2 }));
+        assert_eq!(sender.seen(u32::MAX), Ok(()));
+        assert_eq!(sender.unseen.len(), 3, "the first is forgotten");
+        assert_eq!(sender.seen(1), Ok(()));
+        assert_eq!(sender.unseen.len(), 1);
+    }
+}

@@ -1,0 +1,141 @@
+//! A rank allocates nothing in steady state.
+
+use carrousel_rank::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The system's allocator, and how often it was asked for memory.
+struct Counting;
+
+/// Allocations of the whole process: this file has one test, so that nothing else allocates meanwhile.
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to `System` unchanged, which keeps the contract of `GlobalAlloc`; counting
+// touches an atomic integer only, so it neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller promises a layout of non-zero size, which is all that `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` came from `alloc` or `realloc` above, thus from `System`, with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as for `dealloc`; the caller promises a size that is not zero and does not overflow.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
+const WARM_UP: u32 = 200;
+const MESSAGES: u32 = 10_000;
+
+/// Two ranks, and one buffer for what each asks for.
+struct Ends<P: Protocol> {
+    ranks: [Rank<P>; 2],
+    work: [Vec<Work>; 2],
+    announcements: u32,
+    writes: u32,
+}
+
+impl<P: Protocol> Ends<P> {
+    fn new() -> Self {
+        let options = Options { speculation: Speculation::Always, ..Options::default() };
+        let rank = |me| Rank::new(RankId(me), &Job { ranks: 2 }, &options);
+        Self { ranks: [rank(0), rank(1)], work: [Vec::new(), Vec::new()], announcements: 0, writes: 0 }
+    }
+
+    fn call(&mut self, me: usize, call: Call) -> Handle {
+        let request = self.ranks[me].call(call, &mut self.work[me]).expect("the call is right");
+        self.settle();
+        request
+    }
+
+    /// Performs everything at once, announcements included.
+    fn settle(&mut self) {
+        loop {
+            for me in 0..2 {
+                while let Some(request) = self.ranks[me].may_announce() {
+                    self.announcements += 1;
+                    self.ranks[me].event(Event::Announce(request), &mut self.work[me]).expect("it may be");
+                }
+            }
+            let Some(me) = (0..2).find(|me| !self.work[*me].is_empty()) else { return };
+            let (mine, yours) = self.work.split_at_mut(1);
+            let (work, answers) =
+                if me == 0 { (&mut mine[0], &mut yours[0]) } else { (&mut yours[0], &mut mine[0]) };
+            let mut later = [None; 4];
+            let mut completions = later.iter_mut();
+            for work in work.drain(..) {
+                let (packet, event) = match work {
+                    Work::Send { packet, .. } => (Some(packet), None),
+                    Work::Write { notice, request, .. } => {
+                        self.writes += 1;
+                        (notice, Some(Event::Written(request)))
+                    }
+                    Work::Read { request, .. } => (None, Some(Event::Read(request))),
+                    _ => (None, None),
+                };
+                if let Some(packet) = packet {
+                    let event = Event::Packet { from: RankId(me as u32), context: Context::MESSAGES, packet };
+                    self.ranks[1 - me].event(event, answers).expect("the packet is right");
+                }
+                if event.is_some() {
+                    *completions.next().expect("few completions at once") = event;
+                }
+            }
+            for event in later.into_iter().flatten() {
+                self.ranks[me].event(event, &mut self.work[me]).expect("it is awaited");
+            }
+        }
+    }
+
+    /// One message of `len` bytes from rank 0 to rank 1, from the calls to the release of both requests.
+    fn exchange(&mut self, len: u64, late: bool) {
+        let receive =
+            Receive { from: Source::Rank(RankId(0)), tag: TagSelector::Tag(Tag(5)), len, memory: MEMORY };
+        let send = Send { to: RankId(1), tag: Tag(5), len, memory: MEMORY, synchronous: false };
+        let early = (!late).then(|| self.call(1, Call::Receive(receive)));
+        let sent = self.call(0, Call::Send(send));
+        let received = early.unwrap_or_else(|| self.call(1, Call::Receive(receive)));
+        for (rank, request) in [(0, sent), (1, received)] {
+            assert!(self.ranks[rank].is_complete(request));
+            let status = self.ranks[rank].release(request).expect("it is open").expect("it is complete");
+            assert_eq!((status.len, status.failure), (len, None));
+        }
+    }
+}
+
+fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> Ends<P> {
+    let mut ends = Ends::<P>::new();
+    (0..WARM_UP).for_each(|_| ends.exchange(len, late));
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    (0..MESSAGES).for_each(|_| ends.exchange(len, late));
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    assert_eq!(allocations, 0, "allocations in {MESSAGES} messages: {what}");
+    ends
+}
+
+#[test]
+fn messages_allocate_nothing_after_warm_up() {
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > 0, "allocations are counted");
+    for late in [false, true] {
+        let when = if late { "late" } else { "early" };
+        allocates_nothing::<Mirror>(&format!("eager, mirror, {when} receive"), 8, late);
+        allocates_nothing::<Published>(&format!("eager, published, {when} receive"), 8, late);
+        allocates_nothing::<Mirror>(&format!("rendezvous, mirror, {when} receive"), 1 << 20, late);
+        allocates_nothing::<Published>(&format!("rendezvous, published, {when} receive"), 1 << 20, late);
+    }
+    let ends = allocates_nothing::<Mirror>("announced, mirror", 1 << 20, false);
+    assert_eq!((ends.announcements, ends.writes), (WARM_UP + MESSAGES, WARM_UP + MESSAGES));
+    let ends = allocates_nothing::<Published>("announced, published", 1 << 20, false);
+    assert_eq!((ends.announcements, ends.writes), (WARM_UP + MESSAGES, WARM_UP + MESSAGES));
+}

@@ -1,0 +1,226 @@
+//! Packets that no honest peer sends: each is an error that names the peer, and changes nothing.
+
+use crate::pair::{LARGE, Pair, SMALL, bytes, from, options, tag};
+use crate::under_both;
+use carrousel_rank::*;
+use carrousel_rendezvous::{Hint, Violation};
+
+under_both!(
+    a_write_goes_to_the_first_receive_that_matches,
+    a_write_needs_an_announced_receive_that_waits,
+    a_write_past_the_end_is_refused,
+    an_answer_needs_a_message_that_was_offered,
+    a_write_longer_than_the_message_is_not_cleared,
+    nothing_is_filled_unasked,
+    announcements_stay_within_the_limit,
+    a_receive_is_announced_once,
+    a_packet_comes_from_a_peer_in_a_communicator,
+    only_small_messages_travel_in_the_collective_context,
+    nobody_answers_for_another_rank,
+);
+
+const MEMORY: Memory = Memory { address: 0, key: 0 };
+const UNKNOWN: Handle = Handle { index: 9, generation: 3 };
+
+/// Asserts that rank 0 refuses `packet` of rank 1, asks for nothing and changes nothing.
+fn refused<P: Protocol>(pair: &mut Pair<P>, packet: Packet, wrong: Wrong) {
+    refused_from(pair, RankId(1), Context::MESSAGES, packet, wrong);
+}
+
+fn refused_from<P: Protocol>(
+    pair: &mut Pair<P>,
+    from: RankId,
+    context: Context,
+    packet: Packet,
+    wrong: Wrong,
+) {
+    pair.told();
+    let before = pair.ranks[0].clone();
+    let result = pair.event(0, Event::Packet { from, context, packet }, &[]);
+    assert_eq!(result, Err(ProtocolError { peer: from, wrong }));
+    assert!(pair.ranks[0] == before, "{packet:?} changed the rank");
+    assert_eq!(pair.told(), "");
+}
+
+/// The packets that say that `receive` has been, or is being, written into.
+fn writes(receive: Handle, tag: u32, len: u64) -> [Packet; 2] {
+    let (line, tag) = (LineId { receive, index: 0 }, Tag(tag));
+    [Packet::Fin { line, tag, len }, Packet::RtrAck { line, tag, len }]
+}
+
+fn rtr(receive: Handle, seen: u32, ahead: u16) -> Packet {
+    Packet::Rtr(Rtr { tag: tag(5), seen, ahead, receive, len: 64, memory: MEMORY })
+}
+
+fn a_write_goes_to_the_first_receive_that_matches<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let first = pair.receive(0, from(1), tag(5), LARGE);
+    let second = pair.receive(0, from(1), tag(5), LARGE);
+    let other = pair.receive(0, from(1), tag(6), LARGE);
+    for packet in writes(second, 5, 8) {
+        refused(&mut pair, packet, Wrong::NotFirstMatch(second));
+    }
+    for packet in writes(other, 5, 8) {
+        refused(&mut pair, packet, Wrong::NotFirstMatch(other));
+    }
+    for packet in writes(first, 7, 8) {
+        refused(&mut pair, packet, Wrong::NotFirstMatch(first));
+    }
+    // The rank is as good as before.
+    pair.run();
+    for (seed, receive) in [first, second].into_iter().enumerate() {
+        pair.send(1, 0, 5, &bytes(LARGE, seed as u8));
+        pair.run();
+        pair.got(0, receive, 1, 5, &bytes(LARGE, seed as u8));
+    }
+}
+
+fn a_write_needs_an_announced_receive_that_waits<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let complete = pair.receive(0, from(1), tag(5), LARGE);
+    pair.send(1, 0, 5, &bytes(SMALL, 1));
+    pair.run();
+    let small = pair.receive(0, from(1), tag(5), SMALL);
+    let any = pair.receive(0, Source::Any, tag(6), LARGE);
+    let send = pair.send(0, 1, 7, &bytes(LARGE, 1));
+    for receive in [complete, small, any, send, UNKNOWN] {
+        for packet in writes(receive, 5, 8) {
+            refused(&mut pair, packet, Wrong::Request(receive));
+        }
+    }
+    // A receive that another one's RTR announced, without its buffer.
+    let ahead = pair.receive(0, from(1), tag(8), SMALL);
+    pair.receive(0, from(1), tag(8), LARGE);
+    for packet in writes(ahead, 8, 8) {
+        refused(&mut pair, packet, Wrong::Request(ahead));
+    }
+}
+
+fn a_write_past_the_end_is_refused<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    for len in [LARGE as u64 + 1, u64::MAX] {
+        for packet in writes(receive, 5, len) {
+            refused(&mut pair, packet, Wrong::Length(receive));
+        }
+    }
+}
+
+fn answers(send: Handle, len: u64) -> [Packet; 3] {
+    let clear = Packet::Clear { send, receive: UNKNOWN, len, memory: MEMORY };
+    [Packet::Done { send }, Packet::RtsAck { send }, clear]
+}
+
+fn an_answer_needs_a_message_that_was_offered<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let eager = pair.send(0, 1, 5, &bytes(SMALL, 1));
+    let other = pair.send(0, 2, 5, &bytes(LARGE, 1));
+    let to_self = pair.send(0, 0, 5, &bytes(LARGE, 1));
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    for send in [eager, other, to_self, receive, UNKNOWN] {
+        for packet in answers(send, 8) {
+            refused(&mut pair, packet, Wrong::Request(send));
+        }
+    }
+    let send = pair.send(0, 1, 5, &bytes(LARGE, 2));
+    assert_eq!(pair.forge(1, 0, Packet::Done { send }), Ok(()));
+    for packet in answers(send, 8) {
+        refused(&mut pair, packet, Wrong::Request(send));
+    }
+}
+
+fn a_write_longer_than_the_message_is_not_cleared<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
+    let clear = Packet::Clear { send, receive: UNKNOWN, len: LARGE as u64 + 1, memory: MEMORY };
+    refused(&mut pair, clear, Wrong::Length(send));
+}
+
+fn nothing_is_filled_unasked<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let announced = pair.receive(0, from(1), tag(5), LARGE);
+    pair.send(1, 0, 6, &bytes(LARGE, 1));
+    pair.run();
+    let reading = pair.receive(0, from(1), tag(6), LARGE);
+    for receive in [announced, reading, UNKNOWN] {
+        refused(&mut pair, Packet::Filled { receive }, Wrong::Request(receive));
+    }
+}
+
+fn announcements_stay_within_the_limit<P: Protocol>() {
+    let wrong = Wrong::History(Violation::TooManyLines);
+    let mut pair = Pair::<P>::with(2, &Options { rtr_limit: 3, ..options() });
+    refused(&mut pair, rtr(UNKNOWN, 0, 3), wrong);
+    refused(&mut pair, rtr(UNKNOWN, 0, u16::MAX), wrong);
+    for index in 0..3 {
+        let receive = Handle { index, generation: 0 };
+        assert_eq!(pair.forge(1, 0, rtr(receive, 0, 0)), Ok(()));
+    }
+    refused(&mut pair, rtr(UNKNOWN, 0, 0), wrong);
+}
+
+fn a_receive_is_announced_once<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    assert_eq!(pair.forge(1, 0, rtr(UNKNOWN, 0, 0)), Ok(()));
+    let wrong = Wrong::History(Violation::AnnouncedTwice { receive: UNKNOWN });
+    refused(&mut pair, rtr(UNKNOWN, 0, 0), wrong);
+}
+
+/// Under the mirror rules, what has been seen is part of the protocol.
+#[test]
+fn nothing_is_seen_before_it_is_sent() {
+    let too_much = |seen, sent| Wrong::History(Violation::SeenTooMuch { seen, sent });
+    let mut pair = Pair::<Mirror>::new();
+    for (sent, seen) in [(0, 1), (1, 2), (2, 1 << 31), (3, 1 << 30)] {
+        refused(&mut pair, Packet::Seen { seen }, too_much(seen, sent));
+        refused(&mut pair, rtr(UNKNOWN, seen, 0), too_much(seen, sent));
+        pair.send(0, 1, 5, &bytes(SMALL, 1));
+        assert_eq!(pair.forge(1, 0, Packet::Seen { seen: sent + 1 }), Ok(()));
+    }
+}
+
+fn some_packets(receive: Handle) -> Vec<Packet> {
+    let eager = Packet::Eager { tag: Tag(5), len: 0 };
+    let rts = Packet::Rts { tag: Tag(5), len: 64, send: UNKNOWN, memory: MEMORY, hint: Hint::None };
+    let line = LineId { receive, index: 0 };
+    let others = [Packet::Cancel { line }, Packet::CancelAck { line }, Packet::Seen { seen: 0 }];
+    let mut packets = vec![eager, rts, rtr(UNKNOWN, 0, 0), Packet::Filled { receive }];
+    packets.extend(writes(receive, 5, 8).into_iter().chain(answers(UNKNOWN, 8)).chain(others));
+    packets
+}
+
+fn a_packet_comes_from_a_peer_in_a_communicator<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    for packet in some_packets(receive) {
+        for peer in [0, 2, u32::MAX] {
+            refused_from(&mut pair, RankId(peer), Context::MESSAGES, packet, Wrong::Peer);
+        }
+        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Peer);
+    }
+}
+
+fn only_small_messages_travel_in_the_collective_context<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    let barrier = pair.barrier(0);
+    let belongs = |packet: &Packet| matches!(packet, Packet::Eager { .. } | Packet::Seen { .. });
+    for packet in some_packets(receive).into_iter().filter(|packet| !belongs(packet)) {
+        refused_from(&mut pair, RankId(1), Context::COLLECTIVES, packet, Wrong::Context);
+    }
+    assert!(!pair.is_complete(0, barrier));
+}
+
+fn nobody_answers_for_another_rank<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options()).announce(true);
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    for packet in writes(receive, 5, 8) {
+        refused_from(&mut pair, RankId(2), Context::MESSAGES, packet, Wrong::NotFirstMatch(receive));
+    }
+    pair.call(0, Call::Cancel(receive)).expect("it is a receive");
+    let line = LineId { receive, index: 0 };
+    assert_eq!(pair.forge(2, 0, Packet::CancelAck { line }), Ok(()));
+    assert!(!pair.is_complete(0, receive), "rank 1 may be writing");
+    assert_eq!(pair.forge(1, 0, Packet::CancelAck { line }), Ok(()));
+    assert!(pair.is_complete(0, receive));
+}

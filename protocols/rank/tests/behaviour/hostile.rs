@@ -1,0 +1,184 @@
+//! Whatever a peer, the application and the transport say, in whatever order: a rank does not panic, and
+//! what it refuses changes nothing.
+
+use carrousel_rank::*;
+use carrousel_rendezvous::Hint;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// One input.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Call(Call),
+    Event(Event),
+    /// Announce what may be announced.
+    Announce,
+    Release(Handle),
+}
+
+const RANKS: u32 = 4;
+
+fn handle() -> impl Strategy<Value = Handle> {
+    // Mostly names that are in use.
+    (0..5_u32, select(vec![0, 0, 0, 0, 1, 1, 2])).prop_map(|(index, generation)| Handle { index, generation })
+}
+
+fn tag() -> impl Strategy<Value = Tag> {
+    select(vec![0, 1, 2, 1 << 31]).prop_map(Tag)
+}
+
+fn selector() -> impl Strategy<Value = TagSelector> {
+    prop::option::weighted(0.8, tag()).prop_map(|tag| tag.map_or(TagSelector::Any, TagSelector::Tag))
+}
+
+/// Rank 0 is the one that is tested; the last one does not exist.
+fn rank() -> impl Strategy<Value = RankId> {
+    select(vec![0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, RANKS]).prop_map(RankId)
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    prop::option::weighted(0.8, rank()).prop_map(|rank| rank.map_or(Source::Any, Source::Rank))
+}
+
+fn len() -> impl Strategy<Value = u64> {
+    select(vec![0, 8, 64, 64, 80, u64::MAX])
+}
+
+const MEMORY: Memory = Memory { address: 0, key: 0 };
+
+fn call() -> impl Strategy<Value = Call> {
+    let send = (rank(), tag(), len(), any::<bool>()).prop_map(|(to, tag, len, synchronous)| Send {
+        to,
+        tag,
+        len,
+        memory: MEMORY,
+        synchronous,
+    });
+    let receive =
+        (source(), selector(), len()).prop_map(|(from, tag, len)| Receive { from, tag, len, memory: MEMORY });
+    prop_oneof![
+        4 => send.prop_map(Call::Send),
+        6 => receive.prop_map(Call::Receive),
+        1 => Just(Call::Barrier),
+        1 => handle().prop_map(Call::Cancel),
+    ]
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    let hint = select(vec![Hint::None, Hint::StopRtr, Hint::ResumeRtr, Hint::Unused]);
+    let line = || (handle(), 0..3_u16).prop_map(|(receive, index)| LineId { receive, index });
+    let seen = || select(vec![0, 1, 2, 5, u32::MAX]);
+    let ahead = select(vec![0, 0, 0, 1, 2, u16::MAX]);
+    let memory = MEMORY;
+    let rtr = (selector(), seen(), ahead, handle(), len())
+        .prop_map(move |(tag, seen, ahead, receive, len)| Rtr { tag, seen, ahead, receive, len, memory });
+    prop_oneof![
+        (tag(), len()).prop_map(|(tag, len)| Packet::Eager { tag, len }),
+        (tag(), len(), handle(), hint).prop_map(move |(tag, len, send, hint)| Packet::Rts {
+            tag,
+            len,
+            send,
+            memory,
+            hint
+        }),
+        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::Fin { line, tag, len }),
+        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::RtrAck { line, tag, len }),
+        handle().prop_map(|receive| Packet::Filled { receive }),
+        line().prop_map(|line| Packet::CancelAck { line }),
+        rtr.prop_map(Packet::Rtr),
+        handle().prop_map(|send| Packet::Done { send }),
+        handle().prop_map(|send| Packet::RtsAck { send }),
+        (handle(), handle(), len()).prop_map(move |(send, receive, len)| Packet::Clear {
+            send,
+            receive,
+            len,
+            memory
+        }),
+        line().prop_map(|line| Packet::Cancel { line }),
+        seen().prop_map(|seen| Packet::Seen { seen }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let context = select(vec![0, 0, 0, 0, 0, 1, 1, 2]).prop_map(Context);
+    let packet = (rank(), context, packet()).prop_map(|(from, context, packet)| Event::Packet {
+        from,
+        context,
+        packet,
+    });
+    prop_oneof![
+        20 => packet,
+        1 => handle().prop_map(Event::Written),
+        1 => handle().prop_map(Event::Read),
+        1 => handle().prop_map(Event::Announce),
+        1 => (1..RANKS).prop_map(|peer| Event::Lost(RankId(peer))),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => call().prop_map(Step::Call),
+        8 => event().prop_map(Step::Event),
+        3 => Just(Step::Announce),
+        3 => handle().prop_map(Step::Release),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let speculation = select(vec![Speculation::Off, Speculation::Always, Speculation::Adaptive]);
+    let transfer = select(vec![Transfer::Read, Transfer::Write]);
+    (speculation, transfer, select(vec![0, 1, 3, u16::MAX]), 0..3_u16).prop_map(
+        |(speculation, transfer, rtr_limit, credit_every)| Options {
+            eager_threshold: 16,
+            speculation,
+            transfer,
+            rtr_limit,
+            credit_every,
+        },
+    )
+}
+
+fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
+    for step in steps {
+        let before = rank.clone();
+        let mut work = Vec::new();
+        let refused = match *step {
+            Step::Call(call) => rank.call(call, &mut work).is_err(),
+            Step::Event(event) => rank.event(event, &mut work).is_err(),
+            Step::Release(request) => rank.release(request).is_err(),
+            Step::Announce => {
+                let request = rank.may_announce();
+                let result = request.map(|request| rank.event(Event::Announce(request), &mut work));
+                prop_assert_eq!(result.is_some(), !work.is_empty(), "what may be announced is announced");
+                result.is_some_and(|result| result.is_err())
+            }
+        };
+        if refused {
+            prop_assert!(rank == before, "{:?} was refused and changed the rank", step);
+            prop_assert!(work.is_empty(), "{:?} was refused and asks for {:?}", step, work);
+        }
+        // What was asked for concerns requests that are open.
+        for work in work {
+            if let Work::Complete { request, .. } = work {
+                prop_assert!(rank.is_complete(request), "{} is not complete after {:?}", request, step);
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_mirror_survives_anything(options in options(), steps in vec(step(), 0..60)) {
+        survives::<Mirror>(&options, &steps)?;
+    }
+
+    #[test]
+    fn a_published_rank_survives_anything(options in options(), steps in vec(step(), 0..60)) {
+        survives::<Published>(&options, &steps)?;
+    }
+}

@@ -1,0 +1,311 @@
+//! Two or more ranks, their memory, and an ordered network between them.
+
+use carrousel_rank::*;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of the largest message that goes eagerly, in these tests.
+pub(crate) const THRESHOLD: u64 = 16;
+/// The length of an eager message.
+pub(crate) const SMALL: usize = 8;
+/// The length of a message that goes by rendezvous.
+pub(crate) const LARGE: usize = 64;
+/// Steps after which a driver that still has something to do reports a hang.
+const STEPS_MAX: usize = 200_000;
+/// Behind every receive buffer; never written.
+const GUARD: [u8; 8] = [0xEE; 8];
+
+/// `len` bytes that tell `seed` apart.
+pub(crate) fn bytes(len: usize, seed: u8) -> Vec<u8> {
+    (0..len).map(|at| (at as u8).wrapping_mul(7).wrapping_add(seed)).collect()
+}
+
+/// Options with small sizes, so that data stays readable.
+pub(crate) fn options() -> Options {
+    Options { eager_threshold: THRESHOLD, speculation: Speculation::Always, ..Options::default() }
+}
+
+pub(crate) fn from(rank: u32) -> Source {
+    Source::Rank(RankId(rank))
+}
+
+pub(crate) fn tag(tag: u32) -> TagSelector {
+    TagSelector::Tag(Tag(tag))
+}
+
+/// What travels in a lane.
+enum Frame {
+    /// A packet, with the data of an eager message.
+    Packet(Packet, Vec<u8>),
+    /// A write, the notice behind it, and the writer's request.
+    Write { into: Memory, receive: Handle, data: Vec<u8>, notice: Option<Packet>, request: Handle },
+}
+
+/// What a rank is told without a packet.
+enum Completion {
+    Written(Handle),
+    Read { of: u32, from: Memory, send: Handle, into: Memory, len: u64, request: Handle },
+}
+
+type LaneOf = (u32, u32, Context, Lane);
+
+/// The driver. Memory is named by its position in the owner's list of buffers.
+pub(crate) struct Pair<P: Protocol> {
+    pub(crate) ranks: Vec<Rank<P>>,
+    /// Announce every receive that may be, as soon as it may be.
+    announce: bool,
+    /// The packets and transfers so far, as `rank name`.
+    log: Vec<String>,
+    buffers: Vec<Vec<Vec<u8>>>,
+    kept: BTreeMap<(u32, Kept), Vec<u8>>,
+    lanes: BTreeMap<LaneOf, VecDeque<Frame>>,
+    completions: Vec<VecDeque<Completion>>,
+    memory_of: BTreeMap<(u32, Handle), Memory>,
+}
+
+impl<P: Protocol> Pair<P> {
+    /// Two ranks.
+    pub(crate) fn new() -> Self {
+        Self::with(2, &options())
+    }
+
+    /// Two ranks that announce their receives.
+    pub(crate) fn announcing() -> Self {
+        Self::new().announce(true)
+    }
+
+    pub(crate) fn announce(mut self, announce: bool) -> Self {
+        self.announce = announce;
+        self
+    }
+
+    pub(crate) fn with(ranks: u32, options: &Options) -> Self {
+        let rank = |me| Rank::new(RankId(me), &Job { ranks }, options);
+        let each = || 0..ranks as usize;
+        Self {
+            ranks: (0..ranks).map(rank).collect(),
+            announce: false,
+            log: Vec::new(),
+            buffers: each().map(|_| Vec::new()).collect(),
+            kept: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            completions: each().map(|_| VecDeque::new()).collect(),
+            memory_of: BTreeMap::new(),
+        }
+    }
+
+    fn allocate(&mut self, owner: u32, bytes: Vec<u8>) -> Memory {
+        let buffers = &mut self.buffers[owner as usize];
+        buffers.push(bytes);
+        Memory { address: buffers.len() as u64 - 1, key: owner }
+    }
+
+    fn buffer(&mut self, memory: Memory) -> &mut Vec<u8> {
+        &mut self.buffers[memory.key as usize][memory.address as usize]
+    }
+
+    fn store(&mut self, into: Memory, data: &[u8]) {
+        self.buffer(into)[..data.len()].copy_from_slice(data);
+    }
+
+    pub(crate) fn call(&mut self, rank: u32, call: Call) -> Result<Handle, UsageError> {
+        let mut work = Vec::new();
+        let result = self.ranks[rank as usize].call(call, &mut work);
+        self.perform(rank, work, &[]);
+        self.announce_all(rank);
+        result
+    }
+
+    /// Feeds one event, with the data of an eager packet, and performs what follows.
+    pub(crate) fn event(&mut self, rank: u32, event: Event, data: &[u8]) -> Result<(), ProtocolError> {
+        let mut work = Vec::new();
+        let result = self.ranks[rank as usize].event(event, &mut work);
+        self.perform(rank, work, data);
+        self.announce_all(rank);
+        result
+    }
+
+    /// A packet that `by` never sent.
+    pub(crate) fn forge(&mut self, by: u32, to: u32, packet: Packet) -> Result<(), ProtocolError> {
+        let event = Event::Packet { from: RankId(by), context: Context::MESSAGES, packet };
+        self.event(to, event, &[])
+    }
+
+    pub(crate) fn send(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
+        self.send_in_mode(by, to, tag, data, false)
+    }
+
+    pub(crate) fn ssend(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
+        self.send_in_mode(by, to, tag, data, true)
+    }
+
+    fn send_in_mode(&mut self, by: u32, to: u32, tag: u32, data: &[u8], synchronous: bool) -> Handle {
+        let memory = self.allocate(by, data.to_vec());
+        let send = Send { to: RankId(to), tag: Tag(tag), len: data.len() as u64, memory, synchronous };
+        self.call(by, Call::Send(send)).expect("the send is right")
+    }
+
+    pub(crate) fn receive(&mut self, by: u32, from: Source, tag: TagSelector, len: usize) -> Handle {
+        let memory = self.allocate(by, [vec![0xEE; len], GUARD.to_vec()].concat());
+        let receive = Receive { from, tag, len: len as u64, memory };
+        let request = self.call(by, Call::Receive(receive)).expect("the receive is right");
+        self.memory_of.insert((by, request), memory);
+        request
+    }
+
+    pub(crate) fn barrier(&mut self, by: u32) -> Handle {
+        self.call(by, Call::Barrier).expect("a barrier is always right")
+    }
+
+    pub(crate) fn is_complete(&self, rank: u32, request: Handle) -> bool {
+        self.ranks[rank as usize].is_complete(request)
+    }
+
+    /// Releases a complete request.
+    pub(crate) fn status(&mut self, rank: u32, request: Handle) -> Status {
+        let status = self.ranks[rank as usize].release(request).expect("it is open");
+        status.unwrap_or_else(|| panic!("{request} of rank {rank} is not complete; {}", self.told()))
+    }
+
+    /// Reuses all buffers of `rank`, as an application may once its sends are complete.
+    pub(crate) fn overwrite_sent(&mut self, rank: u32) {
+        self.buffers[rank as usize].iter_mut().for_each(|buffer| buffer.fill(0));
+    }
+
+    /// Releases a complete receive and asserts what it got, and that nothing else was written.
+    pub(crate) fn got(&mut self, rank: u32, request: Handle, from: u32, tag: u32, data: &[u8]) {
+        let status = self.status(rank, request);
+        let message = Some((RankId(from), Tag(tag)));
+        assert_eq!(status, Status { message, len: data.len() as u64, failure: None }, "{}", self.told());
+        self.holds(rank, request, data);
+    }
+
+    /// Asserts that the buffer of a receive begins with `data` and has nothing behind it.
+    pub(crate) fn holds(&mut self, rank: u32, request: Handle, data: &[u8]) {
+        let memory = self.memory_of[&(rank, request)];
+        let buffer = self.buffer(memory).clone();
+        let (got, rest) = buffer.split_at(data.len());
+        assert_eq!(got, data, "the data of {request}");
+        assert!(rest.iter().all(|byte| *byte == 0xEE), "something was written past the end: {buffer:?}");
+    }
+
+    /// The packets and transfers since the last time, joined by commas.
+    pub(crate) fn told(&mut self) -> String {
+        std::mem::take(&mut self.log).join(", ")
+    }
+
+    /// Performs what a rank asks for; `at_hand` is the data of the packet that it was given.
+    fn perform(&mut self, me: u32, work: Vec<Work>, at_hand: &[u8]) {
+        for work in work {
+            match work {
+                Work::Send { to, context, packet, data } => {
+                    self.log.push(format!("{me} {}", packet.name()));
+                    let data = match (packet, data) {
+                        (Packet::Eager { len, .. }, Some(data)) if len > 0 => self.buffer(data).clone(),
+                        _ => Vec::new(),
+                    };
+                    let lane = self.lanes.entry((me, to.0, context, packet.lane())).or_default();
+                    lane.push_back(Frame::Packet(packet, data));
+                }
+                Work::Write { to, context, from, into, receive, len, notice, request } => {
+                    self.log.push(format!("{me} write"));
+                    let data = self.buffer(from)[..len as usize].to_vec();
+                    let lane = self.lanes.entry((me, to.0, context, Lane::Forward)).or_default();
+                    lane.push_back(Frame::Write { into, receive, data, notice, request });
+                }
+                Work::Read { of, from, send, into, len, request, .. } => {
+                    self.log.push(format!("{me} read"));
+                    let read = Completion::Read { of: of.0, from, send, into, len, request };
+                    self.completions[me as usize].push_back(read);
+                }
+                Work::Place { into, len, .. } => self.store(into, &at_hand[..len as usize]),
+                // The empty messages of a barrier are never taken.
+                Work::Keep { kept, .. } if kept.context == Context::COLLECTIVES => {}
+                Work::Keep { kept, from, len } => {
+                    let data = from.map_or(at_hand.to_vec(), |from| self.buffer(from).clone());
+                    assert_eq!(data.len() as u64, len);
+                    assert!(self.kept.insert((me, kept), data).is_none(), "{kept:?} is kept twice");
+                }
+                Work::Take { kept, into, len, .. } => {
+                    let data = self.kept.remove(&(me, kept)).expect("it was kept");
+                    self.store(into, &data[..len as usize]);
+                }
+                Work::Copy { from, into, len, .. } => {
+                    let data = self.buffer(from)[..len as usize].to_vec();
+                    self.store(into, &data);
+                }
+                Work::Complete { request, .. } => assert!(self.is_complete(me, request)),
+            }
+        }
+    }
+
+    fn announce_all(&mut self, rank: u32) {
+        while self.announce {
+            let me = &mut self.ranks[rank as usize];
+            let Some(request) = me.may_announce() else { return };
+            let mut work = Vec::new();
+            me.event(Event::Announce(request), &mut work).expect("an announcement cannot be wrong");
+            assert_eq!(work.len(), 1, "what may be announced is announced");
+            self.perform(rank, work, &[]);
+        }
+    }
+
+    /// Delivers the next frame of one lane of messages.
+    pub(crate) fn deliver(&mut self, by: u32, to: u32, lane: Lane) -> Result<(), ProtocolError> {
+        self.deliver_in((by, to, Context::MESSAGES, lane))
+    }
+
+    fn deliver_in(&mut self, lane: LaneOf) -> Result<(), ProtocolError> {
+        let (by, to, context, _) = lane;
+        let frame = self.lanes.get_mut(&lane).and_then(VecDeque::pop_front).expect("something is under way");
+        let packet = |packet| Event::Packet { from: RankId(by), context, packet };
+        match frame {
+            Frame::Packet(what, data) => self.event(to, packet(what), &data),
+            Frame::Write { into, receive, data, notice, request } => {
+                let waits = self.ranks[to as usize].pending().any(|pending| pending == receive);
+                assert!(waits, "{receive} of rank {to} is written into though it does not wait");
+                self.store(into, &data);
+                self.completions[by as usize].push_back(Completion::Written(request));
+                notice.map_or(Ok(()), |notice| self.event(to, packet(notice), &[]))
+            }
+        }
+    }
+
+    /// Reports the oldest completion of `rank`.
+    pub(crate) fn complete(&mut self, rank: u32) -> Result<(), ProtocolError> {
+        match self.completions[rank as usize].pop_front().expect("something completes") {
+            Completion::Written(request) => self.event(rank, Event::Written(request), &[]),
+            Completion::Read { of, from, send, into, len, request } => {
+                let waits = self.ranks[of as usize].pending().any(|pending| pending == send);
+                assert!(waits, "{send} of rank {of} is read though it does not wait");
+                let data = self.buffer(from)[..len as usize].to_vec();
+                self.store(into, &data);
+                self.event(rank, Event::Read(request), &[])
+            }
+        }
+    }
+
+    /// Delivers everything that is under way and reports every completion, until nothing is left.
+    pub(crate) fn run(&mut self) {
+        for _ in 0..STEPS_MAX {
+            let lane = self.lanes.iter().find(|(_, frames)| !frames.is_empty()).map(|(lane, _)| *lane);
+            let rank = self.completions.iter().position(|completions| !completions.is_empty());
+            let result = match (lane, rank) {
+                (Some(lane), _) => self.deliver_in(lane),
+                (None, Some(rank)) => self.complete(rank as u32),
+                (None, None) => return,
+            };
+            result.unwrap_or_else(|error| panic!("{error}; {}", self.told()));
+        }
+        panic!("not over after {STEPS_MAX} steps; {}", self.told());
+    }
+
+    /// Asserts that no rank and no driver has anything left.
+    pub(crate) fn is_over(&self) {
+        for (me, rank) in self.ranks.iter().enumerate() {
+            let pending: Vec<Handle> = rank.pending().collect();
+            assert!(rank.is_quiet(), "rank {me} is left with {pending:?}");
+        }
+        assert!(self.kept.is_empty(), "{:?} is never taken", self.kept.keys());
+        assert!(self.lanes.values().all(VecDeque::is_empty), "something is still under way");
+    }
+}

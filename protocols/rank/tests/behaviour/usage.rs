@@ -1,0 +1,102 @@
+//! Mistakes of the application, and names of requests.
+
+use crate::pair::{LARGE, Pair, SMALL, bytes, from, tag};
+use crate::under_both;
+use carrousel_rank::*;
+
+under_both!(
+    a_rank_that_does_not_exist_is_refused,
+    a_tag_that_is_too_great_is_refused,
+    a_request_that_is_not_open_is_refused,
+    only_receives_are_cancelled,
+    a_released_position_is_used_again_under_a_new_name,
+);
+
+const MEMORY: Memory = Memory { address: 0, key: 0 };
+
+/// Asserts that the call is refused, asks for nothing and changes nothing.
+fn refused<P: Protocol>(pair: &mut Pair<P>, call: Call, error: UsageError) {
+    let before = pair.ranks[0].clone();
+    assert_eq!(pair.call(0, call), Err(error));
+    assert!(pair.ranks[0] == before, "{call:?} changed the rank");
+    assert_eq!(pair.told(), "");
+}
+
+fn sending(to: u32, tag: u32) -> Call {
+    Call::Send(Send { to: RankId(to), tag: Tag(tag), len: 1, memory: MEMORY, synchronous: false })
+}
+
+fn receiving(from: Source, tag: TagSelector) -> Call {
+    Call::Receive(Receive { from, tag, len: 1, memory: MEMORY })
+}
+
+fn a_rank_that_does_not_exist_is_refused<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    for rank in [2, u32::MAX] {
+        let error = UsageError::NoSuchRank { rank: RankId(rank), ranks: 2 };
+        refused(&mut pair, sending(rank, 0), error);
+        refused(&mut pair, receiving(from(rank), TagSelector::Any), error);
+    }
+}
+
+fn a_tag_that_is_too_great_is_refused<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    for great in [1 << 31, u32::MAX] {
+        let error = UsageError::TagTooGreat { tag: great };
+        refused(&mut pair, sending(1, great), error);
+        refused(&mut pair, receiving(Source::Any, tag(great)), error);
+    }
+    let greatest = (1 << 31) - 1;
+    let receive = pair.receive(1, Source::Any, tag(greatest), SMALL);
+    pair.send(0, 1, greatest, &bytes(SMALL, 1));
+    pair.run();
+    pair.got(1, receive, 0, greatest, &bytes(SMALL, 1));
+}
+
+fn a_request_that_is_not_open_is_refused<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    let never = Handle { index: 7, generation: 0 };
+    let done = pair.send(0, 1, 5, &[]);
+    pair.status(0, done);
+    pair.told();
+    let open = pair.send(0, 1, 5, &[]);
+    pair.told();
+    assert_eq!(open.index, done.index);
+    let next = Handle { generation: open.generation + 1, ..open };
+    for request in [never, done, next] {
+        refused(&mut pair, Call::Cancel(request), UsageError::NoSuchRequest(request));
+        assert_eq!(pair.ranks[0].release(request), Err(UsageError::NoSuchRequest(request)));
+        assert!(!pair.is_complete(0, request));
+    }
+    assert!(pair.is_complete(0, open));
+}
+
+fn only_receives_are_cancelled<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    let offered = pair.send(0, 1, 5, &bytes(LARGE, 1));
+    let to_self = pair.send(0, 0, 5, &bytes(LARGE, 1));
+    let barrier = pair.barrier(0);
+    pair.told();
+    for request in [offered, to_self, barrier] {
+        refused(&mut pair, Call::Cancel(request), UsageError::NotAReceive(request));
+        assert_eq!(pair.ranks[0].release(request), Ok(None), "an incomplete request stays");
+    }
+}
+
+fn a_released_position_is_used_again_under_a_new_name<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    let [a, b, c] = [0, 1, 2].map(|n| pair.receive(1, from(0), tag(n), SMALL));
+    assert_eq!([a, b, c].map(|handle| (handle.index, handle.generation)), [(0, 0), (1, 0), (2, 0)]);
+    pair.send(0, 1, 1, &bytes(SMALL, 1));
+    pair.send(0, 1, 0, &bytes(SMALL, 0));
+    pair.run();
+    let fourth = pair.receive(1, from(0), tag(3), SMALL);
+    assert_eq!(fourth.index, 3, "a complete request keeps its position until it is released");
+    pair.got(1, b, 0, 1, &bytes(SMALL, 1));
+    pair.got(1, a, 0, 0, &bytes(SMALL, 0));
+    let next = pair.receive(1, from(0), tag(4), SMALL);
+    assert_eq!(next, Handle { index: 0, generation: 1 }, "the lowest free position");
+    assert_eq!(pair.receive(1, from(0), tag(4), SMALL), Handle { index: 1, generation: 1 });
+    assert_eq!(pair.receive(1, from(0), tag(4), SMALL), Handle { index: 4, generation: 0 });
+    assert!(!pair.is_complete(1, a), "an old name is not the new request");
+}
