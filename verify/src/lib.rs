@@ -31,6 +31,7 @@ pub mod chart;
 pub mod explain;
 pub mod explore;
 mod facts;
+mod judge;
 pub mod model;
 pub mod program;
 mod reduce;

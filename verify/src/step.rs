@@ -4,12 +4,13 @@
 //! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
 //! form, and what the library does with a message is compared with it.
 
+use crate::judge::{Rule, judge_end};
 use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Failure, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive,
-    Send, Sink, Source, Status, Tag, Work,
+    Call, Context, Envelope, Event, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive, Send, Sink,
+    Source, Tag, Work,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -73,20 +74,11 @@ impl Sink for Outputs {
     }
 }
 
-/// What MPI's rule says of an input.
-#[derive(Clone, Copy)]
-enum Rule {
-    /// It matches nothing with nothing.
-    Silent,
-    /// It matches this receive with this message, or leaves something waiting.
-    Match(Option<(Ordinal, Message)>),
-}
-
 /// One step under way at one rank.
-struct Turn<'a, P: Protocol> {
-    model: &'a Model<P>,
-    state: &'a mut State<P>,
-    me: u16,
+pub(crate) struct Turn<'a, P: Protocol> {
+    pub(crate) model: &'a Model<P>,
+    pub(crate) state: &'a mut State<P>,
+    pub(crate) me: u16,
 }
 
 /// The state after `action`.
@@ -143,59 +135,16 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
     state
 }
 
-/// At a state that nothing follows: have all ranks finished, and is anything left?
-fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
-    if !state.flights.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
-        return;
-    }
-    let can_step = |me: usize| model.can_step(state, me as u16);
-    if (0..state.procs.len()).any(can_step) {
-        return;
-    }
-    let finished = |me: usize| model.is_finished(state, me as u16);
-    if !(0..state.procs.len()).all(finished) {
-        let note = match abandoned(model, state) {
-            Some((at, request)) => Note::Abandoned { at, request },
-            None => Note::Stuck,
-        };
-        state.wrong.push(Wrong { check: Check::DeadlockFreedom, note });
-        return;
-    }
-    let left =
-        state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
-    if let Some((at, message)) = left {
-        state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
-    }
-}
-
-/// A request that a stuck rank waits for though it has its partner, by MPI's rule.
-fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Ordinal)> {
-    (0..state.procs.len() as u16).find_map(|at| {
-        let Some(Act::Wait(requests)) = model.next_act(state, at) else { return None };
-        let proc = &state.procs[usize::from(at)];
-        let lost = requests.iter().copied().filter(|request| !proc.is_over(*request)).find(|request| {
-            match model.program(state.job, at).starts[usize::from(*request)] {
-                Start::Receive { .. } => !proc.waiting.contains(request),
-                Start::Send { to, .. } => {
-                    !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
-                }
-                Start::Barrier => false,
-            }
-        });
-        lost.map(|request| (at, request))
-    })
-}
-
 impl<P: Protocol> Turn<'_, P> {
-    fn wrong(&mut self, check: Check, note: Note) {
+    pub(crate) fn wrong(&mut self, check: Check, note: Note) {
         self.state.wrong.push(Wrong { check, note });
     }
 
-    fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
+    pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
         self.model.program(self.state.job, rank).starts[usize::from(ordinal)]
     }
 
-    fn envelope_of(&self, message: Message) -> (Envelope, u64) {
+    pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
         match self.start_of(message.from, message.send) {
             Start::Send { tag, len, .. } => {
                 let source = RankId(u32::from(message.from));
@@ -205,7 +154,7 @@ impl<P: Protocol> Turn<'_, P> {
         }
     }
 
-    fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
+    pub(crate) fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
         match self.start_of(self.me, receive) {
             Start::Receive { from, tag, len, .. } => {
                 (Pattern { source: from, tag, context: Context::MESSAGES }, len)
@@ -297,30 +246,6 @@ impl<P: Protocol> Turn<'_, P> {
         if matches!((start, rule), (Start::Receive { .. }, Rule::Match(None))) {
             proc.waiting.push(ordinal);
         }
-    }
-
-    /// MPI's rule for a new receive: the first message in order of arrival that it matches.
-    fn receive_by_rule(&mut self, proc: &mut Proc<P>, receive: Ordinal) -> Option<(Ordinal, Message)> {
-        let pattern = self.pattern_of(receive).0;
-        let at = proc.arrived.iter().position(|message| pattern.matches(&self.envelope_of(*message).0))?;
-        let message = proc.arrived.remove(at);
-        Some((receive, message))
-    }
-
-    /// MPI's rule for a message that arrives: the first receive in posting order that matches it.
-    fn arrive_by_rule(&mut self, proc: &mut Proc<P>, message: Option<Message>) -> Option<(Ordinal, Message)> {
-        let message = message?;
-        let envelope = self.envelope_of(message).0;
-        let at = proc.waiting.iter().position(|receive| self.pattern_of(*receive).0.matches(&envelope));
-        let Some(at) = at else {
-            proc.arrived.push(message);
-            return None;
-        };
-        let receive = proc.waiting.remove(at);
-        if let Some(open) = proc.by_ordinal(receive) {
-            open.message = Some(message);
-        }
-        Some((receive, message))
     }
 
     fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {
@@ -415,43 +340,6 @@ impl<P: Protocol> Turn<'_, P> {
         self.event(proc, Event::Packet { from, context, packet }, None, rule);
     }
 
-    /// Notes whether an RTR meets a message of its receive's tag that is under way by RTS.
-    fn crossing(&mut self, proc: &Proc<P>, from: RankId, rtr: &carrousel_rank::Rtr) {
-        let crosses = proc.open.iter().any(|open| {
-            open.exposed
-                && matches!(self.start_of(self.me, open.ordinal),
-                    Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(Tag(tag)))
-        });
-        if crosses {
-            self.model.reach(Reached::Crossed);
-        }
-    }
-
-    /// Data lands in memory of this rank: it must be the memory of the receive that the rule gives the message.
-    fn written(&mut self, proc: &mut Proc<P>, data: Data) {
-        let Data { message, receive, len } = data;
-        let envelope = self.envelope_of(message).0;
-        let bound = proc.open.iter().find(|open| open.message == Some(message)).map(|open| open.ordinal);
-        let first =
-            || proc.waiting.iter().copied().find(|receive| self.pattern_of(*receive).0.matches(&envelope));
-        let should = bound.or_else(first);
-        let open = proc.by_handle(receive).copied();
-        let got = open.map(|open| open.ordinal);
-        let over = open.is_none_or(|open| proc.rank.is_complete(open.handle));
-        let at = self.me;
-        if over {
-            self.wrong(Check::BufferSafety, Note::WrittenTooLate { at, message, receive: got });
-        } else if should != got {
-            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
-        } else if let Some(receive) = got
-            && len > self.pattern_of(receive).1
-        {
-            self.wrong(Check::BufferSafety, Note::WrittenPastEnd { at, message, receive });
-        } else {
-            self.model.reach(Reached::Written);
-        }
-    }
-
     /// Performs outputs in order. `subject` is the message that the input was about at its sender.
     fn perform(&mut self, proc: &mut Proc<P>, outputs: Outputs, subject: Option<Message>, rule: Rule) {
         let mut got = None;
@@ -499,78 +387,6 @@ impl<P: Protocol> Turn<'_, P> {
         if let Rule::Match(expected) = rule {
             let got = got.and_then(|handle| proc.by_handle(handle)).map(|open| open.ordinal);
             self.compare(got, taken, expected);
-        }
-    }
-
-    /// What the library did with a message, beside what the rule says.
-    fn compare(
-        &mut self,
-        got: Option<Ordinal>,
-        taken: Option<Message>,
-        expected: Option<(Ordinal, Message)>,
-    ) {
-        let at = self.me;
-        let should = expected.map(|(receive, _)| receive);
-        let message = expected.map_or(Message { from: at, send: 0 }, |(_, message)| message);
-        if got != should || taken.is_some_and(|taken| taken != message) {
-            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
-        } else if let Some(receive) = should {
-            self.compare_with_other_executions(receive, message);
-        }
-    }
-
-    fn compare_with_other_executions(&mut self, receive: Ordinal, message: Message) {
-        let (pattern, _) = self.pattern_of(receive);
-        if pattern.is_exact() {
-            return;
-        }
-        if let Some(other) = self.model.other_match(self.state.job, self.me, receive, message) {
-            let note = Note::OtherMatch { at: self.me, receive, message, other };
-            self.wrong(Check::MatchDeterminism, note);
-        }
-    }
-
-    fn completed(&mut self, proc: &mut Proc<P>, request: Handle, status: &Status, got: &mut Option<Handle>) {
-        let me = self.me;
-        let Some(open) = proc.by_handle(request) else { return };
-        let (ordinal, busy) = (open.ordinal, open.busy);
-        match self.start_of(me, ordinal) {
-            Start::Send { .. } => {
-                if busy || open.exposed {
-                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
-                }
-            }
-            Start::Receive { .. } => {
-                let message = open.message.take();
-                open.exposed = false;
-                if message.is_some() {
-                    *got = Some(request);
-                }
-                if busy {
-                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
-                }
-                match (message, status.failure) {
-                    (Some(message), Some(Failure::Truncated { .. })) => {
-                        let note = Note::TooLong { at: me, message, receive: ordinal };
-                        self.wrong(Check::BufferSafety, note);
-                    }
-                    (None, Some(Failure::Cancelled)) => {
-                        proc.waiting.retain(|waiting| *waiting != ordinal);
-                        self.model.reach(Reached::Cancelled);
-                    }
-                    (Some(message), None) => {
-                        let (envelope, len) = self.envelope_of(message);
-                        if status.message != Some((envelope.source, envelope.tag)) || status.len != len {
-                            let note =
-                                Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
-                            self.wrong(Check::MatchingOrder, note);
-                        }
-                    }
-                    // The library gives the receive a message that the rule does not.
-                    _ => self.wrong(Check::MatchingOrder, Note::Impossible { at: me, from: me }),
-                }
-            }
-            Start::Barrier => {}
         }
     }
 

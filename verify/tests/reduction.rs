@@ -3,93 +3,15 @@
 //! Every execution of some thousand small jobs that use everything a program can use, explored twice. The
 //! jobs are drawn from a fixed sequence, so that a failure is found again by its number.
 
+mod jobs;
+
 use carrousel_rank::{Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector};
 use carrousel_scenario::Check;
 use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
+use jobs::{Dice, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
-
-/// A small generator of numbers: the sequence is part of the test.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
-
-/// How jobs are drawn.
-#[derive(Clone, Copy)]
-struct Shape {
-    ranks: u64,
-    requests: u64,
-    speculation: Speculation,
-    /// Tests, probes and buffers, which only a program can have.
-    extras: bool,
-}
-
-fn draw_job(dice: &mut Dice, shape: Shape) -> Job {
-    let barrier = shape.extras && dice.one_in(3);
-    let ranks = (0..shape.ranks).map(|me| Arc::new(draw_program(dice, shape, me, barrier))).collect();
-    let options =
-        Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
-    Job { ranks, options }
-}
-
-fn draw_program(dice: &mut Dice, shape: Shape, me: u64, barrier: bool) -> Program {
-    let mut program = Program::default();
-    let mut open: Vec<Ordinal> = Vec::new();
-    let requests = dice.below(shape.requests + 1);
-    for _ in 0..requests {
-        let peer = |dice: &mut Dice| {
-            let other = (me + 1 + dice.below(shape.ranks - 1)) % shape.ranks;
-            if dice.one_in(12) { me as u32 } else { other as u32 }
-        };
-        let buffer = if shape.extras && dice.one_in(4) { 0 } else { program.starts.len() as u16 + 1 };
-        let len = 1 + dice.below(2);
-        let tag = dice.below(2) as u32;
-        let start = if dice.one_in(2) {
-            Start::Send { to: peer(dice), tag, len, synchronous: dice.one_in(6), buffer }
-        } else {
-            let from = if dice.one_in(3) { Source::Any } else { Source::Rank(RankId(peer(dice))) };
-            let tag = if dice.one_in(3) { TagSelector::Any } else { TagSelector::Tag(Tag(tag)) };
-            if shape.extras && dice.one_in(6) {
-                program.act(0, Act::Probe(from, tag));
-            }
-            Start::Receive { from, tag, len, buffer }
-        };
-        let request = program.start(0, start);
-        match dice.below(5) {
-            0 => program.act(0, Act::Wait([request].into())),
-            1 if shape.extras => {
-                program.act(0, Act::Test(request));
-                open.push(request);
-            }
-            2 if matches!(start, Start::Receive { .. }) => {
-                program.act(0, Act::Cancel(request));
-                open.push(request);
-            }
-            _ => open.push(request),
-        }
-    }
-    if barrier && !dice.one_in(10) {
-        let request = program.start(0, Start::Barrier);
-        program.act(0, Act::Wait([request].into()));
-    }
-    if shape.extras && dice.one_in(5) {
-        program.act(0, Act::Touch { buffer: 0, write: dice.one_in(2) });
-    }
-    if !open.is_empty() && !dice.one_in(8) {
-        program.act(0, Act::Wait(open.into()));
-    }
-    program
-}
 
 /// The violated checks; `None` if the job has too many states to be explored whole.
 fn verdicts<P: Protocol>(job: &Job, settings: Settings) -> Option<(Vec<Check>, u64)> {
@@ -101,7 +23,7 @@ fn verdicts<P: Protocol>(job: &Job, settings: Settings) -> Option<(Vec<Check>, u
 }
 
 fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let (mut compared, mut smaller, mut violated) = (0, 0, [0; Check::ALL.len()]);
     for number in 0..jobs {
         let job = draw_job(&mut dice, shape);
@@ -122,9 +44,6 @@ fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
         assert!(violated[check as usize] > 0, "no job violates {check}: the comparison says little");
     }
 }
-
-const TWO: Shape = Shape { ranks: 2, requests: 4, speculation: Speculation::Always, extras: true };
-const THREE: Shape = Shape { ranks: 3, requests: 3, speculation: Speculation::Always, extras: true };
 
 #[test]
 fn two_ranks_mirror() {
@@ -154,4 +73,59 @@ fn three_ranks_without_speculation() {
 #[test]
 fn the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..TWO }, 1500, true);
+}
+
+/// Every program of two ranks with up to two sends and two receives, over two tags, any tag and any source.
+fn compare_all<P: Protocol>() {
+    let sends: Vec<Start> = (0..2)
+        .flat_map(|tag| [1, 2].map(|len| Start::Send { to: 1, tag, len, synchronous: false, buffer: 0 }))
+        .collect();
+    let tags = [TagSelector::Any, TagSelector::Tag(Tag(0)), TagSelector::Tag(Tag(1))];
+    let receives: Vec<Start> = [Source::Any, Source::Rank(RankId(0))]
+        .into_iter()
+        .flat_map(|from| {
+            let of = move |tag| [1, 2].map(|len| Start::Receive { from, tag, len, buffer: 0 });
+            tags.into_iter().flat_map(of)
+        })
+        .collect();
+    let (sends, receives) = (up_to_two(&sends), up_to_two(&receives));
+    let options = Options {
+        eager_threshold: 1,
+        speculation: Speculation::Always,
+        credit_every: 2,
+        ..Options::default()
+    };
+    for sender in &sends {
+        for receiver in &receives {
+            let job = Job { ranks: vec![program(sender), program(receiver)], options };
+            let [reduced, whole] = [true, false].map(|reduce| {
+                verdicts::<P>(&job, Settings { reduce, ..Settings::default() }).map(|(checks, _)| checks)
+            });
+            assert!(whole.is_some(), "too many states: {job:#?}");
+            assert_eq!(reduced, whole, "comes out differently: {job:#?}");
+        }
+    }
+}
+
+fn up_to_two(kinds: &[Start]) -> Vec<Vec<Start>> {
+    let pairs = kinds.iter().flat_map(|a| kinds.iter().map(move |b| vec![*a, *b]));
+    std::iter::once(Vec::new()).chain(kinds.iter().map(|kind| vec![*kind])).chain(pairs).collect()
+}
+
+/// All requests started, then waited for.
+fn program(starts: &[Start]) -> Arc<Program> {
+    let mut program = Program::default();
+    let requests: Vec<Ordinal> = starts.iter().map(|start| program.start(0, *start)).collect();
+    program.act(0, Act::Wait(requests.into()));
+    Arc::new(program)
+}
+
+#[test]
+fn all_small_programs_mirror() {
+    compare_all::<Mirror>();
+}
+
+#[test]
+fn all_small_programs_published() {
+    compare_all::<Published>();
 }

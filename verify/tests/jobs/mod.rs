@@ -1,0 +1,101 @@
+//! Small jobs that use everything a program can use, drawn from a fixed sequence.
+
+use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
+use std::sync::Arc;
+
+/// Two ranks that use everything.
+pub(crate) const TWO: Shape = Shape { ranks: 2, requests: 4, speculation: Speculation::Always, extras: true };
+/// Three ranks that use everything.
+pub(crate) const THREE: Shape =
+    Shape { ranks: 3, requests: 3, speculation: Speculation::Always, extras: true };
+
+/// A small generator of numbers: the sequence is part of the test.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    /// The sequence that begins with `seed`.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// How jobs are drawn.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// Ranks of a job.
+    pub(crate) ranks: u64,
+    /// Requests of a rank, at most.
+    pub(crate) requests: u64,
+    /// Whether receives are announced.
+    pub(crate) speculation: Speculation,
+    /// Tests, probes and buffers, which only a program can have.
+    pub(crate) extras: bool,
+}
+
+/// Draws a job.
+pub(crate) fn draw_job(dice: &mut Dice, shape: Shape) -> Job {
+    let barrier = shape.extras && dice.one_in(3);
+    let ranks = (0..shape.ranks).map(|me| Arc::new(draw_program(dice, shape, me, barrier))).collect();
+    let options =
+        Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
+    Job { ranks, options }
+}
+
+fn draw_program(dice: &mut Dice, shape: Shape, me: u64, barrier: bool) -> Program {
+    let mut program = Program::default();
+    let mut open: Vec<Ordinal> = Vec::new();
+    let requests = dice.below(shape.requests + 1);
+    for _ in 0..requests {
+        let peer = |dice: &mut Dice| {
+            let other = (me + 1 + dice.below(shape.ranks - 1)) % shape.ranks;
+            if dice.one_in(12) { me as u32 } else { other as u32 }
+        };
+        let buffer = if shape.extras && dice.one_in(4) { 0 } else { program.starts.len() as u16 + 1 };
+        let len = 1 + dice.below(2);
+        let tag = dice.below(2) as u32;
+        let start = if dice.one_in(2) {
+            Start::Send { to: peer(dice), tag, len, synchronous: dice.one_in(6), buffer }
+        } else {
+            let from = if dice.one_in(3) { Source::Any } else { Source::Rank(RankId(peer(dice))) };
+            let tag = if dice.one_in(3) { TagSelector::Any } else { TagSelector::Tag(Tag(tag)) };
+            if shape.extras && dice.one_in(6) {
+                program.act(0, Act::Probe(from, tag));
+            }
+            Start::Receive { from, tag, len, buffer }
+        };
+        let request = program.start(0, start);
+        match dice.below(5) {
+            0 => program.act(0, Act::Wait([request].into())),
+            1 if shape.extras => {
+                program.act(0, Act::Test(request));
+                open.push(request);
+            }
+            2 if matches!(start, Start::Receive { .. }) => {
+                program.act(0, Act::Cancel(request));
+                open.push(request);
+            }
+            _ => open.push(request),
+        }
+    }
+    if barrier && !dice.one_in(10) {
+        let request = program.start(0, Start::Barrier);
+        program.act(0, Act::Wait([request].into()));
+    }
+    if shape.extras && dice.one_in(5) {
+        program.act(0, Act::Touch { buffer: 0, write: dice.one_in(2) });
+    }
+    if !open.is_empty() && !dice.one_in(8) {
+        program.act(0, Act::Wait(open.into()));
+    }
+    program
+}
