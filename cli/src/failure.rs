@@ -1,5 +1,6 @@
 //! Why a command ends before it has a result.
 
+use crate::out::Out;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use std::fmt::Display;
@@ -41,6 +42,19 @@ impl Failure {
     /// The exit status.
     pub(crate) fn status(&self) -> Status {
         self.status
+    }
+
+    /// The status of one file of several: a failure is told, behind what was printed before it, and the
+    /// others go on.
+    pub(crate) fn settle(result: Result<Status, Self>, out: &mut Out, errors: Style) -> Result<Status, Self> {
+        match result {
+            Ok(status) => Ok(status),
+            Err(failure) => {
+                out.flush()?;
+                failure.report(errors);
+                Ok(failure.status())
+            }
+        }
     }
 
     /// Tells the user.

@@ -43,14 +43,8 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     let files = if args.stdin { &stdin[..] } else { &args.files[..] };
     let mut worst = Status::Fine;
     for file in files {
-        let status = match one(args, file, out, errors) {
-            Ok(status) => status,
-            Err(failure) => {
-                out.flush()?;
-                failure.report(errors);
-                failure.status()
-            }
-        };
+        let result = one(args, file, out, errors);
+        let status = Failure::settle(result, out, errors)?;
         worst = worst.max(status);
     }
     Ok(worst)

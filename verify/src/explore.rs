@@ -75,7 +75,22 @@ pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limit
     explore_to_depth(jobs, settings, limits, None)
 }
 
-pub(crate) fn explore_to_depth<P: Protocol>(
+/// Explores one job again, strictly by depth, with nothing left out, and no deeper than a path that is known:
+/// the first one found is not always a shortest one. Several threads do not search strictly by depth, and a
+/// reduced search takes steps that a violation does not need.
+pub(crate) fn explore_for_shorter<P: Protocol>(
+    job: Job,
+    settings: Settings,
+    path: &Path<P>,
+    max_states: Option<u64>,
+) -> Outcome<P> {
+    let settings = Settings { reduce: false, ..settings };
+    let limits = Limits { threads: 1, max_states, ..Limits::default() };
+    // A search to depth d looks at states whose path has less than d states.
+    explore_to_depth::<P>([job].into(), settings, &limits, NonZeroUsize::new(path.steps.len()))
+}
+
+fn explore_to_depth<P: Protocol>(
     jobs: Arc<[Job]>,
     settings: Settings,
     limits: &Limits<'_>,

@@ -196,7 +196,7 @@ impl<P: Protocol> View<'_, P> {
             let node = nodes[next];
             next += 1;
             self.needs(node, &mut |needed| {
-                if !nodes_contains(&nodes, needed) {
+                if !nodes.contains(&needed) {
                     nodes.push(needed);
                 }
             });
@@ -348,16 +348,16 @@ impl<P: Protocol> View<'_, P> {
         }
         for (route, _) in self.state.heads() {
             let individually = match self.end_of(*route) {
-                Node::ReceiveEnds(at) => nodes_contains(nodes, Node::ReceiveEnd(at, route.peer)),
+                Node::ReceiveEnds(at) => nodes.contains(&Node::ReceiveEnd(at, route.peer)),
                 _ => false,
             };
             let jointly = match route.what {
                 What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
-                    nodes_contains(nodes, Node::ReceiveEnds(route.at))
+                    nodes.contains(&Node::ReceiveEnds(route.at))
                 }
                 _ => false,
             };
-            if individually || jointly || nodes_contains(nodes, self.end_of(*route)) {
+            if individually || jointly || nodes.contains(&self.end_of(*route)) {
                 actions.push(Action::Land(*route));
             }
         }
@@ -367,8 +367,8 @@ impl<P: Protocol> View<'_, P> {
             self.model.announcements(self.state, rank, &mut announcements);
             actions.extend(announcements.into_iter().filter(|action| match action {
                 Action::Announce { receive, .. } => {
-                    nodes_contains(nodes, self.end_of_request(rank, *receive))
-                        || nodes_contains(nodes, Node::ReceiveEnds(rank))
+                    nodes.contains(&self.end_of_request(rank, *receive))
+                        || nodes.contains(&Node::ReceiveEnds(rank))
                 }
                 _ => false,
             }));
@@ -377,8 +377,4 @@ impl<P: Protocol> View<'_, P> {
         // nothing but announcements is.
         if before_announcements == 0 { Vec::new() } else { actions }
     }
-}
-
-fn nodes_contains(nodes: &[Node], node: Node) -> bool {
-    nodes.contains(&node)
 }

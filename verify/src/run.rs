@@ -1,7 +1,7 @@
 //! Verifying one scenario: explore, find the shortest counterexamples, report.
 
 use crate::explain::explain;
-use crate::explore::{Limits, Outcome, Path, explore, explore_to_depth};
+use crate::explore::{Limits, explore, explore_for_shorter};
 use crate::model::{Model, Settings};
 use crate::program::Job;
 use crate::report::{CheckReport, Report, Verdict};
@@ -11,7 +11,6 @@ use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use stateright::Model as _;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// What to verify, how, and how far.
@@ -127,8 +126,10 @@ impl WithProtocol for Checking<'_> {
                 let path =
                     outcome.violations.iter().find(|(violated, _)| *violated == check).map(|(_, path)| path);
                 let counterexample = path.map(|path| {
-                    let shorter = shorten(&jobs, settings, check, path);
-                    explain(&jobs[0], shorter.as_ref().unwrap_or(path), check, Some(self.scenario))
+                    let again = explore_for_shorter(jobs[0].clone(), settings, path, Some(SHORTENING_STATES));
+                    let shorter = again.violations.iter().find(|(violated, _)| *violated == check);
+                    let path = shorter.map_or(path, |(_, path)| path);
+                    explain(&jobs[0], path, check, Some(self.scenario))
                 });
                 let verdict = match path {
                     Some(_) => Verdict::Violated,
@@ -163,20 +164,4 @@ fn overall(checks: &[CheckReport]) -> Verdict {
     } else {
         Verdict::Proven
     }
-}
-
-/// The shortest path to a violation, when the first one may not be it: several threads do not search
-/// strictly by depth, and a reduced search takes steps that a violation does not need.
-fn shorten<P: Protocol>(
-    jobs: &Arc<[Job]>,
-    settings: Settings,
-    check: Check,
-    path: &Path<P>,
-) -> Option<Path<P>> {
-    let states = NonZeroUsize::new(path.steps.len())?;
-    let settings = Settings { reduce: false, ..settings };
-    let limits = Limits { threads: 1, max_states: Some(SHORTENING_STATES), ..Limits::default() };
-    // A search to depth d looks at states whose path has less than d states.
-    let Outcome { violations, .. } = explore_to_depth::<P>(Arc::clone(jobs), settings, &limits, Some(states));
-    violations.into_iter().find(|(violated, _)| *violated == check).map(|(_, path)| path)
 }

@@ -33,14 +33,8 @@ pub(crate) fn run(
         if at > 0 && args.format == Format::Human {
             out.line("")?;
         }
-        let status = match one(args, file, environment, out, errors) {
-            Ok(status) => status,
-            Err(failure) => {
-                out.flush()?;
-                failure.report(errors);
-                failure.status()
-            }
-        };
+        let result = one(args, file, environment, out, errors);
+        let status = Failure::settle(result, out, errors)?;
         worst = worst.max(status);
         out.flush()?;
     }

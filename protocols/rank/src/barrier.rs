@@ -4,11 +4,10 @@
 //! last round it has heard, through others, from everybody. Consecutive barriers use the same tags: MPI's
 //! non-overtaking rule keeps them apart.
 
-use crate::packets::round_tag;
 use crate::rank::{Posting, Rank};
 use crate::requests::State;
 use crate::{Failure, Sink, Status};
-use carrousel_matching::{Context, Handle, Pattern, RankId, Source, TagSelector};
+use carrousel_matching::{Context, Handle, Pattern, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Memory, Outgoing, Protocol};
 
 /// An empty message has no memory.
@@ -40,7 +39,8 @@ impl<P: Protocol> Rank<P> {
                 RankId(((u64::from(self.me.0) + u64::from(offset)) % u64::from(self.ranks)) as u32)
             };
             let (to, from) = (place(distance), place(self.ranks - distance));
-            let tag = round_tag(round);
+            // Each round has its tag; rounds are far fewer than tags.
+            let tag = Tag(round);
             let message = Outgoing { tag, len: 0, rendezvous: false, send: request };
             self.send_to_peer(to, context, &message, NOWHERE, out);
             let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };

@@ -3,7 +3,7 @@
 use crate::rank::{Arrival, Posting, Rank, received};
 use crate::requests::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
-use carrousel_matching::{Context, Envelope, Handle, RankId, Source, Tag};
+use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Adaptation, Fate, Hint, LineId, Matched, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark,
     Violation,
@@ -277,9 +277,4 @@ impl<P: Protocol> Rank<P> {
             }
         }
     }
-}
-
-/// Names the tag of a barrier's round; rounds are far fewer than tags.
-pub(crate) fn round_tag(round: u32) -> Tag {
-    Tag(round)
 }

@@ -4,14 +4,13 @@ use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, tw
 use super::space::{Words, job};
 use super::{Row, SuiteReport, SuiteSettings};
 use crate::explain::explain;
-use crate::explore::{Limits, Path, explore, explore_to_depth};
+use crate::explore::{Limits, Path, explore, explore_for_shorter};
 use crate::model::{Reached, Settings};
 use crate::program::Job;
 use crate::report::Verdict;
 use crate::rules::{RuleSet, WithProtocol, with_rules};
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -165,33 +164,20 @@ impl WithProtocol for Batch {
             transitions: outcome.generated,
             reached: outcome.reached,
             broken: outcome.broken.map(|path| {
-                let shorter = shorten_broken(&self.jobs, settings, &path);
-                tell(&self.jobs, shorter.as_ref().unwrap_or(&path))
+                let job = &self.jobs[path.steps.first().map_or(0, |(state, _)| state.job as usize)];
+                let shorter = explore_for_shorter(job.clone(), settings, &path, None).broken;
+                tell(job, shorter.as_ref().unwrap_or(&path))
             }),
         }
     }
 }
 
-/// The shortest path to a broken promise of the same program: the reduced search takes steps that it does
-/// not need.
-fn shorten_broken<P: Protocol>(jobs: &[Job], settings: Settings, path: &Path<P>) -> Option<Path<P>> {
-    let job = jobs[path.steps.first()?.0.job as usize].clone();
-    let settings = Settings { reduce: false, ..settings };
-    let limits = Limits { threads: 1, ..Limits::default() };
-    let states = NonZeroUsize::new(path.steps.len());
-    let mut shorter = explore_to_depth::<P>([job].into(), settings, &limits, states).broken?;
-    // It was found in a model of this one job.
-    let number = path.steps.first()?.0.job;
-    shorter.steps.iter_mut().for_each(|(state, _)| state.job = number);
-    Some(shorter)
-}
-
 /// A broken promise, for a person.
-fn tell<P: Protocol>(jobs: &[Job], path: &Path<P>) -> String {
+fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
     let Some((last, _)) = path.steps.last() else { return String::new() };
     let check =
         last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
-    let counterexample = explain(&jobs[last.job as usize], path, check, None);
+    let counterexample = explain(job, path, check, None);
     let steps: String = counterexample
         .steps
         .iter()

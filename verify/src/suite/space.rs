@@ -61,33 +61,30 @@ pub(super) fn lists<T: Clone>(kinds: &[T], length: usize) -> Vec<Vec<T>> {
 /// Inserts waits in every way: each request is waited for directly behind one of the requests from its
 /// own on. A blocking call is one that is waited for at once.
 pub(super) fn with_waits(requests: &[Word]) -> Vec<Vec<Word>> {
-    let places = choices(requests.len(), |request| (request..requests.len()).collect());
-    places
-        .iter()
-        .map(|places| {
-            let mut words = Vec::new();
-            for (at, word) in requests.iter().enumerate() {
-                words.push(*word);
-                let over = (0..requests.len()).filter(|request| places[*request] == at);
-                words.extend(over.map(|request| Word::Wait(request as Ordinal)));
-            }
-            words
-        })
-        .collect()
+    with_words(requests, |request| (request..requests.len()).collect(), Word::Wait)
 }
 
 /// Inserts cancellations in every way: each receive is cancelled behind one of the requests from its own
 /// on, or not; all requests are waited for at the end.
 pub(super) fn with_cancels(requests: &[Word]) -> Vec<Vec<Word>> {
-    let places = choices(requests.len(), |request| (request..=requests.len()).collect());
-    places
+    with_words(requests, |request| (request..=requests.len()).collect(), Word::Cancel)
+}
+
+/// Inserts a word for each request behind one of `places(request)`, in every way; behind none of the requests
+/// if that place is their number.
+fn with_words(
+    requests: &[Word],
+    places: impl Fn(usize) -> Vec<usize>,
+    word: impl Fn(Ordinal) -> Word,
+) -> Vec<Vec<Word>> {
+    choices(requests.len(), places)
         .iter()
         .map(|places| {
             let mut words = Vec::new();
-            for (at, word) in requests.iter().enumerate() {
-                words.push(*word);
-                let cancelled = (0..requests.len()).filter(|request| places[*request] == at);
-                words.extend(cancelled.map(|request| Word::Cancel(request as Ordinal)));
+            for (at, request) in requests.iter().enumerate() {
+                words.push(*request);
+                let here = (0..requests.len()).filter(|request| places[*request] == at);
+                words.extend(here.map(|request| word(request as Ordinal)));
             }
             words
         })
