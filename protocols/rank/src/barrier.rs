@@ -6,9 +6,9 @@
 
 use crate::rank::{Posting, Rank};
 use crate::requests::State;
-use crate::{Failure, Sink, Status};
+use crate::{Failure, Sink, Status, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source, Tag, TagSelector};
-use carrousel_rendezvous::{Memory, Outgoing, Protocol};
+use carrousel_rendezvous::{Memory, Outgoing, Packet, Protocol, Route, SendSide};
 
 /// An empty message has no memory.
 const NOWHERE: Memory = Memory { address: 0, key: 0 };
@@ -32,6 +32,17 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
+    /// Sends an empty message, which is no request of its own.
+    fn tell(&mut self, to: RankId, tag: Tag, request: Handle, out: &mut impl Sink) {
+        let context = Context::COLLECTIVES;
+        let message = Outgoing { tag, len: 0, rendezvous: false, send: request };
+        let adaptation = self.adaptation();
+        let route = self.flows.with(to, context).sender.send(&message, adaptation, || false);
+        debug_assert_eq!(route, Route::Eager, "an eager message goes out eagerly");
+        let packet = Packet::Eager { tag, len: 0 };
+        out.work(Work::Send { to, context, packet, data: Some(NOWHERE) });
+    }
+
     fn barrier_round(&mut self, request: Handle, mut round: u32, out: &mut impl Sink) {
         let context = Context::COLLECTIVES;
         while let Some(distance) = 1u32.checked_shl(round).filter(|distance| *distance < self.ranks) {
@@ -41,8 +52,7 @@ impl<P: Protocol> Rank<P> {
             let (to, from) = (place(distance), place(self.ranks - distance));
             // Each round has its tag; rounds are far fewer than tags.
             let tag = Tag(round);
-            let message = Outgoing { tag, len: 0, rendezvous: false, send: request };
-            self.send_to_peer(to, context, &message, NOWHERE, out);
+            self.tell(to, tag, request, out);
             let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
             if self.unexpected.take_first(&pattern).is_none() {
                 let posting = Posting { request, len: 0, memory: NOWHERE, candidate: false, line: None };

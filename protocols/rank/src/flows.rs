@@ -1,13 +1,21 @@
 //! The state that a rank keeps for each peer and communicator.
 
+use crate::rank::Posting;
 use alloc::vec::Vec;
-use carrousel_matching::{Context, RankId};
-use carrousel_rendezvous::Protocol;
+use carrousel_matching::{Context, RankId, Tag};
+use carrousel_rendezvous::{Adaptation, Fate, Matched, Protocol, ReceiveSide};
+
+/// A peer and a communicator in one word: the search compares it once for each flow that it looks at.
+type Key = u64;
+
+fn key(peer: RankId, context: Context) -> Key {
+    u64::from(peer.0) << u16::BITS | u64::from(context.0)
+}
 
 /// Both ends that one rank has with one peer in one communicator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Flow<P: Protocol> {
-    key: (RankId, Context),
+    key: Key,
     /// Matching messages from the peer that have been processed, modulo 2^32.
     pub(crate) processed: u32,
     /// This rank's end of the flow to the peer.
@@ -17,9 +25,31 @@ pub(crate) struct Flow<P: Protocol> {
 }
 
 impl<P: Protocol> Flow<P> {
-    fn new(key: (RankId, Context)) -> Self {
+    fn new(key: Key) -> Self {
         let (sender, receiver) = Default::default();
         Self { key, processed: 0, sender, receiver }
+    }
+
+    /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there
+    /// been one. True asks for an RTS-ACK.
+    #[inline]
+    pub(crate) fn matched(
+        &mut self,
+        posting: &Posting,
+        tag: Tag,
+        fate: Fate,
+        waited: bool,
+        adaptation: Adaptation,
+    ) -> bool {
+        if adaptation == Adaptation::Counting {
+            if posting.line.is_some_and(|line| line.receive == posting.request) {
+                self.receiver.usage().resolved(fate);
+            } else if posting.is_unannounced() {
+                self.receiver.usage().unannounced(waited);
+            }
+        }
+        let announced = posting.line.is_some();
+        self.receiver.matched(&Matched { tag, fate, announced, exempt: !posting.candidate })
     }
 }
 
@@ -34,16 +64,20 @@ impl<P: Protocol> Flows<P> {
         Self { flows: Vec::new() }
     }
 
+    #[inline]
     pub(crate) fn with(&mut self, peer: RankId, context: Context) -> &mut Flow<P> {
-        let key = (peer, context);
-        let at = match self.flows.binary_search_by_key(&key, |flow| flow.key) {
-            Ok(at) => at,
-            Err(at) => {
-                self.flows.insert(at, Flow::new(key));
-                at
-            }
-        };
+        let key = key(peer, context);
+        let at = self.flows.binary_search_by_key(&key, |flow| flow.key).unwrap_or_else(|at| {
+            self.begin(at, key);
+            at
+        });
         &mut self.flows[at]
+    }
+
+    /// Out of the way of messages on flows that exist.
+    #[cold]
+    fn begin(&mut self, at: usize, key: Key) {
+        self.flows.insert(at, Flow::new(key));
     }
 
     /// Lets `change` try; a flow that it refuses to begin is not created.
@@ -53,7 +87,7 @@ impl<P: Protocol> Flows<P> {
         context: Context,
         change: impl FnOnce(&mut Flow<P>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let key = (peer, context);
+        let key = key(peer, context);
         match self.flows.binary_search_by_key(&key, |flow| flow.key) {
             Ok(at) => change(&mut self.flows[at]),
             Err(at) => {
@@ -66,7 +100,7 @@ impl<P: Protocol> Flows<P> {
     }
 
     pub(crate) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {
-        let at = self.flows.binary_search_by_key(&(peer, context), |flow| flow.key).ok()?;
+        let at = self.flows.binary_search_by_key(&key(peer, context), |flow| flow.key).ok()?;
         Some(&self.flows[at])
     }
 }

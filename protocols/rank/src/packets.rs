@@ -1,33 +1,54 @@
 //! What a rank does with a packet.
 
+use crate::flows::Flow;
 use crate::rank::{Arrival, Posting, Rank, received};
 use crate::requests::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
-    Adaptation, Fate, Hint, LineId, Matched, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark,
-    Violation,
+    Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark, Violation,
 };
+
+/// What an RTS offers to the receive that it meets.
+pub(crate) struct Offer {
+    /// The peer's request.
+    pub(crate) send: Handle,
+    pub(crate) len: u64,
+    pub(crate) memory: Memory,
+    /// The receive was there first: an announcement would have been of use.
+    pub(crate) waited: bool,
+}
 
 impl<P: Protocol> Rank<P> {
     pub(crate) fn packet(
         &mut self,
         from: RankId,
         context: Context,
-        packet: Packet,
+        packet: &Packet,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
         let known = context == Context::MESSAGES || context == Context::COLLECTIVES;
         if from.0 >= self.ranks || from == self.me || !known {
             return Err(Wrong::Peer);
         }
-        let small = matches!(packet, Packet::Eager { .. } | Packet::Seen { .. });
-        if context == Context::COLLECTIVES && !small {
-            return Err(Wrong::Context);
+        match *packet {
+            Packet::Eager { tag, len } => {
+                self.eager(Envelope { source: from, tag, context }, len, out);
+                Ok(())
+            }
+            Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
+            _ if context == Context::COLLECTIVES => Err(Wrong::Context),
+            _ => self.rendezvous(from, packet, out),
         }
+    }
+
+    /// Apart from eager messages, which need none of its registers and stack.
+    #[inline(never)]
+    fn rendezvous(&mut self, from: RankId, packet: &Packet, out: &mut impl Sink) -> Result<(), Wrong> {
+        let context = Context::MESSAGES;
         let envelope = |tag| Envelope { source: from, tag, context };
-        match packet {
-            Packet::Eager { tag, len } => self.eager(envelope(tag), len, out),
+        match *packet {
+            Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
             Packet::Rts { tag, len, send, memory, hint } => {
                 self.rts(envelope(tag), len, send, memory, hint, out);
                 Ok(())
@@ -97,7 +118,6 @@ impl<P: Protocol> Rank<P> {
                 out.work(Work::Send { to: from, context, packet: Packet::CancelAck { line }, data: None });
                 Ok(())
             }
-            Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
         }
     }
 
@@ -109,8 +129,9 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Counts a matching message, and tells the sender of it if it is time. Returns its number.
-    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) -> u32 {
+    /// Counts a matching message, and tells the sender of it if it is time. Returns the flow it came by.
+    #[inline(always)]
+    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) -> &mut Flow<P> {
         let Envelope { source: to, context, .. } = *envelope;
         let credit_every = self.options.credit_every;
         let flow = self.flows.with(to, context);
@@ -119,27 +140,30 @@ impl<P: Protocol> Rank<P> {
         if flow.receiver.arrived(seen, credit_every) {
             out.work(Work::Send { to, context, packet: Packet::Seen { seen }, data: None });
         }
-        seen
+        flow
     }
 
-    fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
-        let number = self.arrived(&envelope, out);
-        let Some(posting) = self.posted.take_first(&envelope) else {
+    #[inline]
+    fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) {
+        let posting = self.posted.take_first(&envelope);
+        let adaptation = self.adaptation();
+        let flow = self.arrived(&envelope, out);
+        let Some(posting) = posting else {
+            let number = flow.processed;
             let kept = Kept { from: envelope.source, context: envelope.context, number };
             out.work(Work::Keep { kept, from: None, len });
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
-            return Ok(());
+            return;
         };
-        self.left_queue(&posting, &envelope, false);
-        self.matched(&posting, &envelope, Fate::Mispredicted);
+        flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
+        self.candidates -= u32::from(posting.is_unannounced());
         if envelope.context == Context::COLLECTIVES {
             self.barrier_heard(posting.request, out);
-            return Ok(());
+            return;
         }
         let status = received(&posting, envelope, len);
         out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
         self.complete(posting.request, status, out);
-        Ok(())
     }
 
     fn rts(
@@ -151,15 +175,14 @@ impl<P: Protocol> Rank<P> {
         hint: Hint,
         out: &mut impl Sink,
     ) {
-        self.arrived(&envelope, out);
-        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
-        if receiver.hint(envelope.tag, hint) == Unmark::Envelope {
+        let flow = self.arrived(&envelope, out);
+        if flow.receiver.hint(envelope.tag, hint) == Unmark::Envelope {
             self.unmark(&envelope);
         }
         match self.posted.take_first(&envelope) {
             Some(posting) => {
-                self.left_queue(&posting, &envelope, true);
-                self.transfer(&posting, envelope, send, len, memory, out);
+                self.candidates -= u32::from(posting.is_unannounced());
+                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: true }, out);
             }
             None => self.unexpected.arrive(envelope, Arrival::Rts { send, len, memory }),
         }
@@ -170,15 +193,16 @@ impl<P: Protocol> Rank<P> {
         &mut self,
         posting: &Posting,
         envelope: Envelope,
-        send: Handle,
-        len: u64,
-        from: Memory,
+        offer: &Offer,
         out: &mut impl Sink,
     ) {
+        let Offer { send, len, memory: from, waited } = *offer;
         let Envelope { source: peer, context, .. } = envelope;
         let Posting { request, memory: into, .. } = *posting;
         let status = received(posting, envelope, len);
-        if self.matched(posting, &envelope, Fate::Dropped) {
+        let adaptation = self.adaptation();
+        let flow = self.flows.with(peer, context);
+        if flow.matched(posting, envelope.tag, Fate::Dropped, waited, adaptation) {
             out.work(Work::Send { to: peer, context, packet: Packet::RtsAck { send }, data: None });
         }
         if status.len == 0 {
@@ -214,8 +238,8 @@ impl<P: Protocol> Rank<P> {
 
     fn fin(&mut self, envelope: Envelope, line: LineId, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
         let posting = self.written_into(&envelope, line, len)?;
-        self.arrived(&envelope, out);
-        self.matched(&posting, &envelope, Fate::Used);
+        let adaptation = self.adaptation();
+        self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
         self.complete(posting.request, received(&posting, envelope, len), out);
         Ok(())
     }
@@ -228,43 +252,11 @@ impl<P: Protocol> Rank<P> {
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
         let posting = self.written_into(&envelope, line, len)?;
-        self.arrived(&envelope, out);
-        self.matched(&posting, &envelope, Fate::Used);
+        let adaptation = self.adaptation();
+        self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
         let status = received(&posting, envelope, len);
         self.requests.set(posting.request, State::Filling { from: envelope.source, status });
         Ok(())
-    }
-
-    /// A receive has left the queue with its message; true asks for an RTS-ACK.
-    fn matched(&mut self, posting: &Posting, envelope: &Envelope, fate: Fate) -> bool {
-        let waited = matches!(self.requests.get(posting.request), Some(State::Posted { .. }));
-        debug_assert!(waited || envelope.context == Context::COLLECTIVES, "a posted receive waits");
-        let counting = self.adaptation() == Adaptation::Counting;
-        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
-        let own_line = posting.line.is_some_and(|line| line.receive == posting.request);
-        if own_line && counting {
-            receiver.usage().resolved(fate);
-        }
-        receiver.matched(&Matched {
-            tag: envelope.tag,
-            fate,
-            announced: posting.line.is_some(),
-            exempt: !posting.candidate,
-        })
-    }
-
-    /// A receive leaves the queue with a message that was not written into it; an announcement would have
-    /// been of use if that came by RTS.
-    fn left_queue(&mut self, posting: &Posting, envelope: &Envelope, by_rts: bool) {
-        self.candidates -= u32::from(posting.candidate && posting.line.is_none());
-        self.count_unannounced(posting, envelope, by_rts);
-    }
-
-    /// Adaptation: a receive that could have been announced, but was not, has its message.
-    pub(crate) fn count_unannounced(&mut self, posting: &Posting, envelope: &Envelope, useful: bool) {
-        if posting.candidate && posting.line.is_none() && self.adaptation() == Adaptation::Counting {
-            self.flows.with(envelope.source, envelope.context).receiver.usage().unannounced(useful);
-        }
     }
 
     /// Pending receives of this envelope count as not announced from now on.

@@ -1,6 +1,7 @@
 //! The state of one process, and the application's calls.
 
 use crate::flows::Flows;
+use crate::packets::Offer;
 use crate::requests::{Requests, State, Then};
 use crate::{
     Call, Event, Failure, Job, Kept, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
@@ -42,6 +43,13 @@ pub(crate) struct Posting {
     /// Worth an announcement: it names its source and expects a rendezvous.
     pub(crate) candidate: bool,
     pub(crate) line: Option<LineId>,
+}
+
+impl Posting {
+    /// Worth an announcement, and not announced.
+    pub(crate) fn is_unannounced(&self) -> bool {
+        self.candidate && self.line.is_none()
+    }
 }
 
 /// A message that arrived before its receive.
@@ -88,7 +96,7 @@ impl<P: Protocol> Rank<P> {
     pub fn event(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
         match event {
             Event::Packet { from, context, packet } => {
-                self.packet(from, context, packet, out).map_err(|wrong| ProtocolError { peer: from, wrong })
+                self.packet(from, context, &packet, out).map_err(|wrong| ProtocolError { peer: from, wrong })
             }
             Event::Written(request) => self.written(request, out),
             Event::Read(request) => self.read(request, out),
@@ -189,57 +197,61 @@ impl<P: Protocol> Rank<P> {
         Self::check_tag(message.tag)?;
         let Send { to, tag, len, memory, .. } = *message;
         let rendezvous = self.is_rendezvous(message);
-        let request = self.requests.open(State::Offered { to, len, memory });
-        if self.lost.binary_search(&to).is_ok() {
+        if !self.lost.is_empty() && self.lost.binary_search(&to).is_ok() {
+            let request = self.requests.open(State::Offered { to, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
+            Ok(request)
         } else if to == self.me {
+            let request = self.requests.open(State::ToSelf { len });
             self.send_to_self(request, message, rendezvous, out);
+            Ok(request)
         } else {
-            let outgoing = Outgoing { tag, len, rendezvous, send: request };
-            self.send_to_peer(to, Context::MESSAGES, &outgoing, memory, out);
+            let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
+            Ok(self.send_to_peer(to, &outgoing, memory, out))
         }
-        Ok(request)
     }
 
     /// Sends what matching calls a message: its place among the flow's messages is its place in time.
-    pub(crate) fn send_to_peer(
+    fn send_to_peer(
         &mut self,
         to: RankId,
-        context: Context,
         message: &Outgoing,
         memory: Memory,
         out: &mut impl Sink,
-    ) {
-        let Outgoing { tag, len, send, .. } = *message;
+    ) -> Handle {
+        let Outgoing { tag, len, .. } = *message;
+        let context = Context::MESSAGES;
         let adaptation = self.adaptation();
         let sender = &mut self.flows.with(to, context).sender;
-        match sender.send(message, adaptation, &mut || out.agree_to_write()) {
+        match sender.send(message, adaptation, || out.agree_to_write()) {
             Route::Eager => {
                 let packet = Packet::Eager { tag, len };
                 out.work(Work::Send { to, context, packet, data: Some(memory) });
-                if context == Context::MESSAGES {
-                    self.complete(send, Status { message: None, len, failure: None }, out);
-                }
+                let status = Status { message: None, len, failure: None };
+                let send = self.requests.open(State::Complete(status));
+                out.work(Work::Complete { request: send, status });
+                send
             }
             Route::Rts(hint) => {
+                let send = self.requests.open(State::Offered { to, len, memory });
                 let packet = Packet::Rts { tag, len, send, memory, hint };
                 out.work(Work::Send { to, context, packet, data: None });
+                send
             }
-            Route::Write(target) => self.write(to, context, message, memory, target, out),
+            Route::Write(target) => self.write(to, message, memory, target, out),
         }
     }
 
     fn write(
         &mut self,
         to: RankId,
-        context: Context,
         message: &Outgoing,
         from: Memory,
         target: Target,
         out: &mut impl Sink,
-    ) {
-        let Outgoing { tag, len, send: request, .. } = *message;
-        let line = target.line;
+    ) -> Handle {
+        let Outgoing { tag, len, .. } = *message;
+        let (line, context) = (target.line, Context::MESSAGES);
         let (notice, then) = match P::NOTICE {
             Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, len }), None),
             Notice::AckThenFilled => {
@@ -249,7 +261,7 @@ impl<P: Protocol> Rank<P> {
             }
             Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag })),
         };
-        self.requests.set(request, State::Writing { to, len, then });
+        let request = self.requests.open(State::Writing { to, len, then });
         out.work(Work::Write {
             to,
             context,
@@ -260,12 +272,12 @@ impl<P: Protocol> Rank<P> {
             notice,
             request,
         });
+        request
     }
 
     fn send_to_self(&mut self, send: Handle, message: &Send, rendezvous: bool, out: &mut impl Sink) {
         let Send { tag, len, memory, .. } = *message;
         let envelope = Envelope { source: self.me, tag, context: Context::MESSAGES };
-        self.requests.set(send, State::ToSelf { len });
         if let Some(posting) = self.posted.take_first(&envelope) {
             self.copy_to_self(&posting, envelope, send, len, memory, out);
         } else if rendezvous {
@@ -316,8 +328,7 @@ impl<P: Protocol> Rank<P> {
                 self.complete(request, status, out);
             }
             Some((envelope, Arrival::Rts { send, len, memory })) => {
-                self.count_unannounced(&posting, &envelope, false);
-                self.transfer(&posting, envelope, send, len, memory, out);
+                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: false }, out);
             }
             Some((envelope, Arrival::ToSelf { send, len, memory })) => {
                 self.copy_to_self(&posting, envelope, send, len, memory, out);
@@ -370,7 +381,7 @@ impl<P: Protocol> Rank<P> {
             source = pattern.source;
         }
         if let Some(posting) = self.posted.take_by(|posting| posting.request == request) {
-            self.candidates -= u32::from(posting.candidate && posting.line.is_none());
+            self.candidates -= u32::from(posting.is_unannounced());
             if let (Some(_), Source::Rank(from)) = (posting.line, source) {
                 self.flows.with(from, Context::MESSAGES).receiver.withdrawn();
             }
@@ -439,7 +450,7 @@ impl<P: Protocol> Rank<P> {
             .map(|(_, posting)| posting.request)
             .collect();
         while let Some(posting) = self.posted.take_by(|posting| failed.contains(&posting.request)) {
-            self.candidates -= u32::from(posting.candidate && posting.line.is_none());
+            self.candidates -= u32::from(posting.is_unannounced());
         }
         failed.extend(
             self.requests
@@ -465,6 +476,7 @@ impl<P: Protocol> Rank<P> {
 }
 
 /// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
+#[inline]
 pub(crate) fn received(posting: &Posting, envelope: Envelope, len: u64) -> Status {
     let failure = (len > posting.len).then_some(Failure::Truncated { sent: len });
     Status { message: Some((envelope.source, envelope.tag)), len: len.min(posting.len), failure }

@@ -76,6 +76,13 @@ struct Slot {
 }
 
 impl Requests {
+    /// The name of the request that is opened next.
+    #[inline]
+    pub(crate) fn next(&self) -> Handle {
+        let generation = self.slots.get(self.free).map_or(0, |slot| slot.generation);
+        Handle { index: self.free as u32, generation }
+    }
+
     #[inline]
     pub(crate) fn open(&mut self, state: State) -> Handle {
         let index = self.free;
@@ -103,14 +110,15 @@ impl Requests {
 
     #[inline]
     pub(crate) fn release(&mut self, handle: Handle) -> Result<Option<Status>, UsageError> {
-        match self.get(handle) {
+        let index = handle.index as usize;
+        let slot = self.slots.get_mut(index).filter(|slot| slot.generation == handle.generation);
+        let Some(slot) = slot else { return Err(UsageError::NoSuchRequest(handle)) };
+        match slot.state {
             None => Err(UsageError::NoSuchRequest(handle)),
             Some(State::Complete(status)) => {
-                let status = *status;
-                let slot = &mut self.slots[handle.index as usize];
                 slot.state = None;
                 slot.generation = slot.generation.wrapping_add(1);
-                self.free = self.free.min(handle.index as usize);
+                self.free = self.free.min(index);
                 Ok(Some(status))
             }
             Some(_) => Ok(None),

@@ -130,6 +130,8 @@ pub trait Sink {
 }
 
 impl Sink for alloc::vec::Vec<Work> {
+    // Inlined, a `Work` is written where it stays: only its own fields, not the size of the largest.
+    #[inline]
     fn work(&mut self, work: Work) {
         self.push(work);
     }

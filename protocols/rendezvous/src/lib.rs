@@ -25,7 +25,7 @@
 //! sender.rtr(&Rtr { tag: TagSelector::Tag(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
 //! // ... so a message that fits is written into it without further ado.
 //! let message = Outgoing { tag: Tag(3), len: 1 << 20, rendezvous: true, send: receive };
-//! let route = sender.send(&message, Adaptation::Fixed, &mut || true);
+//! let route = sender.send(&message, Adaptation::Fixed, || true);
 //! assert_eq!(route, Route::Write(Target { line, len: 1 << 20, memory }));
 //! # Ok::<(), Violation>(())
 //! ```

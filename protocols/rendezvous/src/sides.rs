@@ -117,7 +117,7 @@ pub enum Unmark {
 /// cannot affect safety.
 pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
     /// Decides how a message goes out.
-    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route;
+    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: impl FnOnce() -> bool) -> Route;
 
     /// Whether a message with this tag and length would be written if `agree` said yes.
     fn could_write(&self, tag: Tag, len: u64) -> bool;

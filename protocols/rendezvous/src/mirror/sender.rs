@@ -68,7 +68,8 @@ impl<R: MirrorRules> MirrorSender<R> {
 }
 
 impl<R: MirrorRules> SendSide for MirrorSender<R> {
-    fn send(&mut self, message: &Outgoing, _: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route {
+    #[inline]
+    fn send(&mut self, message: &Outgoing, _: Adaptation, agree: impl FnOnce() -> bool) -> Route {
         // Nothing waits for an eager message's number once the receiver has been heard of it; the
         // receiver sees to that by SEEN (R9).
         self.sent = self.sent.wrapping_add(1);
@@ -160,7 +161,7 @@ mod tests {
     fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {
         let send = Handle { index, generation: 0 };
         let message = Outgoing { tag: Tag(index % 3), len: 1 << 20, rendezvous, send };
-        let route = sender.send(&message, Adaptation::Fixed, &mut || true);
+        let route = sender.send(&message, Adaptation::Fixed, || true);
         assert_eq!(route, if rendezvous { Route::Rts(Hint::None) } else { Route::Eager });
         send
     }

@@ -174,7 +174,7 @@ impl<R: PublishedRules> PublishedSender<R> {
 }
 
 impl<R: PublishedRules> SendSide for PublishedSender<R> {
-    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: &mut dyn FnMut() -> bool) -> Route {
+    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: impl FnOnce() -> bool) -> Route {
         let tag = message.tag;
         if !message.rendezvous {
             // P9. Under a stop nothing is to be added: RTRs from before it are dropped anyway.
