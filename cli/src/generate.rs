@@ -54,7 +54,12 @@ pub(crate) fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
         },
     };
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
-    out.text(&String::from_utf8_lossy(&text))?;
+    let version = format!("carrousel {}", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(page).source(version).manual("Carrousel").render(&mut text)?;
+    // Examples and exit statuses are laid out already: their lines must not be filled.
+    let text = String::from_utf8_lossy(&text);
+    out.text(
+        &text.replace(".SH EXTRA\n", ".SH NOTES\n.nf\n").replace("\n.SH VERSION", "\n.fi\n.SH VERSION"),
+    )?;
     Ok(Status::Fine)
 }

@@ -138,7 +138,7 @@ fn networks() -> Result<Vec<Named>, Failure> {
 fn protocols() -> Vec<Named> {
     let doc = |protocol| match protocol {
         Protocol::Mirror => "speculative; the sender mirrors the posted receives (the default)",
-        Protocol::Published => "speculative; the handshake of the thesis, in its sound reading",
+        Protocol::Published => "speculative; the handshake of the thesis (SR), in its sound reading",
         Protocol::Rget => "classical; the receiver reads when it has seen the announcement (sim only)",
         Protocol::Rput => "classical; the sender writes when the receiver has answered (sim only)",
     };

@@ -5,25 +5,30 @@ use crate::failure::Failure;
 use crate::options;
 use crate::status::Status;
 use crate::style::{Paint, Style};
-use carrousel_scenario::{Scenario, limits, load};
+use carrousel_scenario::{Scenario, load};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{Read, stdin};
+use std::io::{ErrorKind, stdin};
 use std::path::Path;
 
-/// The bytes of a file, or of standard input for `-`; one more than a scenario may have at most, so
-/// that an endless file ends too.
+/// The bytes of a file, or of standard input for `-`, as many as a scenario may have.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let most = limits::FILE_BYTES_MAX as u64 + 1;
     let done = if path == Path::new("-") {
-        stdin().lock().take(most).read_to_end(&mut bytes)
+        carrousel_scenario::read(stdin().lock())
     } else {
-        File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes))
+        File::open(path).and_then(carrousel_scenario::read)
     };
     match done {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(Failure::of_file("read", path, &error)),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => {
+            let failure = Failure::of_file("read", path, &error);
+            Err(match error.kind() {
+                ErrorKind::IsADirectory => {
+                    failure.with_help(format_args!("name files, such as {}", path.join("*.scn").display()))
+                }
+                _ => failure,
+            })
+        }
     }
 }
 

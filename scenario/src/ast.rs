@@ -21,6 +21,9 @@ pub struct Ast {
     /// Its lines. Every `Repeat` has its `End` in the same block, nesting is at most 64, and
     /// statements are inside of blocks.
     pub lines: Vec<Line>,
+    /// About how many bytes of memory all of this takes; [`check`](crate::check()) has only so much
+    /// left for the programs.
+    pub memory: u64,
 }
 
 /// One line, or a run of lines that say nothing.

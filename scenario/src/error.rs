@@ -181,6 +181,7 @@ impl Faults {
     /// Takes note of a fault. One is kept of each place; those beyond the limit are dropped.
     pub(crate) fn add(&mut self, at: Span, problem: Problem, rank: Option<u32>) {
         if !self.full() && self.found.iter().all(|(other, ..)| *other != at) {
+            self.stopped = problem.ends_reading();
             self.found.push((at, problem, rank));
         }
     }
@@ -188,11 +189,6 @@ impl Faults {
     /// Whether reading on is pointless: no further fault would be reported.
     pub(crate) fn full(&self) -> bool {
         self.stopped || self.found.len() >= FAULTS_MAX
-    }
-
-    /// Says that the file is not worth reading on.
-    pub(crate) fn stop(&mut self) {
-        self.stopped = true;
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -14,13 +14,33 @@ use crate::units::Unit;
 /// same text.
 pub fn format(ast: &Ast) -> String {
     let mut text = String::with_capacity(ast.source.len());
+    // Writing to a string does not fail.
+    let _ = lay_out(ast, &mut text);
+    text
+}
+
+/// The bytes of [`format()`], without making them: indentation can be a multiple of the file.
+pub(crate) fn length(ast: &Ast) -> usize {
+    struct Length(usize);
+    impl Write for Length {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    let _ = lay_out(ast, &mut length);
+    length.0
+}
+
+fn lay_out(ast: &Ast, text: &mut impl Write) -> fmt::Result {
     let mut depth = 0_usize;
     for (index, line) in ast.lines.iter().enumerate() {
         let indent = match &line.item {
             Item::Remark(run) => {
                 // Comments stand as deep as what they precede.
                 let indent = ast.lines.get(index + 1).map_or(0, |next| indent_of_remark(next, depth));
-                remark(&mut text, run, indent, index + 1 == ast.lines.len());
+                remark(text, run, indent, index == 0, index + 1 == ast.lines.len())?;
                 continue;
             }
             Item::Statement(_) => depth + 1,
@@ -37,18 +57,18 @@ pub fn format(ast: &Ast) -> String {
                 0
             }
         };
-        indentation(&mut text, indent);
-        let _ = write!(text, "{}", line.item);
+        indentation(text, indent)?;
+        write!(text, "{}", line.item)?;
         if let Some(comment) = &line.comment {
-            let _ = write!(text, "  {comment}");
+            write!(text, "  {comment}")?;
         }
-        text.push('\n');
+        text.write_char('\n')?;
     }
-    text
+    Ok(())
 }
 
-fn indentation(text: &mut String, indent: usize) {
-    text.extend(std::iter::repeat_n("  ", indent));
+fn indentation(text: &mut impl Write, indent: usize) -> fmt::Result {
+    (0..indent).try_for_each(|_| text.write_str("  "))
 }
 
 /// How deep a comment before `next` stands, inside of `depth` repeats.
@@ -60,19 +80,20 @@ fn indent_of_remark(next: &Line, depth: usize) -> usize {
 }
 
 /// Writes a run of comments and blank lines; blank lines at the ends of the file are dropped.
-fn remark(text: &mut String, run: &str, indent: usize, last: bool) {
-    let run = if text.is_empty() { run.trim_start_matches('\n') } else { run };
+fn remark(text: &mut impl Write, run: &str, indent: usize, first: bool, last: bool) -> fmt::Result {
+    let run = if first { run.trim_start_matches('\n') } else { run };
     let run = if last { run.trim_end_matches('\n') } else { run };
-    if run.is_empty() && (last || text.is_empty()) {
-        return;
+    if run.is_empty() && (last || first) {
+        return Ok(());
     }
     for comment in run.split('\n') {
         if !comment.is_empty() {
-            indentation(text, indent);
-            text.push_str(comment);
+            indentation(text, indent)?;
+            text.write_str(comment)?;
         }
-        text.push('\n');
+        text.write_char('\n')?;
     }
+    Ok(())
 }
 
 impl fmt::Display for Item {

@@ -2,7 +2,8 @@
 //!
 //! **Promises.** A [`Scenario`] breaks no rule of the language: every rank, window, request and
 //! buffer in it exists, every access is inside of its window, `repeat` is unrolled and every
-//! expression has its value. A wrong file is an [`Error`] that says where, what, and what was
+//! expression has its value, and the n-th collective of all ranks that have so many is the same
+//! statement. A wrong file is an [`Error`] that says where, what, and what was
 //! expected instead; it never is a panic. Hostile files end within the bounds of [`limits`].
 //!
 //! **Leaves to others.** What statements *do*: this crate knows neither the engine nor MPI's
@@ -40,11 +41,14 @@ mod model;
 mod op;
 mod parse;
 mod problem;
+mod room;
 mod span;
 pub mod units;
 pub mod verb;
 mod vocabulary;
 mod written;
+
+use std::io::{self, Read};
 
 pub use check::check;
 pub use checks::{Check, UnknownCheck};
@@ -61,8 +65,20 @@ pub use span::Span;
 pub use vocabulary::{OptionKind, OptionSpec, Vocabulary};
 pub use written::Written;
 
-/// Reads and checks a file, with the options that every engine has. `name` is what messages call
-/// it.
+/// The bytes of a file. Of one that is larger than a scenario may be, only so many that
+/// [`parse`] sees it: a file that never ends, like `/dev/zero`, or grows meanwhile does no harm.
+///
+/// # Errors
+///
+/// When reading fails.
+pub fn read(file: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limits::FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Checks a file's bytes, with the options that every engine has. `name` is what messages call it;
+/// [`read`] is how to get the bytes of a file that nobody vouches for.
 ///
 /// # Errors
 ///
@@ -71,7 +87,7 @@ pub fn load(name: &str, bytes: &[u8]) -> Result<Scenario, Error> {
     load_with(name, bytes, &Vocabulary::default())
 }
 
-/// Reads and checks a file, with the options of `vocabulary`.
+/// Checks a file's bytes, with the options of `vocabulary`.
 ///
 /// # Errors
 ///

@@ -7,8 +7,8 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::limits::{
-    FILE_BYTES_MAX, ITEMS_MAX, LINES_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX, RANKS_MAX,
-    STATEMENTS_MAX, TAG_MAX, WINDOWS_MAX,
+    FILE_BYTES_MAX, ITEMS_MAX, MEMORY_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX, RANKS_MAX,
+    STATEMENTS_MAX, TAG_MAX, TREE_MEMORY_MAX, WINDOWS_MAX,
 };
 
 /// What is wrong with a file.
@@ -20,12 +20,18 @@ pub enum Problem {
     #[error("the file is not UTF-8: the byte {byte:#04x} cannot stand here")]
     #[diagnostic(code(scenario::not_utf8), help("save the file as UTF-8"))]
     NotUtf8 { byte: u8 },
-    #[error("the file has {bytes} bytes, expected at most {max}", max = FILE_BYTES_MAX)]
+    #[error("the file is too large, expected at most {max} bytes", max = FILE_BYTES_MAX)]
     #[diagnostic(code(scenario::file_too_large), help("write what recurs as `repeat N` ... `end`"))]
-    FileTooLarge { bytes: usize },
-    #[error("more than {max} lines that say something", max = LINES_MAX)]
-    #[diagnostic(code(scenario::too_many_lines), help("write what recurs as `repeat N` ... `end`"))]
-    TooManyLines,
+    FileTooLarge,
+    #[error("the file has {bytes} bytes in canonical layout, expected at most {max}", max = FILE_BYTES_MAX)]
+    #[diagnostic(
+        code(scenario::layout_too_large),
+        help("`carrousel fmt` indents what is in `repeat`; nest less, or write less")
+    )]
+    LayoutTooLarge { bytes: usize },
+    #[error("up to here the file takes {max} MB of memory, expected less", max = TREE_MEMORY_MAX / 1_000_000)]
+    #[diagnostic(code(scenario::too_much_text), help("write what recurs as `repeat N` ... `end`"))]
+    TooMuchText,
 
     // Words and marks.
     #[error("found {found}, expected {expected}")]
@@ -223,9 +229,25 @@ pub enum Problem {
         help("shorten groups and expressions that use `me`, or declare fewer ranks")
     )]
     TooMuchWork,
+    #[error(
+        "up to here the programs of the ranks take {max} MB of memory, expected less",
+        max = MEMORY_MAX / 1_000_000
+    )]
+    #[diagnostic(
+        code(scenario::too_much_memory),
+        help("declare fewer ranks, or fewer statements and names, with `repeat` unrolled")
+    )]
+    TooMuchMemory,
     #[error("the tree of this line is not one that the parser makes")]
     #[diagnostic(code(scenario::malformed_tree))]
     MalformedTree,
+}
+
+impl Problem {
+    /// Whether the file is beyond a limit that whatever follows would exceed as well.
+    pub(crate) fn ends_reading(&self) -> bool {
+        matches!(self, Problem::TooMuchText | Problem::TooMuchMemory | Problem::TooMuchWork)
+    }
 }
 
 /// A count that may have saturated.

@@ -1,26 +1,30 @@
 //! Files that were made to hurt end soon, and in little memory.
 //!
-//! All cases are one test in a binary of its own, because the peak of memory is one of the process.
+//! Each has a process of its own, because the peak of memory is one of the process.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use carrousel_scenario::load;
+use carrousel_scenario::{limits, load};
 
 /// Far above what it takes (under a second each, optimized), so that a slow machine is no failure;
 /// far below what any of the cases takes when its guard is gone.
 const TIME_MAX: Duration = Duration::from_secs(15);
-/// As above; the largest cases take some 140 MB, their texts of 10 MB included.
-const MEMORY_KB_MAX: u64 = 300_000;
+/// 100 MB, with the text of the file, for which a command has a copy too.
+const MEMORY_KB_MAX: u64 = 100_000_000 / 1024;
+/// Names the case for a process that has one only.
+const CASE: &str = "CARROUSEL_HOSTILE_CASE";
 
-const MEGABYTES_10: usize = 10_000_000;
+/// What a line is repeated to: with a beginning before it, just below the limit.
+const FULL: usize = limits::FILE_BYTES_MAX - 1_000;
 
 /// A file of `ranks` ranks with this program on all of them.
 fn all(ranks: u32, program: &str) -> String {
     format!("ranks {ranks}\nwindow w 8\nrank *\n{program}")
 }
 
-fn lines_of_10_megabytes(line: &str) -> String {
-    line.repeat(MEGABYTES_10 / line.len())
+fn lines(line: &str) -> String {
+    line.repeat(FULL / line.len())
 }
 
 /// A file is made when it is its turn: what the texts take together is not what is measured.
@@ -33,35 +37,52 @@ fn deep(what: &str) -> String {
 }
 
 const WRONG_FILES: &[Case] = &[
-    ("parentheses", || format!("ranks {}", "(".repeat(MEGABYTES_10))),
-    ("minus signs", || format!("ranks {}", "-".repeat(MEGABYTES_10))),
-    ("digits", || format!("ranks {}", "9".repeat(MEGABYTES_10))),
-    ("operands", || format!("ranks {}1", "1+".repeat(MEGABYTES_10 / 2))),
-    ("a word", || "a".repeat(MEGABYTES_10)),
-    ("a title", || format!("scenario \"{}", "x".repeat(MEGABYTES_10))),
-    ("line ends", || "\n".repeat(MEGABYTES_10)),
-    ("comments", || lines_of_10_megabytes("#\n")),
-    ("NUL", || "\0".repeat(MEGABYTES_10)),
-    ("a million errors", || "x\n".repeat(1_000_000)),
-    ("open repeats", || all(2, &lines_of_10_megabytes("repeat 2\n"))),
+    ("parentheses", || format!("ranks {}", "(".repeat(FULL))),
+    ("minus signs", || format!("ranks {}", "-".repeat(FULL))),
+    ("digits", || format!("ranks {}", "9".repeat(FULL))),
+    ("operands", || format!("ranks {}1", "1+".repeat(FULL / 2))),
+    ("a word", || "a".repeat(FULL)),
+    ("a title", || format!("scenario \"{}", "x".repeat(FULL))),
+    ("line ends", || "\n".repeat(FULL)),
+    ("comments", || lines("#\n")),
+    ("NUL", || "\0".repeat(FULL)),
+    ("errors", || lines("x\n")),
+    ("open repeats", || all(2, &lines("repeat 2\n"))),
     ("a bomb", || all(2, &format!("{}barrier\n{}", deep("repeat 1000000000\n"), deep("end\n")))),
     ("a bomb for all", || all(65_536, &"barrier\n".repeat(16))),
-    ("many blocks", || format!("ranks 65536\n{}", "rank *\nbarrier\n".repeat(500_000))),
-    ("statements", || all(2, &lines_of_10_megabytes("barrier\n"))),
-    ("statements with arguments", || all(2, &lines_of_10_megabytes("fence w\n"))),
-    ("rounds of each rank", || all(65_536, &"repeat me\nend\n".repeat(500_000))),
-    ("repeats of nothing", || all(65_536, &format!("{SEND}{}", "repeat 0\nend\n".repeat(500_000)))),
+    ("many blocks", || format!("ranks 65536\n{}", lines("rank *\nbarrier\n"))),
+    ("statements", || all(2, &lines("barrier\n"))),
+    ("statements with arguments", || all(2, &lines("fence w\n"))),
+    ("rounds of each rank", || all(65_536, &lines("repeat me\nend\n"))),
+    ("repeats of nothing", || all(65_536, &format!("{SEND}{}", "repeat 0\nend\n".repeat(300_000)))),
     ("a group of each rank", || all(65_536, &format!("start w to [{}]\n", "me ".repeat(65_536)))),
     ("wait of each rank", || all(65_536, &format!("{SEND}wait {}\n", "e ".repeat(65_000)))),
     ("a wrong last rank", || all(65_536, &format!("{SEND}send to me+1 tag 0 size 1\n"))),
-    ("nodes", || format!("ranks 65536\nnodes {}", "[0]".repeat(MEGABYTES_10 / 3))),
+    ("nodes", || format!("ranks 65536\nnodes {}", "[0]".repeat(FULL / 3))),
     ("unknown windows", || {
         let windows: String = (0..1_000).map(|i| format!("window window_{i} 1\n")).collect();
-        format!("ranks 2\n{windows}rank 0\n{}", "fence vindov_x\n".repeat(500_000))
+        format!("ranks 2\n{windows}rank 0\n{}", "fence vindov_x\n".repeat(250_000))
     }),
     ("unknown requests of one rank", || {
         let requests: String = (0..1_000).map(|i| format!("request_{i} = ibarrier\n")).collect();
-        format!("ranks 1\nrank 0\n{requests}{}", "wait reqest_x\n".repeat(500_000))
+        format!("ranks 1\nrank 0\n{requests}{}", "wait reqest_x\n".repeat(250_000))
+    }),
+    ("a file above the limit", || "#".repeat(limits::FILE_BYTES_MAX + 1)),
+    ("minus signs in groups", || format!("ranks 2\nnodes [{}", "--0 ".repeat(FULL / 4))),
+    ("sums in groups", || format!("ranks 2\n{}", lines(&format!("nodes {}\n", "[0+0] ".repeat(1_000))))),
+    ("labels", || (0..).map(|i| format!("l{i}:barrier\n")).take(250_000).fold(all(2, ""), |a, b| a + &b)),
+    ("names of each rank", || {
+        let statement = |i| format!("l{i}: r{i} = isend to me tag me size 8 buf b{i}\n");
+        all(65_536, &(0..15).map(statement).collect::<String>())
+    }),
+    ("groups of each rank", || all(65_536, &"start w to [me (me+1)%size]\n".repeat(15))),
+    ("signs of each rank", || {
+        let sum = vec![format!("{}me", "-".repeat(64)); 1_000].join("+");
+        all(2_000, &format!("allreduce size {sum}\n").repeat(7))
+    }),
+    ("comments in repeats", || all(2, &format!("{}{}", deep("repeat 1\n"), lines("#\n")))),
+    ("indentation", || {
+        all(2, &format!("{}{}{}", deep("repeat 1\n"), "#\n".repeat(2_000_000), deep("end\n")))
     }),
     ("unknown requests", || all(65_536, &format!("{}wait f\n", SEND.repeat(14)))),
 ];
@@ -90,23 +111,41 @@ fn peak_kb() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+fn cases() -> impl Iterator<Item = (&'static Case, bool)> {
+    let wrong = WRONG_FILES.iter().map(|case| (case, false));
+    wrong.chain(RIGHT_FILES.iter().map(|case| (case, true)))
+}
+
 #[test]
 fn hostile_files_end_soon_and_in_little_memory() {
-    let wrong = WRONG_FILES.iter().map(|case| (case, false));
-    let right = RIGHT_FILES.iter().map(|case| (case, true));
-    for (&(name, file), is_right) in wrong.chain(right) {
-        let text = file();
-        let start = Instant::now();
-        let loaded = load(name, text.as_bytes());
-        assert_eq!(loaded.is_ok(), is_right, "{name}: {:?}", loaded.err().map(|error| error.to_string()));
-        if let Err(error) = loaded {
-            assert!(error.render(false).len() < 20_000, "{name}: a long message");
-        }
-        let took = start.elapsed();
-        println!("{name}: {took:?}, peak {:?} kB", peak_kb());
-        assert!(took < TIME_MAX, "{name} took {took:?}");
-        if let Some(peak) = peak_kb() {
-            assert!(peak < MEMORY_KB_MAX, "{name} took the peak to {peak} kB");
-        }
+    let this = std::env::current_exe().expect("a test knows its file");
+    for (&(name, _), _) in cases() {
+        let one = ["--exact", "one_hostile_file", "--ignored", "--nocapture"];
+        let output = Command::new(&this).args(one).env(CASE, name).output().expect("it can be started");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        println!("{}", printed.lines().find(|line| line.starts_with("case ")).unwrap_or(name));
+        assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+#[ignore = "a part of the other test, which runs it once for each case"]
+fn one_hostile_file() {
+    let Ok(wanted) = std::env::var(CASE) else { return };
+    let found = cases().find(|((name, _), _)| *name == wanted);
+    let (&(name, file), is_right) = found.expect("a case");
+    let text = file();
+    let start = Instant::now();
+    let loaded = load(name, text.as_bytes());
+    assert_eq!(loaded.is_ok(), is_right, "{name}: {:?}", loaded.err().map(|error| error.to_string()));
+    if let Err(error) = loaded {
+        assert!(error.render(false).len() < 20_000, "{name}: a long message");
+    }
+    let took = start.elapsed();
+    // Behind the name of the test, which stands on the same line.
+    println!("\ncase {name}: {took:?}, peak {:?} kB", peak_kb());
+    assert!(took < TIME_MAX, "{name} took {took:?}");
+    if let Some(peak) = peak_kb() {
+        assert!(peak < MEMORY_KB_MAX, "{name} took the peak to {peak} kB");
     }
 }

@@ -63,21 +63,35 @@ impl Progress {
     }
 }
 
-/// A word that is none of those which stand for something here.
+/// A word that stands for nothing here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of {}", known.join(", "))]
+#[error("`{word}` is unknown, expected {}", choice(known))]
 pub struct UnknownWord {
     /// The word.
     pub word: String,
-    /// Those which do.
+    /// Those which stand for something that can be simulated.
     pub known: Vec<&'static str>,
 }
 
-fn find<T: Copy>(word: &str, all: &[(&'static str, T)]) -> Result<T, UnknownWord> {
+/// `` `a`, `b` or `c` ``.
+fn choice(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match &quoted[..] {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => quoted.concat(),
+    }
+}
+
+/// The value that `word` stands for among `all`; `offered` are those to name if there is none.
+fn find<T: Copy>(
+    word: &str,
+    all: &[(&'static str, T)],
+    offered: impl Fn(T) -> bool,
+) -> Result<T, UnknownWord> {
     let found = all.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| UnknownWord {
         word: word.to_owned(),
-        known: all.iter().map(|(name, _)| *name).collect(),
+        known: all.iter().filter(|(_, value)| offered(*value)).map(|(name, _)| *name).collect(),
     })
 }
 
@@ -85,7 +99,7 @@ impl FromStr for Protocol {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        find(word, &Self::ALL)
+        find(word, &Self::ALL, |_| true)
     }
 }
 
@@ -93,7 +107,7 @@ impl FromStr for Progress {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        find(word, &Self::ALL)
+        find(word, &Self::ALL, |progress| matches!(progress, Self::None | Self::Thread))
     }
 }
 
@@ -175,5 +189,20 @@ impl Jitter {
         let random = (z ^ (z >> 31)) >> 32;
         let most = u128::from(ns) * u128::from(self.per_mille) / 1000;
         ns.saturating_add(((most * u128::from(random)) >> 32) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_word_is_answered_with_those_that_can_be_simulated() {
+        let progress = "foo".parse::<Progress>().map_err(|error| error.to_string());
+        assert_eq!(progress, Err("`foo` is unknown, expected `none` or `thread`".to_owned()));
+        let protocol = "foo".parse::<Protocol>().map_err(|error| error.to_string());
+        let expected = "`foo` is unknown, expected `mirror`, `published`, `rget` or `rput`";
+        assert_eq!(protocol, Err(expected.to_owned()));
+        assert_eq!("helper".parse(), Ok(Progress::Helper));
     }
 }

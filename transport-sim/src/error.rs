@@ -32,7 +32,7 @@ pub enum SimError {
         most: i64,
     },
     /// Ranks wait for what will never come.
-    #[error("deadlock at {at_ns} ns of virtual time:{}", Lines(.stuck))]
+    #[error("deadlock at {} of virtual time:{}", Us(*.at_ns), Lines(.stuck))]
     Deadlock {
         /// When the last event was, in virtual nanoseconds.
         at_ns: u64,
@@ -55,7 +55,7 @@ pub enum SimError {
     #[error("given up after {0} events")]
     TooManyEvents(u64),
     /// The run was given up at the end of virtual time.
-    #[error("given up after {0} ns of virtual time")]
+    #[error("given up after {} of virtual time", Us(*.0))]
     TooLate(u64),
     /// The library refused a call.
     #[error("rank {rank}, line {line}: {error}")]
@@ -92,6 +92,15 @@ pub struct Stuck {
     pub waits_for: Vec<u32>,
 }
 
+/// Nanoseconds, as the microseconds that reports are in.
+struct Us(u64);
+
+impl fmt::Display for Us {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03} us", self.0 / 1000, self.0 % 1000)
+    }
+}
+
 /// Each stuck rank on a line of its own; the first few, if there are many.
 struct Lines<'a>(&'a [Stuck]);
 
@@ -108,5 +117,20 @@ impl fmt::Display for Lines<'_> {
             Some(more) if more > 0 => write!(f, "\n  and {more} ranks more"),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn virtual_time_is_told_in_microseconds() {
+        let stuck = vec![Stuck { rank: 1, line: 4, statement: "barrier".to_owned(), waits_for: vec![] }];
+        assert_eq!(
+            SimError::Deadlock { at_ns: 1620, stuck }.to_string(),
+            "deadlock at 1.620 us of virtual time:\n  rank 1, line 4: `barrier` never returns"
+        );
+        assert_eq!(SimError::TooLate(2_000_007).to_string(), "given up after 2000.007 us of virtual time");
     }
 }

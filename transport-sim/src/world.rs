@@ -291,7 +291,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 }
                 process.completed(request, now);
             }
-            Work::Place { .. } | Work::Keep { .. } | Work::Take { .. } | Work::Copy { .. } => {}
+            Work::Place { .. } | Work::Keep { .. } | Work::Take { .. } => {}
         }
         Ok(())
     }
@@ -400,10 +400,7 @@ fn cost(cpu: &Cpu, work: &Work) -> u64 {
     match work {
         Work::Send { packet: Packet::Eager { len, .. }, .. } => cpu.post_ns + copy_ns(cpu, *len),
         Work::Send { .. } | Work::Write { .. } | Work::Read { .. } => cpu.post_ns,
-        Work::Place { len, .. }
-        | Work::Keep { len, .. }
-        | Work::Take { len, .. }
-        | Work::Copy { len, .. } => copy_ns(cpu, *len),
+        Work::Place { len, .. } | Work::Keep { len, .. } | Work::Take { len, .. } => copy_ns(cpu, *len),
         Work::Complete { .. } => 0,
     }
 }

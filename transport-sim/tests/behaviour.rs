@@ -136,13 +136,14 @@ fn ranks_of_a_node_do_not_use_the_network() {
 #[test]
 fn all_calls_of_the_language_come_to_their_end() {
     let text = "ranks 2\nrank 0\n a = issend to 1 tag 3 size 10 buf x\n test a\n ssend to 1 tag 4 size 100KiB\n \
-                wait a\n write buf x\n b = ibarrier\n wait b\n isend to me tag 9 size 50KiB\n \
+                wait a\n write buf x\n b = ibarrier\n wait b\n barrier\n isend to me tag 9 size 50KiB\n \
                 recv from me tag any size 50KiB\n isend to me tag 9 size 5\n recv from any tag 9 size 5\n wait all\n\
                 rank 1\n probe from 0 tag 3\n probe from any tag any\n recv from 0 tag any size 10\n \
-                recv from any tag 4 size 100KiB buf y\n read buf y\n barrier\n";
+                recv from any tag 4 size 100KiB buf y\n read buf y\n c = ibarrier\n wait c\n \
+                barrier\n";
     for (_, protocol) in Protocol::ALL {
         let report = ok(text, &Config { protocol, ..config() });
-        assert_eq!(report.statements.len(), 18);
+        assert_eq!(report.statements.len(), 21);
         assert!(report.statements.iter().all(|s| s.complete_us.is_some() && s.end_us >= s.begin_us));
         assert!(report.timeline.lanes.iter().flatten().all(|i| i.start_ns < i.end_ns));
     }

@@ -75,19 +75,20 @@ pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limit
     explore_to_depth(jobs, settings, limits, None)
 }
 
-/// Explores one job again, strictly by depth, with nothing left out, and no deeper than a path that is known:
-/// the first one found is not always a shortest one. Several threads do not search strictly by depth, and a
-/// reduced search takes steps that a violation does not need.
-pub(crate) fn explore_for_shorter<P: Protocol>(
+/// Explores one job again, strictly by depth, with nothing left out, and no deeper than the longest of some
+/// paths that are known: the first one found is not always a shortest one. Several threads do not search
+/// strictly by depth, and a reduced search takes steps that a violation does not need.
+pub(crate) fn explore_for_shorter<'p, P: Protocol + 'p>(
     job: Job,
     settings: Settings,
-    path: &Path<P>,
-    max_states: Option<u64>,
+    paths: impl IntoIterator<Item = &'p Path<P>>,
+    limits: &Limits<'_>,
 ) -> Outcome<P> {
     let settings = Settings { reduce: false, ..settings };
-    let limits = Limits { threads: 1, max_states, ..Limits::default() };
+    let limits = Limits { threads: 1, progress: None, ..*limits };
     // A search to depth d looks at states whose path has less than d states.
-    explore_to_depth::<P>([job].into(), settings, &limits, NonZeroUsize::new(path.steps.len()))
+    let depth = paths.into_iter().map(|path| path.steps.len()).max().unwrap_or_default();
+    explore_to_depth::<P>([job].into(), settings, &limits, NonZeroUsize::new(depth))
 }
 
 fn explore_to_depth<P: Protocol>(
@@ -112,7 +113,10 @@ fn explore_to_depth<P: Protocol>(
         watch(&checker, &shared, limits, began, &mut reported);
     }
     let checker = checker.join();
-    let exhaustive = !shared.stop.load(Ordering::Relaxed) && max_depth.is_none();
+    // A search that ends between two looks at its bounds has kept them, or has not.
+    let states = checker.unique_state_count() as u64;
+    let stopped = shared.stop.load(Ordering::Relaxed) || is_beyond(limits, states);
+    let exhaustive = !stopped && max_depth.is_none();
     // Paths are found by walking the model again, which must not be stopped for that.
     shared.stop.store(false, Ordering::Relaxed);
     let mut discoveries = checker.discoveries();
@@ -123,7 +127,7 @@ fn explore_to_depth<P: Protocol>(
     violations.sort_by_key(|(check, _)| *check);
     Outcome {
         exhaustive,
-        states: checker.unique_state_count() as u64,
+        states,
         generated: checker.state_count() as u64,
         depth: checker.max_depth() as u64,
         elapsed: began.elapsed(),
@@ -141,9 +145,7 @@ fn watch<P: Protocol>(
     reported: &mut Instant,
 ) {
     let states = checker.unique_state_count() as u64;
-    let too_many = limits.max_states.is_some_and(|most| states >= most);
-    let too_large = limits.max_memory.is_some_and(|most| resident_bytes().is_some_and(|now| now >= most));
-    if too_many || too_large {
+    if is_beyond(limits, states) {
         shared.stop.store(true, Ordering::Relaxed);
     }
     if let Some(progress) = limits.progress
@@ -157,6 +159,11 @@ fn watch<P: Protocol>(
             elapsed: began.elapsed(),
         });
     }
+}
+
+fn is_beyond(limits: &Limits<'_>, states: u64) -> bool {
+    limits.max_states.is_some_and(|most| states > most)
+        || limits.max_memory.is_some_and(|most| resident_bytes().is_some_and(|now| now > most))
 }
 
 /// Memory of this process, where the system tells.

@@ -3,12 +3,14 @@
 use crate::program::{Act, Job, Program, Start};
 use crate::step::is_from_any;
 use carrousel_rank::{Source, Speculation, Transfer};
+use carrousel_rendezvous::Notice;
 use std::collections::BTreeMap;
 
 /// Facts about a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     ranks: Vec<RankFacts>,
+    writes_end_silently: bool,
 }
 
 /// Facts about one rank's program. A step is named by its position.
@@ -34,8 +36,10 @@ pub(crate) struct RankFacts {
 }
 
 impl Facts {
-    /// `acknowledges`: under the protocol, a receive that takes an RTS says so.
-    pub(crate) fn new(job: &Job, acknowledges: bool) -> Self {
+    /// `notice`: what the protocol sends for a write.
+    pub(crate) fn new(job: &Job, notice: Notice) -> Self {
+        // Under the other rules a receive that takes an RTS says so.
+        let acknowledges = notice != Notice::FinBehindWrite;
         let mut ranks: Vec<RankFacts> =
             job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
         for (rank, facts) in ranks.iter_mut().enumerate() {
@@ -43,7 +47,14 @@ impl Facts {
             answered.retain(|from| acknowledges || may_transfer_nothing(job, *from, rank as u16));
             facts.answers_posts_from = answered;
         }
-        Self { ranks }
+        let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
+        Self { ranks, writes_end_silently }
+    }
+
+    /// Whether the completion of a write concerns its request only: everything was said behind the data,
+    /// and the flow has forgotten the message when it was written.
+    pub(crate) fn writes_end_silently(&self) -> bool {
+        self.writes_end_silently
     }
 
     /// Whether posting a receive may send something back, so that its order with announcements matters.

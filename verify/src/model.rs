@@ -5,8 +5,7 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Protocol, RankId, Send, Speculation, Tag};
-use carrousel_rendezvous::Notice;
+use carrousel_rank::{Protocol, RankId, Send, Source, Speculation, Tag};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -101,8 +100,7 @@ impl Shared {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let acknowledges = P::NOTICE != Notice::FinBehindWrite;
-        let facts = jobs.iter().map(|job| Facts::new(job, acknowledges)).collect();
+        let facts = jobs.iter().map(|job| Facts::new(job, P::NOTICE)).collect();
         let receives = match &*jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
             // Families of jobs are about the protocol, not about their programs.
@@ -137,12 +135,60 @@ impl<P: Protocol> Model<P> {
         self.program(state.job, rank).steps.get(usize::from(pc)).map(|step| &step.act)
     }
 
+    pub(crate) fn is_portable(&self) -> bool {
+        self.settings.portable
+    }
+
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {
         self.next_act(state, rank).is_none()
     }
 
     pub(crate) fn can_step(&self, state: &State<P>, rank: u16) -> bool {
-        self.next_act(state, rank).is_some_and(|act| step::is_enabled(&state.procs[usize::from(rank)], act))
+        let proc = &state.procs[usize::from(rank)];
+        self.next_act(state, rank).is_some_and(|act| {
+            step::is_enabled(proc, act) && !(proc.refuses && self.unbuffered(state, rank).next().is_some())
+        })
+    }
+
+    /// The sends that are complete, and that the wait which a rank is at would wait for all the same if MPI
+    /// had not buffered them: nobody has received them.
+    pub(crate) fn unbuffered(&self, state: &State<P>, rank: u16) -> impl Iterator<Item = (Ordinal, u16)> {
+        let proc = &state.procs[usize::from(rank)];
+        let requests = match self.next_act(state, rank) {
+            Some(Act::Wait(requests)) => &**requests,
+            _ => &[],
+        };
+        requests.iter().filter_map(move |request| {
+            let Start::Send { to, .. } = self.program(state.job, rank).starts[usize::from(*request)] else {
+                return None;
+            };
+            let message = Message { from: rank, send: *request };
+            let open = proc.open.iter().any(|open| open.ordinal == *request);
+            (open && proc.is_over(*request) && state.is_unmatched(message, to as u16))
+                .then_some((*request, to as u16))
+        })
+    }
+
+    /// Ranks other than the first whose message a receive from any source could take.
+    fn other_sources(&self, state: &State<P>, rank: u16, receive: Ordinal) -> Vec<u16> {
+        let Start::Receive { from: Source::Any, tag, .. } =
+            self.program(state.job, rank).starts[usize::from(receive)]
+        else {
+            return Vec::new();
+        };
+        let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
+            match self.program(state.job, message.from).starts[usize::from(message.send)] {
+                Start::Send { tag: sent, .. } => tag.matches(Tag(sent)),
+                _ => false,
+            }
+        });
+        let mut sources: Vec<u16> = Vec::new();
+        for message in arrived {
+            if !sources.contains(&message.from) {
+                sources.push(message.from);
+            }
+        }
+        sources.drain(..).skip(1).collect()
     }
 
     /// Whether a rank has a receive from any source pending or before it.
@@ -156,7 +202,7 @@ impl<P: Protocol> Model<P> {
     pub(crate) fn steps(&self, state: &State<P>, rank: u16, actions: &mut Vec<Action>) {
         let Some(act) = self.next_act(state, rank) else { return };
         let proc = &state.procs[usize::from(rank)];
-        if !step::is_enabled(proc, act) {
+        if !self.can_step(state, rank) {
             return;
         }
         let mut push = |choice| actions.push(Action::Step { rank, choice });
@@ -171,14 +217,21 @@ impl<P: Protocol> Model<P> {
                 push(Choice::Plain);
                 let start = self.program(state.job, rank).starts[usize::from(*ordinal)];
                 if let Start::Send { to, tag, len, synchronous, buffer } = start {
-                    if self.settings.portable && !synchronous {
-                        push(Choice::Synchronous);
-                    }
                     let memory = carrousel_rank::Memory { address: u64::from(buffer), key: 0 };
                     let message = Send { to: RankId(to), tag: Tag(tag), len, memory, synchronous };
                     if proc.rank.could_write(&message) {
                         push(Choice::Decline);
                     }
+                }
+                if self.settings.portable {
+                    self.other_sources(state, rank, *ordinal).into_iter().map(Choice::From).for_each(push);
+                }
+            }
+            Act::Wait(_) => {
+                push(Choice::Plain);
+                let unbuffered = || self.unbuffered(state, rank).next().is_some();
+                if self.settings.portable && !proc.refuses && unbuffered() {
+                    push(Choice::Refuse);
                 }
             }
             _ => push(Choice::Plain),

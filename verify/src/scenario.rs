@@ -115,8 +115,9 @@ fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
     let mut next_buffer = source.buffers.len();
     for step in &source.steps {
         let line = step.line;
-        let mut buffer = |named: Option<scn::BufferId>| {
-            named.map_or_else(
+        // A message without bytes uses no buffer: whatever stands there, it gets one that nothing else has.
+        let mut buffer = |named: Option<scn::BufferId>, bytes: u64| {
+            named.filter(|_| bytes > 0).map_or_else(
                 || {
                     next_buffer += 1;
                     (next_buffer - 1) as u16
@@ -127,21 +128,22 @@ fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
         match &step.op {
             Op::Compute { .. } => {}
             Op::Send { to, tag, size, buf, synchronous, blocking } => {
-                let buffer = buffer(*buf);
+                let buffer = buffer(*buf, *size);
                 let start = Start::Send { to: *to, tag: *tag, len: *size, synchronous: *synchronous, buffer };
                 request(&mut program, &mut names, step, start, *blocking);
             }
             Op::Recv { from, tag, size, buf, blocking } => {
-                let buffer = buffer(*buf);
+                let buffer = buffer(*buf, *size);
                 let start =
                     Start::Receive { from: source_of(*from), tag: selector(*tag), len: *size, buffer };
                 request(&mut program, &mut names, step, start, *blocking);
             }
             Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
                 let (from, tag, len) = (source_of(*from), selector(*recv_tag), *recv_size);
-                let receive = program.start(line, Start::Receive { from, tag, len, buffer: buffer(None) });
+                let receive =
+                    program.start(line, Start::Receive { from, tag, len, buffer: buffer(None, len) });
                 let (to, tag, len) = (*to, *send_tag, *send_size);
-                let start = Start::Send { to, tag, len, synchronous: false, buffer: buffer(None) };
+                let start = Start::Send { to, tag, len, synchronous: false, buffer: buffer(None, len) };
                 let send = program.start(line, start);
                 program.act(line, Act::Wait([receive, send].into()));
             }
@@ -197,5 +199,28 @@ fn selector(tag: scn::TagSelector) -> TagSelector {
     match tag {
         scn::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
         scn::TagSelector::Any => TagSelector::Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether what the first statement starts uses the buffer that the second one writes.
+    fn uses_what_is_written(start: &str) -> Option<bool> {
+        let text = format!("ranks 2\nrank 0\n  {start} buf b\n  write buf b\n  wait all\n");
+        let job = job(&scn::load("f", text.as_bytes()).ok()?, false).ok()?;
+        let program = job.ranks.first()?;
+        let Act::Touch { buffer: written, .. } = program.steps.get(1)?.act else { return None };
+        Some(program.starts.first()?.buffer()?.0 == written)
+    }
+
+    #[test]
+    fn what_moves_no_bytes_uses_no_buffer() {
+        for start in ["isend to 1 tag 0", "irecv from 1 tag 0", "issend to 1 tag 0", "irecv from any tag any"]
+        {
+            assert_eq!(uses_what_is_written(&format!("{start} size 0")), Some(false), "{start}");
+            assert_eq!(uses_what_is_written(&format!("{start} size 1")), Some(true), "{start}");
+        }
     }
 }

@@ -82,6 +82,8 @@ impl<T> Hash for Shared<T> {
 pub struct Proc<P: Protocol> {
     /// The next step of its program.
     pub pc: u16,
+    /// Weakest MPI: no send of the wait that is next was buffered.
+    pub refuses: bool,
     /// The library.
     pub rank: Rank<P>,
     /// Requests that the program has not released, by ordinal.
@@ -197,6 +199,13 @@ impl<P: Protocol> State<P> {
     pub fn land(&mut self, route: Route, place: usize) -> Option<Flight> {
         let at = self.flights.partition_point(|(other, _)| *other < route) + place;
         (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
+    }
+
+    /// Whether a message is under way, or has come and has no receive.
+    pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
+        let brings = |flight: &Flight| matches!(flight, Flight::Packet(_, Some(it)) if *it == message);
+        self.procs[usize::from(to)].arrived.contains(&message)
+            || self.flights.iter().any(|(route, flight)| route.at == to && brings(flight))
     }
 
     /// The oldest thing on each route that is not empty.

@@ -53,8 +53,11 @@ pub enum Choice {
     Fail,
     /// A send that declines to write into an announced receive.
     Decline,
-    /// A standard send that waits for its receive, though it need not (weakest MPI).
-    Synchronous,
+    /// A wait for sends that were not buffered: it goes on when they are received (weakest MPI).
+    Refuse,
+    /// A receive from any source that takes a message of this rank, though one of another was here before
+    /// (weakest MPI).
+    From(u16),
 }
 
 /// Outputs of one input.
@@ -122,6 +125,7 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
         .map(|me| {
             Shared::new(Proc {
                 pc: 0,
+                refuses: false,
                 rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
                 open: SmallVec::new(),
                 waiting: SmallVec::new(),
@@ -166,6 +170,11 @@ impl<P: Protocol> Turn<'_, P> {
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
         let step = &program.steps[usize::from(proc.pc)];
+        if choice == Choice::Refuse {
+            proc.refuses = true;
+            return;
+        }
+        proc.refuses = false;
         proc.pc += 1;
         match &step.act {
             Act::Start(ordinal) => self.start(proc, *ordinal, choice),
@@ -214,7 +223,6 @@ impl<P: Protocol> Turn<'_, P> {
         let call = match start {
             Start::Send { to, tag, len, synchronous, buffer } => {
                 subject = Some(Message { from: self.me, send: ordinal });
-                let synchronous = synchronous || choice == Choice::Synchronous;
                 Call::Send(Send { to: RankId(to), tag: Tag(tag), len, memory: memory(buffer), synchronous })
             }
             Start::Receive { from, tag, len, buffer } => {
@@ -222,11 +230,12 @@ impl<P: Protocol> Turn<'_, P> {
             }
             Start::Barrier => Call::Barrier,
         };
+        if let Choice::From(source) = choice {
+            proc.rank.arrived_first(RankId(u32::from(source)));
+            proc.arrived.sort_by_key(|message| message.from != source);
+        }
         let rule = match start {
             Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
-            Start::Send { to, .. } if to == u32::from(self.me) => {
-                Rule::Match(self.arrive_by_rule(proc, subject))
-            }
             _ => Rule::Silent,
         };
         let mut outputs = Outputs { decline: choice == Choice::Decline, ..Outputs::default() };
@@ -368,7 +377,7 @@ impl<P: Protocol> Turn<'_, P> {
                     }
                     self.complete_later(of, context, What::Read(request.index), request);
                 }
-                Work::Place { request, .. } | Work::Copy { request, .. } => got = Some(request),
+                Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {
                     got = Some(request);
                     let at = proc.kept.iter().position(|(held, _)| *held == kept);
@@ -376,10 +385,7 @@ impl<P: Protocol> Turn<'_, P> {
                 }
                 Work::Keep { kept, .. } => {
                     // What arrives last is last in line.
-                    let message = subject.or(proc.arrived.last().copied());
-                    if let Some(message) = message.filter(|_| kept.context == Context::MESSAGES) {
-                        proc.kept.push((kept, message));
-                    }
+                    proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }

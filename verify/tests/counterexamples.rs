@@ -87,6 +87,26 @@ rank *
     check("a_large_ring_names_a_few_ranks", Check::DeadlockFreedom, text);
 }
 
+/// Under the weakest MPI a send that need not be buffered is what its rank waits for.
+#[test]
+fn small_sends_head_to_head_under_every_mpi() {
+    let text = "\
+ranks 2
+rank *
+  send to 1-me tag 0 size 8
+  recv from 1-me tag 0 size 8
+";
+    let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
+    let job = scenario::job(&scenario, true).expect("a scenario that can be explored");
+    let settings = Settings { portable: true, ..Settings::default() };
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let outcome = explore::<Mirror>(Arc::new([job.clone()]), settings, &limits);
+    let found = outcome.violations.iter().find(|(violated, _)| *violated == Check::DeadlockFreedom);
+    let path = found.map(|(_, path)| path).expect("the check is violated");
+    let found = explain(&job, path, Check::DeadlockFreedom, Some(&scenario));
+    insta::assert_snapshot!("small_sends_head_to_head_under_every_mpi", page(&found, 80), text);
+}
+
 #[test]
 fn a_wrong_tag() {
     let text = "\
@@ -110,6 +130,100 @@ rank 2
   compute 5us
 ";
     check("a_barrier_that_one_rank_forgets", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn ranks_that_wait_for_the_same_are_told_once() {
+    let text = "\
+ranks 8
+rank 0..6
+  barrier
+rank 7
+  compute 5us
+";
+    check("ranks_that_wait_for_the_same_are_told_once", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn ranks_that_wait_in_the_same_way_are_told_by_an_example() {
+    let text = "\
+ranks 4
+rank *
+  irecv from (me+size-1)%size tag 0 size 64KiB
+  isend to (me+1)%size tag 1 size 64KiB
+  irecv from (me+size-1)%size tag 2 size 64KiB
+  wait all
+";
+    check("ranks_that_wait_in_the_same_way_are_told_by_an_example", Check::DeadlockFreedom, text);
+}
+
+/// What keeps the other ranks is told, however many they are.
+#[test]
+fn a_cycle_among_many_that_wait() {
+    let text = "\
+ranks 10
+rank 0..1
+  recv from 1-me tag 0 size 8
+  send to 1-me tag 0 size 8
+  send to 2 tag 0 size 8
+rank 2
+  recv from 0 tag 0 size 8
+  barrier
+rank 3
+  recv from 2 tag 0 size 8
+rank 4
+  recv from 3 tag 1 size 8
+rank 5
+  recv from 4 tag 1 size 8
+rank 6..9
+  barrier
+";
+    check("a_cycle_among_many_that_wait", Check::DeadlockFreedom, text);
+}
+
+/// The message was sent, and another receive has it. What the other sender does is left out.
+#[test]
+fn a_wildcard_that_starves_a_receive() {
+    let text = "\
+ranks 3
+rank 0
+  recv from any tag 0 size 8
+  recv from 1 tag 0 size 8
+rank 1..2
+  send to 0 tag 0 size 8
+";
+    check("a_wildcard_that_starves_a_receive", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_wildcard_that_starves_a_request() {
+    let text = "\
+ranks 3
+rank 0
+  a = irecv from any tag 0 size 64KiB
+  b = irecv from 2 tag 0 size 64KiB
+  wait a b
+rank 1
+  send to 0 tag 0 size 64KiB
+rank 2
+  send to 0 tag 0 size 64KiB
+  recv from 1 tag 0 size 8
+";
+    check("a_wildcard_that_starves_a_request", Check::DeadlockFreedom, text);
+}
+
+#[test]
+fn a_probe_behind_a_receive() {
+    let text = "\
+ranks 2
+rank 0
+  r = irecv from 1 tag 0 size 8
+  probe from 1 tag 0
+  wait r
+rank 1
+  send to 0 tag 0 size 8
+";
+    check("a_probe_behind_a_receive", Check::DeadlockFreedom, text);
 }
 
 #[test]

@@ -2,30 +2,70 @@
 
 use crate::tools::{self, cargo, cargo_of, need, root};
 use std::fs;
+use std::process::{Command, Stdio};
 
 /// The version that is compiled where it is missing.
 const FUZZ: &str = "0.13.2";
+/// An input that takes longer is a finding. The language promises a second; the sanitizer takes its share.
+const INPUT_SECONDS_MAX: u32 = 20;
 
-/// Feeds a target for some seconds. What it finds is kept in fuzz/artifacts; the interesting inputs belong
-/// into the corpus, which the ordinary tests replay.
+/// Feeds a target for some seconds, beginning with the corpus in the repository. What the fuzzer adds to
+/// it goes to a directory of its own, so that the repository grows only by what was found.
 pub(crate) fn run(target: &str, seconds: u64) -> Result<(), String> {
     let targets = targets();
     if !targets.iter().any(|known| known == target) {
-        return Err(format!("there is no fuzz target `{target}`; there are {}", targets.join(", ")));
+        return Err(format!("there is no fuzz target `{target}`; there are: {}", targets.join(", ")));
     }
+    nightly()?;
     need("fuzz", FUZZ)?;
+    let added = format!("fuzz/target/corpus/{target}");
+    let kept = format!("fuzz/corpus/{target}");
+    for directory in [&added, &kept] {
+        let path = root().join(directory);
+        fs::create_dir_all(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+    }
     let duration = format!("-max_total_time={seconds}");
-    // The sanitizers need a nightly compiler.
-    let nightly = cargo_of("nightly", &["fuzz", "run", target, "--", &duration]);
-    tools::run(nightly)
-        .map_err(|message| format!("{message} (`rustup toolchain install nightly`, if it is missing)"))?;
-    tools::run(cargo(&["test", "--package", "carrousel-scenario"]))
+    let timeout = format!("-timeout={INPUT_SECONDS_MAX}");
+    let statistics = "-print_final_stats=1";
+    let arguments = ["fuzz", "run", target, &added, &kept, "--", &duration, &timeout, statistics];
+    tools::run(cargo_of("nightly", &arguments)).map_err(|message| {
+        format!(
+            "{message}\n\
+             If the fuzzer found something, it is in fuzz/artifacts/{target}: make it shorter with\n  \
+             cargo +nightly fuzz tmin {target} FILE\n\
+             and put it into {kept}, from where the ordinary tests replay it."
+        )
+    })?;
+    tools::run(cargo(&["test", "--package", "carrousel-scenario", "--test", "corpus"]))
 }
 
+/// An error that says what to install, unless there is a nightly compiler: only it has the sanitizers
+/// and the coverage that a fuzzer steers by.
+fn nightly() -> Result<(), String> {
+    let probe = cargo_of("nightly", &["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if probe.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    let mut rustup = Command::new("rustup");
+    let rustup = rustup.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    Err(match rustup {
+        Ok(_) => "fuzzing needs a nightly toolchain, which is missing: \
+                  `rustup toolchain install nightly --profile minimal`"
+            .to_owned(),
+        Err(error) => format!(
+            "fuzzing needs a nightly toolchain by way of rustup, which cannot be started ({error}): \
+             https://rustup.rs says how to install it"
+        ),
+    })
+}
+
+/// The targets: files of that directory that are not only modules of others.
 fn targets() -> Vec<String> {
     let files = fs::read_dir(root().join("fuzz/fuzz_targets")).into_iter().flatten().flatten();
     let mut targets: Vec<String> = files
-        .filter_map(|file| file.path().file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .map(|file| file.path())
+        .filter(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("fuzz_target!(")))
+        .filter_map(|path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
         .collect();
     targets.sort();
     targets

@@ -26,9 +26,14 @@ enum Chore {
         #[arg(long)]
         fast: bool,
     },
-    /// Feed a fuzz target for a while (nightly toolchain; installs cargo-fuzz if it is missing)
+    /// Feed a fuzz target for a while
+    ///
+    /// Needs a nightly toolchain, for the sanitizers: `rustup toolchain install nightly --profile minimal`.
+    /// Where cargo-fuzz is missing, it is compiled first. Inputs begin with those of fuzz/corpus; what
+    /// fails is kept in fuzz/artifacts.
     Fuzz {
         /// The target, one of those in fuzz/fuzz_targets
+        #[arg(default_value = "scenario")]
         target: String,
         /// How long
         #[arg(long, default_value_t = 60)]

@@ -28,8 +28,10 @@ Examples:
   carrousel sim early.scn --timeline early.html              draw it
   carrousel sim early.scn --format json | jq .makespan_us    for a script
 
-Exit status: 0 done; 1 deadlock, a message too long for its receive, or a limit of the run; 2 the file
-or the request is wrong, or holds what cannot be simulated yet.")]
+Exit status:
+  0  done
+  1  deadlock, a message too long for its receive, or a limit of the run
+  2  the file or the request is wrong, or holds what cannot be simulated yet")]
 pub(crate) struct Args {
     /// The scenario; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -102,7 +104,13 @@ fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
         // The run went wrong, not the request.
         _ => {
             let text = format!("{}: {error}", scenario.file);
-            Failure::diagnostic(errors.paint(Paint::Bad, &text), Status::Violated)
+            let failure = Failure::diagnostic(errors.paint(Paint::Bad, &text), Status::Violated);
+            match error {
+                SimError::Deadlock { .. } | SimError::Truncated { .. } => {
+                    failure.with_help("`carrousel verify` shows how it comes to this")
+                }
+                _ => failure,
+            }
         }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct Args {
     /// Scenarios; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["suite", "merge"])]
     pub(crate) files: Vec<PathBuf>,
-    /// Ask for the weakest MPI: any standard send may wait for its receive, or not
+    /// Ask for the weakest MPI: any standard send may wait for its receive, or not, and a receive from any
+    /// source may take any sender's message that has come
     #[arg(long)]
     pub(crate) portable: bool,
     /// Stop after about so many distinct states; what is not decided by then is inconclusive
@@ -51,8 +52,8 @@ pub(crate) struct Args {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// Draw the counterexamples: FILE.svg, or FILE.html with the steps beside the drawing; of several
-    /// violated checks, the second and later ones go to FILE-CHECK.svg
+    /// Draw the counterexample: OUT.svg, or OUT.html with the explanation and the steps; of several
+    /// violated checks, the second and later ones go to OUT-CHECK.svg
     #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with_all = ["suite", "merge"])]
     pub(crate) chart: Option<PathBuf>,
     /// Switch a rule of the protocol off, to see what it is for; `carrousel info` lists the rules
@@ -73,10 +74,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states", "max_memory"])]
     pub(crate) suite: Option<Suite>,
     /// With --suite: as far as the longest search that was ever done; hours
-    #[arg(long, requires = "suite")]
+    #[arg(long, requires = "suite", conflicts_with_all = ["files", "merge"])]
     pub(crate) full: bool,
     /// With --suite: only part I of N, for a job array
-    #[arg(long, value_name = "I/N", requires = "suite", value_parser = parse_shard)]
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    #[arg(requires = "suite", conflicts_with_all = ["files", "merge"])]
     pub(crate) shard: Option<(u32, u32)>,
     /// Merge the JSON reports of all shards of a suite into one
     #[arg(long, value_name = "REPORT.json", num_args = 1.., conflicts_with_all = ["files", "suite"])]
@@ -98,7 +100,7 @@ pub(crate) enum Protocol {
     /// The sender mirrors the receiver's posted receives
     #[default]
     Mirror,
-    /// The handshake of the thesis, in its sound reading
+    /// The handshake of the thesis on speculative rendezvous, in its sound reading
     Published,
 }
 
@@ -125,7 +127,9 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }
     let named = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-    named.ok_or_else(|| format!("`{text}` is no address; write a port, or HOST:PORT"))
+    named.ok_or_else(|| {
+        format!("`{text}` is no address; write a port, or HOST:PORT, and a scenario before --explore")
+    })
 }
 
 #[cfg(test)]

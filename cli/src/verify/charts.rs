@@ -17,8 +17,18 @@ pub(crate) enum Drawing {
 }
 
 impl Drawing {
-    /// By the name of the file.
+    /// By the name of the file, whose directory has to be there: it is written when all work is done.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
+            && !directory.is_dir()
+        {
+            let missing = format_args!(
+                "cannot write {}: there is no directory {}",
+                path.display(),
+                directory.display()
+            );
+            return Err(Failure::wrong(missing));
+        }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),
@@ -28,18 +38,16 @@ impl Drawing {
 }
 
 /// Draws the counterexample of each violated check.
-pub(crate) fn write(path: &Path, report: &Report) -> Result<(), Failure> {
-    let drawing = Drawing::of(path)?;
+pub(crate) fn write(path: &Path, drawing: Drawing, report: &Report) -> Result<(), Failure> {
     let mut drawn = 0;
     for check in &report.checks {
         let Some(counterexample) = &check.counterexample else { continue };
         let to = if drawn == 0 { path.to_owned() } else { beside(path, check.name) };
         drawn += 1;
+        let title = format!("{}: {} is violated", report.scenario, check.name);
         let text = match drawing {
-            Drawing::Svg => counterexample.chart.svg(),
-            Drawing::Html => {
-                counterexample.chart.html(&format!("{}: {}", report.scenario, check.name), counterexample)
-            }
+            Drawing::Svg => counterexample.chart.titled_svg(&title),
+            Drawing::Html => counterexample.chart.html(&title, counterexample),
         };
         fs::write(&to, text).map_err(|error| Failure::of_file("write", &to, &error))?;
         to_stderr(&format!("{}: drawn in {}", check.name, to.display()));
@@ -73,6 +81,7 @@ mod tests {
     #[test]
     fn what_is_no_drawing_is_refused() {
         assert!(Drawing::of(Path::new("a.png")).is_err());
+        assert!(Drawing::of(Path::new("no/such/directory/a.svg")).is_err());
         assert_eq!(Drawing::of(Path::new("a.html")).ok(), Some(Drawing::Html));
     }
 }

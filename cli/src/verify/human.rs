@@ -32,7 +32,7 @@ pub(crate) fn print(
         ]);
     }
     out.text(&table.render(2, style))?;
-    out.line(&format!("  {}", effort(report)))?;
+    out.line(&format!("  {}", effort(args, report)))?;
     for check in &report.checks {
         if let Some(counterexample) = &check.counterexample {
             out.line("")?;
@@ -53,7 +53,7 @@ pub(crate) fn print(
             }
         }
     }
-    expectations(scenario, conclusion, out)
+    expectations(scenario, report, conclusion, out)
 }
 
 fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> String {
@@ -77,14 +77,18 @@ fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> S
     format!("{text}: {}", style.paint(paint(report.verdict), report.verdict.name()))
 }
 
-fn effort(report: &Report) -> String {
+fn effort(args: &Args, report: &Report) -> String {
+    let by_states = args.max_states.is_some_and(|most| report.states >= most);
+    let bound = if by_states { "--max-states" } else { "--max-memory" };
+    let bound =
+        format!("; a bound was hit before all was explored: raise {bound}, or make the pattern smaller");
     format!(
         "{}, {}, depth {}, {}{}",
         count(report.states, "state"),
         count(report.transitions, "transition"),
         report.depth,
         seconds(report.seconds),
-        if report.exhaustive { "" } else { "; a bound was hit before all was explored" }
+        if report.exhaustive { "" } else { &bound }
     )
 }
 
@@ -134,7 +138,12 @@ fn steps(scenario: &Scenario, counterexample: &Counterexample, style: Style) -> 
     table.render(2, style)
 }
 
-fn expectations(scenario: &Scenario, conclusion: &Conclusion, out: &mut Out) -> Result<(), Failure> {
+fn expectations(
+    scenario: &Scenario,
+    report: &Report,
+    conclusion: &Conclusion,
+    out: &mut Out,
+) -> Result<(), Failure> {
     if scenario.expects.is_empty() {
         return Ok(());
     }
@@ -142,8 +151,7 @@ fn expectations(scenario: &Scenario, conclusion: &Conclusion, out: &mut Out) -> 
     let names = |checks: &[Check]| checks.iter().map(|check| check.name()).collect::<Vec<_>>().join(", ");
     out.line("")?;
     if conclusion.status == Status::Fine {
-        let text = "as expected: exactly the checks that the file names are violated";
-        return out.line(&style.paint(Paint::Good, text));
+        return out.line(&style.paint(Paint::Good, &as_expected(scenario, &report.checks)));
     }
     if conclusion.status == Status::Inconclusive {
         let text = "inconclusive: whether exactly the checks that the file names are violated is not known";
@@ -158,4 +166,46 @@ fn expectations(scenario: &Scenario, conclusion: &Conclusion, out: &mut Out) -> 
         out.line(&style.paint(Paint::Bad, &text))?;
     }
     Ok(())
+}
+
+/// That what the file expects is so, and which notes, violated too, that does not count.
+fn as_expected(scenario: &Scenario, checks: &[CheckReport]) -> String {
+    let is_named = |check: &CheckReport| scenario.expects.iter().any(|expect| expect.check == check.check);
+    let notes: Vec<&str> = checks
+        .iter()
+        .filter(|check| is_note(check) && check.verdict == Verdict::Violated && !is_named(check))
+        .map(|check| check.name)
+        .collect();
+    let mut text = "as expected: exactly the checks that the file names are violated".to_owned();
+    if !notes.is_empty() {
+        text += &format!(" (notes are not counted: {})", notes.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_scenario::load;
+
+    #[test]
+    fn a_note_that_the_file_does_not_name_is_said_not_to_count() {
+        let said = |expects: &str| {
+            let text = format!("ranks 1\n{expects}");
+            let scenario = load("f", text.as_bytes()).map_err(|error| error.to_string())?;
+            let violated = [Check::DeadlockFreedom, Check::MatchDeterminism];
+            let checks = Check::ALL.map(|check| CheckReport {
+                name: check.name(),
+                verdict: if violated.contains(&check) { Verdict::Violated } else { Verdict::Proven },
+                counterexample: None,
+                check,
+            });
+            Ok::<_, String>(as_expected(&scenario, &checks))
+        };
+        let exactly = "as expected: exactly the checks that the file names are violated";
+        let deadlock = "expect deadlock-freedom violated\n";
+        let both = format!("{deadlock}expect match-determinism violated\n");
+        assert_eq!(said(&both), Ok(exactly.to_owned()));
+        assert_eq!(said(deadlock), Ok(format!("{exactly} (notes are not counted: match-determinism)")));
+    }
 }

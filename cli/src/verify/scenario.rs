@@ -2,7 +2,7 @@
 
 use super::args::{Args, Protocol};
 use super::verdict::conclude;
-use super::{charts, human, memory, progress};
+use super::{Drawing, charts, human, memory, progress};
 use crate::args::Format;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -25,15 +25,17 @@ pub(crate) fn run(
     errors: Style,
 ) -> Result<Status, Failure> {
     if args.chart.is_some() && args.files.len() > 1 {
-        return Err(Failure::wrong("--chart draws the counterexamples of one file, not of several"));
+        return Err(Failure::wrong("--chart draws the counterexamples of one file, not of several")
+            .with_help("verify one file at a time, each with a --chart of its own"));
     }
+    let drawing = args.chart.as_deref().map(Drawing::of).transpose()?;
     say_environment(environment, errors);
     let mut worst = Status::Fine;
     for (at, file) in args.files.iter().enumerate() {
         if at > 0 && args.format == Format::Human {
             out.line("")?;
         }
-        let result = one(args, file, environment, out, errors);
+        let result = one(args, file, drawing, environment, out, errors);
         let status = Failure::settle(result, out, errors)?;
         worst = worst.max(status);
         out.flush()?;
@@ -50,6 +52,7 @@ fn say_environment(environment: &Environment, errors: Style) {
 fn one(
     args: &Args,
     file: &Path,
+    drawing: Option<Drawing>,
     environment: &Environment,
     out: &mut Out,
     errors: Style,
@@ -66,8 +69,8 @@ fn one(
         Format::Json => out.line(&json(&report)?)?,
         Format::Human => human::print(args, &scenario, &report, &conclusion, out)?,
     }
-    if let Some(path) = &args.chart {
-        charts::write(path, &report)?;
+    if let (Some(path), Some(drawing)) = (&args.chart, drawing) {
+        charts::write(path, drawing, &report)?;
     }
     Ok(conclusion.status)
 }
@@ -80,7 +83,9 @@ pub(crate) fn serve(
     errors: Style,
 ) -> Result<Status, Failure> {
     let [file] = &args.files[..] else {
-        return Err(Failure::wrong("--explore shows one file"));
+        return Err(
+            Failure::wrong("--explore shows one file").with_help("name only the one that you want to see")
+        );
     };
     let scenario = input::scenario(file, environment, errors)?;
     say_environment(environment, errors);
@@ -120,6 +125,9 @@ fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
             None => Failure::wrong(format_args!("{}: {refusal}", scenario.file)),
         },
         Error::Rule(_) => Failure::wrong(error).with_help("`carrousel info` lists the rules"),
+        Error::Address { .. } => {
+            Failure::wrong(error).with_help("name another port, such as `--explore 3001`")
+        }
         _ => Failure::wrong(error),
     }
 }

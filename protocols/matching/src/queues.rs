@@ -68,7 +68,7 @@ impl<T> Posted<T> {
     }
 }
 
-/// Messages that arrived before their receive, oldest first.
+/// Messages that arrived before their receive, by context, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unexpected<T> {
     entries: Vec<(Envelope, T)>,
@@ -86,9 +86,11 @@ impl<T> Unexpected<T> {
         Self { entries: Vec::new() }
     }
 
-    /// Appends a message that found no receive.
+    /// Appends a message that found no receive to those of its context. Contexts are kept apart, as the
+    /// order of messages of different ones means nothing: histories that differ in it leave equal queues.
     pub fn arrive(&mut self, message: Envelope, what: T) {
-        self.entries.push((message, what));
+        let at = self.entries.partition_point(|(earlier, _)| earlier.context <= message.context);
+        self.entries.insert(at, (message, what));
     }
 
     /// The first message that satisfies `receive`, which a probe reports.
@@ -102,9 +104,10 @@ impl<T> Unexpected<T> {
         Some(self.entries.remove(at))
     }
 
-    /// Reorders messages of different senders or contexts; those of one keep their order.
-    pub fn sort_by_source(&mut self) {
-        self.entries.sort_by_key(|(message, _)| (message.source, message.context));
+    /// Reorders messages of one context; those with equal keys keep their order, which those of one sender
+    /// and tag must.
+    pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&Envelope) -> K) {
+        self.entries.sort_by_key(|(message, _)| (message.context, key(message)));
     }
 
     /// Keeps only the messages for which `keep` holds.
@@ -112,7 +115,7 @@ impl<T> Unexpected<T> {
         self.entries.retain(|(message, what)| keep(message, what));
     }
 
-    /// All messages, oldest first.
+    /// All messages, by context, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (&Envelope, &T)> {
         self.entries.iter().map(|(message, what)| (message, what))
     }

@@ -6,7 +6,7 @@ use carrousel_rendezvous::{Memory, Packet};
 /// A message that the application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Send {
-    /// To whom; may be the rank itself.
+    /// To whom. A rank is a peer of itself: its messages to itself travel as all others do.
     pub to: RankId,
     /// With which tag.
     pub tag: Tag,

@@ -43,7 +43,7 @@ pub struct ProtocolError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// There is no such rank in the job, or it is the rank itself.
+    /// There is no such rank in the job, or no such communicator.
     #[error("no such peer")]
     Peer,
     /// Messages of the library are small: nothing but they and their count travels in this communicator.

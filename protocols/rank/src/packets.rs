@@ -28,7 +28,7 @@ impl<P: Protocol> Rank<P> {
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
         let known = context == Context::MESSAGES || context == Context::COLLECTIVES;
-        if from.0 >= self.ranks || from == self.me || !known {
+        if from.0 >= self.ranks || !known {
             return Err(Wrong::Peer);
         }
         match *packet {
@@ -151,7 +151,10 @@ impl<P: Protocol> Rank<P> {
         let Some(posting) = posting else {
             let number = flow.processed;
             let kept = Kept { from: envelope.source, context: envelope.context, number };
-            out.work(Work::Keep { kept, from: None, len });
+            // The messages of a barrier are empty: there is nothing to keep, or to take.
+            if envelope.context == Context::MESSAGES {
+                out.work(Work::Keep { kept, len });
+            }
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
             return;
         };

@@ -57,7 +57,6 @@ impl Posting {
 pub(crate) enum Arrival {
     Kept { kept: Kept, len: u64 },
     Rts { send: Handle, len: u64, memory: Memory },
-    ToSelf { send: Handle, len: u64, memory: Memory },
 }
 
 impl<P: Protocol> Rank<P> {
@@ -127,8 +126,7 @@ impl<P: Protocol> Rank<P> {
     /// The first message that a receive with `pattern` would get now, and its length (`MPI_Iprobe`).
     pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, u64)> {
         self.unexpected.first(pattern).map(|(envelope, arrival)| {
-            let (Arrival::Kept { len, .. } | Arrival::Rts { len, .. } | Arrival::ToSelf { len, .. }) =
-                arrival;
+            let (Arrival::Kept { len, .. } | Arrival::Rts { len, .. }) = arrival;
             (*envelope, *len)
         })
     }
@@ -142,7 +140,13 @@ impl<P: Protocol> Rank<P> {
     /// Forgets in which order messages of different senders arrived. Changes nothing for a rank that will
     /// not receive from any source again, and lets the checker see that two states are one.
     pub fn forget_arrival_order(&mut self) {
-        self.unexpected.sort_by_source();
+        self.unexpected.sort_by_key(|message| message.source);
+    }
+
+    /// Makes the messages of `source` the first to have arrived, as if those of other senders had been
+    /// slower: for the checker, to which that is another MPI's right.
+    pub fn arrived_first(&mut self, source: RankId) {
+        self.unexpected.sort_by_key(|message| message.source != source);
     }
 
     /// Messages that arrived and have no receive, oldest first.
@@ -200,10 +204,6 @@ impl<P: Protocol> Rank<P> {
         if !self.lost.is_empty() && self.lost.binary_search(&to).is_ok() {
             let request = self.requests.open(State::Offered { to, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
-            Ok(request)
-        } else if to == self.me {
-            let request = self.requests.open(State::ToSelf { len });
-            self.send_to_self(request, message, rendezvous, out);
             Ok(request)
         } else {
             let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
@@ -275,38 +275,6 @@ impl<P: Protocol> Rank<P> {
         request
     }
 
-    fn send_to_self(&mut self, send: Handle, message: &Send, rendezvous: bool, out: &mut impl Sink) {
-        let Send { tag, len, memory, .. } = *message;
-        let envelope = Envelope { source: self.me, tag, context: Context::MESSAGES };
-        if let Some(posting) = self.posted.take_first(&envelope) {
-            self.copy_to_self(&posting, envelope, send, len, memory, out);
-        } else if rendezvous {
-            self.unexpected.arrive(envelope, Arrival::ToSelf { send, len, memory });
-        } else {
-            let flow = self.flows.with(self.me, Context::MESSAGES);
-            flow.processed = flow.processed.wrapping_add(1);
-            let kept = Kept { from: self.me, context: Context::MESSAGES, number: flow.processed };
-            out.work(Work::Keep { kept, from: Some(memory), len });
-            self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
-            self.complete(send, Status { message: None, len, failure: None }, out);
-        }
-    }
-
-    fn copy_to_self(
-        &mut self,
-        posting: &Posting,
-        envelope: Envelope,
-        send: Handle,
-        len: u64,
-        from: Memory,
-        out: &mut impl Sink,
-    ) {
-        let status = received(posting, envelope, len);
-        out.work(Work::Copy { from, into: posting.memory, len: status.len, send, request: posting.request });
-        self.complete(send, Status { message: None, len, failure: None }, out);
-        self.complete(posting.request, status, out);
-    }
-
     fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Result<Handle, UsageError> {
         if let Source::Rank(from) = receive.from {
             self.check_rank(from)?;
@@ -317,9 +285,9 @@ impl<P: Protocol> Rank<P> {
         let Receive { from, tag, len, memory } = *receive;
         let pattern = Pattern { source: from, tag, context: Context::MESSAGES };
         let request = self.requests.open(State::Posted { asked: None });
-        let remote = matches!(from, Source::Rank(rank) if rank != self.me);
+        let named = matches!(from, Source::Rank(_));
         let candidate =
-            remote && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
+            named && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
         let posting = Posting { request, len, memory, candidate, line: None };
         match self.unexpected.take_first(&pattern) {
             Some((envelope, Arrival::Kept { kept, len })) => {
@@ -329,9 +297,6 @@ impl<P: Protocol> Rank<P> {
             }
             Some((envelope, Arrival::Rts { send, len, memory })) => {
                 self.transfer(&posting, envelope, &Offer { send, len, memory, waited: false }, out);
-            }
-            Some((envelope, Arrival::ToSelf { send, len, memory })) => {
-                self.copy_to_self(&posting, envelope, send, len, memory, out);
             }
             None => match from {
                 Source::Rank(rank) if self.lost.binary_search(&rank).is_ok() => {
@@ -459,7 +424,7 @@ impl<P: Protocol> Rank<P> {
                     State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
                     State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
                     State::Barrier { .. } => true,
-                    State::ToSelf { .. } | State::Posted { .. } | State::Complete(_) => false,
+                    State::Posted { .. } | State::Complete(_) => false,
                 })
                 .map(|(request, _)| request),
         );

@@ -37,8 +37,6 @@ pub(crate) enum State {
     Offered { to: RankId, len: u64, memory: Memory },
     /// A message that is being written; `then` is what to tell the receiver afterwards.
     Writing { to: RankId, len: u64, then: Option<Then> },
-    /// A message to the rank itself that waits for its receive.
-    ToSelf { len: u64 },
     /// A receive without a message; `asked` while its cancellation is.
     Posted { asked: Option<LineId> },
     /// A receive whose data is being read; `send` is the peer's request.

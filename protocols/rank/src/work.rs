@@ -75,12 +75,10 @@ pub enum Work {
         /// The receive.
         request: Handle,
     },
-    /// Copy the data of the packet at hand, or of a message to oneself at `from`, to library memory.
+    /// Copy the data of the packet at hand to library memory.
     Keep {
         /// The library memory, from now until it is taken.
         kept: Kept,
-        /// A message to oneself.
-        from: Option<Memory>,
         /// Bytes.
         len: u64,
     },
@@ -92,19 +90,6 @@ pub enum Work {
         into: Memory,
         /// Bytes to copy.
         len: u64,
-        /// The receive.
-        request: Handle,
-    },
-    /// Copy a message to oneself.
-    Copy {
-        /// Where it is.
-        from: Memory,
-        /// Where it goes.
-        into: Memory,
-        /// Bytes.
-        len: u64,
-        /// The send.
-        send: Handle,
         /// The receive.
         request: Handle,
     },

@@ -27,8 +27,10 @@ pub(super) struct Block {
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) all: Vec<Block>,
-    /// By rank, the blocks that have statements for it, in file order.
-    of_rank: Vec<Vec<u32>>,
+    /// The blocks that have statements for a rank, in file order, rank by rank.
+    of_ranks: Vec<u32>,
+    /// By rank, where its blocks end in `of_ranks`, and those of the next begin.
+    ends_of_ranks: Vec<u32>,
     /// By rank, the number of its statements.
     statements: Vec<u32>,
     /// By line of a `repeat`, the line of its `end`; 0 for other lines.
@@ -36,9 +38,35 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// Fills in the blocks of each rank. They are no more than statements, since those that have none
+    /// for a rank are not in `runs`.
+    fn sort_by_rank(&mut self, runs: &[(u32, Range<u32>)], ranks: u32) {
+        let mut next = vec![0; ranks as usize + 1];
+        for rank in runs.iter().flat_map(|(_, run)| run.clone()) {
+            next[rank as usize + 1] += 1;
+        }
+        let mut sum = 0;
+        for count in &mut next {
+            sum += *count;
+            *count = sum;
+        }
+        self.of_ranks = vec![0; sum as usize];
+        for (block, run) in runs {
+            for rank in run.clone() {
+                let place = &mut next[rank as usize];
+                self.of_ranks[*place as usize] = *block;
+                *place += 1;
+            }
+        }
+        // Each beginning has moved to its end.
+        next.truncate(ranks as usize);
+        self.ends_of_ranks = next;
+    }
+
     /// The blocks that have statements for `rank`, in file order.
     pub(super) fn of(&self, rank: u32) -> &[u32] {
-        &self.of_rank[rank as usize]
+        let start = rank.checked_sub(1).map_or(0, |before| self.ends_of_ranks[before as usize]);
+        &self.of_ranks[start as usize..self.ends_of_ranks[rank as usize] as usize]
     }
 
     /// The number of statements of `rank`, `repeat` unrolled.
@@ -66,13 +94,16 @@ pub(super) fn is_for_several(ranks: &Ranks) -> bool {
 pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Faults) -> Option<Blocks> {
     let mut blocks = Blocks {
         all: Vec::new(),
-        of_rank: vec![Vec::new(); ranks as usize],
+        of_ranks: Vec::new(),
+        ends_of_ranks: Vec::new(),
         statements: vec![0; ranks as usize],
         ends: ends(ast),
     };
     let mut total: u64 = 0;
     let mut too_many_at: Option<Span> = None;
     let mut countable = true;
+    // Which ranks have statements of which block, block by block.
+    let mut runs: Vec<(u32, Range<u32>)> = Vec::new();
     for (lines, header) in ranges(ast) {
         let several = is_for_several(header);
         let members = match members(header, ranks, values) {
@@ -110,15 +141,24 @@ pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Fau
             if total > STATEMENTS_MAX {
                 too_many_at = too_many_at.or_else(|| Some(place_of_many(ast, &lines)));
             } else if count > 0 {
-                for member in members.clone().skip((rank - members.start) as usize).take(step) {
-                    blocks.of_rank[member as usize].push(index);
-                    blocks.statements[member as usize] += count as u32;
+                let end = rank + step as u32;
+                blocks.statements[rank as usize..end as usize].iter_mut().for_each(|so_far| {
+                    *so_far += count as u32;
+                });
+                match runs.last_mut() {
+                    Some((block, run)) if *block == index && run.end == rank => run.end = end,
+                    _ => runs.push((index, rank..end)),
                 }
             }
+        }
+        if let Err(problem) = values.take_list::<(Block, Range<usize>, &Ranks)>(1) {
+            faults.add(ast.lines[lines.start - 1].at, problem, None);
+            return None;
         }
         blocks.all.push(Block { lines, several, uses_me });
     }
     values.set_me(None);
+    blocks.sort_by_rank(&runs, ranks);
     if let Some(at) = too_many_at {
         faults.add(at, Problem::TooManyStatements { count: Many(total) }, None);
     }

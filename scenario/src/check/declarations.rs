@@ -127,6 +127,7 @@ impl<'a> Reader<'a> {
                 if self.scenario.windows.len() == WINDOWS_MAX {
                     return Err((name.at, Problem::TooManyWindows));
                 }
+                self.take::<Window>(&name.text, name.at)?;
                 let id = WindowId(self.scenario.windows.len() as u32);
                 self.windows.insert(&name.text, id);
                 // Entered even when its size is wrong: it is declared, and used below.
@@ -145,6 +146,13 @@ impl<'a> Reader<'a> {
             Item::Remark(_) | Item::Block(_) | Item::Repeat(_) | Item::End | Item::Statement(_) => {}
         }
         Ok(())
+    }
+
+    /// Takes memory for a `T` that has a name of its own, and an entry in each of three tables.
+    fn take<T>(&self, name: &str, at: Span) -> Result<(), Wrong> {
+        let entries = 3 * 2 * size_of::<(Once<'_>, u32)>();
+        let taken = self.values.take_list::<u8>(2 * size_of::<T>() + entries + name.len());
+        taken.map_err(|problem| (at, problem))
     }
 
     fn once(&mut self, what: Once<'a>, at: Span, line: u32) -> Result<(), Wrong> {
@@ -190,6 +198,7 @@ impl<'a> Reader<'a> {
         let spec = spec.ok_or_else(|| self.unknown_option(name, window.is_some()))?;
         let what = Once::Option(setting.window.as_ref().map(|window| &*window.text), &name.text);
         self.once(what, name.at, line)?;
+        self.take::<OptionSetting>(&spec.name, name.at)?;
         let value = self.value(spec, &setting.value)?;
         Ok(OptionSetting { window, name: spec.name.to_string(), value, line })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::declarations::unknown_window;
 use super::values::Values;
 use crate::ast::{Arg, Expr, Name, Statement};
-use crate::limits::ITEM_WORK;
+use crate::limits::{ITEM_WORK, NAME_PIECE_BYTES};
 use crate::model::{Buffer, BufferId, Program, RequestId, Scenario, Source, Step, TagSelector, WindowId};
 use crate::op::Op;
 use crate::parse::Wrong;
@@ -72,7 +72,10 @@ impl<'a> Rank<'a> {
         windows: &Windows<'_>,
         values: &mut Values,
     ) -> Result<Option<(Option<RequestId>, Op)>, Wrong> {
-        let bind = statement.bind.as_ref().map(|name| self.bind(name));
+        let bind = match &statement.bind {
+            Some(name) => Some(self.bind(name, values).map_err(|problem| (name.at, problem))?),
+            None => None,
+        };
         if skip {
             return Ok(None);
         }
@@ -80,17 +83,29 @@ impl<'a> Rank<'a> {
         Ok(Some((bind, op)))
     }
 
-    pub(super) fn into_program(self, steps: Vec<Step>) -> Program {
-        Program { steps, requests: self.request_names, buffers: self.buffer_list }
+    pub(super) fn into_program(mut self, steps: Vec<Step>) -> Program {
+        // Copies take no more than they need; shrinking would leave a hole behind each.
+        let requests = self.request_names.drain(..).collect();
+        Program { steps, requests, buffers: self.buffer_list.drain(..).collect() }
     }
 
-    fn bind(&mut self, name: &'a Name) -> RequestId {
+    fn bind(&mut self, name: &'a Name, values: &mut Values) -> Result<RequestId, Problem> {
         let next = RequestId(self.request_names.len() as u32);
         let id = *self.requests.entry(&name.text).or_insert(next);
         if id == next {
+            self.take_name::<Arc<str>>(self.request_names.is_empty(), values)?;
             self.request_names.push(Arc::clone(&name.text));
         }
-        id
+        Ok(id)
+    }
+
+    /// Takes memory for a name: a `T` in the program, and an entry in a table while it is built.
+    fn take_name<T>(&self, first: bool, values: &mut Values) -> Result<(), Problem> {
+        if first {
+            values.take_list::<T>(0)?;
+        }
+        values.take_table(self.requests.len() + self.buffers.len())?;
+        values.take_item::<T>()
     }
 
     fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
@@ -100,15 +115,16 @@ impl<'a> Rank<'a> {
         })
     }
 
-    fn buffer(&mut self, name: &'a Name, size: u64) -> BufferId {
+    fn buffer(&mut self, name: &'a Name, size: u64, values: &mut Values) -> Result<BufferId, Problem> {
         let next = BufferId(self.buffer_list.len() as u32);
         let id = *self.buffers.entry(&name.text).or_insert(next);
         if id == next {
+            self.take_name::<Buffer>(self.buffer_list.is_empty(), values)?;
             self.buffer_list.push(Buffer { name: Arc::clone(&name.text), size: 0 });
         }
         let buffer = &mut self.buffer_list[id.0 as usize];
         buffer.size = buffer.size.max(size);
-        id
+        Ok(id)
     }
 }
 
@@ -154,8 +170,8 @@ impl<'a> Lowering<'_, 'a> {
             (Verb::AllReduce, [size]) => Op::AllReduce { size: self.size(size)? },
             (Verb::AllGather, [size]) => Op::AllGather { size: self.size(size)? },
             (Verb::AllToAll, [size]) => Op::AllToAll { size: self.size(size)? },
-            (Verb::Read, [Arg::Name(name)]) => Op::ReadBuf(self.rank.buffer(name, 0)),
-            (Verb::Write, [Arg::Name(name)]) => Op::WriteBuf(self.rank.buffer(name, 0)),
+            (Verb::Read, [Arg::Name(name)]) => Op::ReadBuf(self.buffer(name, 0)?),
+            (Verb::Write, [Arg::Name(name)]) => Op::WriteBuf(self.buffer(name, 0)?),
             (_, [Arg::Name(window), args @ ..]) => {
                 let window = self.windows.find(window)?;
                 self.window_op(verb, window, args, blocking)?
@@ -243,8 +259,10 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn wait(&mut self, names: &[Name]) -> Result<Op, Wrong> {
-        let work = ITEM_WORK * names.len() as u64;
+        let pieces = names.iter().map(|name| (name.text.len() / NAME_PIECE_BYTES) as u64);
+        let work = ITEM_WORK * names.len() as u64 + pieces.sum::<u64>();
         self.values.spend(work).map_err(|problem| (self.at, problem))?;
+        self.take_shared::<RequestId>(names.len())?;
         let requests: Result<_, Wrong> = names.iter().map(|name| self.rank.request(name)).collect();
         requests.map(Op::Wait)
     }
@@ -311,9 +329,13 @@ impl<'a> Lowering<'_, 'a> {
     fn maybe_buffer(&mut self, arg: &'a Arg, size: u64) -> Result<Option<BufferId>, Wrong> {
         match arg {
             Arg::Absent => Ok(None),
-            Arg::Name(name) => Ok(Some(self.rank.buffer(name, size))),
+            Arg::Name(name) => self.buffer(name, size).map(Some),
             _ => Err(self.malformed()),
         }
+    }
+
+    fn buffer(&mut self, name: &'a Name, size: u64) -> Result<BufferId, Wrong> {
+        self.rank.buffer(name, size, self.values).map_err(|problem| (name.at, problem))
     }
 
     /// A group is a set: ascending, each rank once.
@@ -322,7 +344,15 @@ impl<'a> Lowering<'_, 'a> {
         let mut ranks = self.values.group(group)?;
         ranks.sort_unstable();
         ranks.dedup();
+        self.take_shared::<u32>(ranks.len())?;
         Ok(ranks.into())
+    }
+
+    /// Takes memory for an `Arc<[T]>`.
+    fn take_shared<T>(&self, count: usize) -> Result<(), Wrong> {
+        let counters = self.values.take_item::<[usize; 2]>();
+        let taken = counters.and_then(|()| self.values.take_list::<T>(count));
+        taken.map_err(|problem| (self.at, problem))
     }
 }
 

@@ -3,9 +3,10 @@
 //!
 //! The order is what makes hostile files cheap: declarations first (`declarations`), then every
 //! block is counted without being expanded (`blocks`), and only then programs are built
-//! (`programs`), statement by statement (`lower`).
+//! (`programs`), statement by statement (`lower`), and compared (`collectives`).
 
 mod blocks;
+mod collectives;
 mod declarations;
 mod lower;
 mod programs;
@@ -27,13 +28,16 @@ use crate::vocabulary::Vocabulary;
 /// expression, to see. All such faults are reported, up to a limit.
 pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
     let mut faults = Faults::new();
-    let mut values = Values::new();
+    let mut values = Values::new(ast.memory);
     let numbers = line_numbers(ast);
     let scenario =
         declarations::read(ast, &numbers, options, &mut values, &mut faults).and_then(|mut scenario| {
             names(ast, &scenario, &mut faults);
             let blocks = blocks::count(ast, scenario.ranks, &mut values, &mut faults)?;
             scenario.programs = programs::build(ast, &numbers, &blocks, &scenario, &mut values, &mut faults);
+            if faults.is_empty() {
+                collectives::compare(ast, &numbers, &scenario.programs, &values, &mut faults);
+            }
             Some(scenario)
         });
     match scenario {

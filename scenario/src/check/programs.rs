@@ -10,6 +10,7 @@ use crate::ast::{Ast, Item};
 use crate::error::Faults;
 use crate::model::{Program, Scenario, Step};
 use crate::problem::{Problem, clip};
+use crate::span::Span;
 
 /// Builds the program of every rank. They are incomplete when there are faults.
 pub(super) fn build(
@@ -58,7 +59,15 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn program(&mut self, rank: u32) -> Program {
         self.values.set_me(Some(rank));
-        let mut steps: Vec<Step> = Vec::with_capacity(self.blocks.statements(rank));
+        let statements = self.blocks.statements(rank);
+        let taken = self.values.take_list::<Program>(1).and(self.values.take_list::<Step>(statements));
+        if let Err(problem) = taken {
+            let block = self.blocks.of(rank).first().map(|&block| &self.blocks.all[block as usize]);
+            let at = block.map_or(Span::default(), |block| self.ast.lines[block.lines.start].at);
+            self.faults.add(at, problem, None);
+            return Program::default();
+        }
+        let mut steps: Vec<Step> = Vec::with_capacity(statements);
         let mut state = Rank::default();
         let mut labels: HashMap<&str, u32> = HashMap::new();
         // Where each open `repeat` began, and its rounds.
@@ -91,7 +100,10 @@ impl Builder<'_> {
                         let label = statement.label.as_ref();
                         let known = label.and_then(|label| labels.insert(&label.text, number));
                         let seen_wrong = self.wrong.contains(&index);
-                        let lowered = state.lower(statement, line.at, seen_wrong, self.windows, self.values);
+                        let room = self.values.take_table(labels.len()).map_err(|problem| (line.at, problem));
+                        let lowered = room.and_then(|()| {
+                            state.lower(statement, line.at, seen_wrong, self.windows, self.values)
+                        });
                         match (label, known) {
                             (Some(label), Some(line)) => {
                                 let name = clip(&label.text);
@@ -107,12 +119,8 @@ impl Builder<'_> {
                     _ => Ok(()),
                 };
                 if let Err((at, problem)) = found {
-                    if matches!(problem, Problem::TooMuchWork) {
-                        self.faults.add(at, problem, None);
-                        self.faults.stop();
-                    } else {
-                        self.faults.add(at, problem, block.several.then_some(rank));
-                    }
+                    let several = block.several && !problem.ends_reading();
+                    self.faults.add(at, problem, several.then_some(rank));
                     self.wrong.insert(index);
                 }
                 index += 1;

@@ -1,12 +1,14 @@
 //! The values of expressions.
 
 use crate::ast::{Expr, Group, Operator, Tree};
-use crate::limits::{ITEM_WORK, TAG_MAX, WORK_MAX};
+use crate::limits::{ITEM_WORK, MEMORY_MAX, TAG_MAX, WORK_MAX};
 use crate::parse::Wrong;
 use crate::problem::Problem;
+use crate::room::Room;
 use crate::units::Unit;
 
-/// Evaluates expressions, and keeps count of the work that they are.
+/// Evaluates expressions, and keeps count of the work that they are, and of the memory that all of
+/// the scenario takes.
 #[derive(Debug)]
 pub(super) struct Values {
     /// The value of `size`; `None` while `ranks` itself is evaluated.
@@ -14,11 +16,15 @@ pub(super) struct Values {
     /// The value of `me`; `None` in declarations.
     me: Option<u32>,
     work: u64,
+    room: Room,
+    /// The entries of the largest table of names so far.
+    entries_max: usize,
 }
 
 impl Values {
-    pub(super) fn new() -> Self {
-        Values { size: None, me: None, work: 0 }
+    /// For a file whose tree takes `memory` bytes.
+    pub(super) fn new(memory: u64) -> Self {
+        Values { size: None, me: None, work: 0, room: Room::new(memory, MEMORY_MAX), entries_max: 0 }
     }
 
     pub(super) fn set_size(&mut self, ranks: u32) {
@@ -33,6 +39,26 @@ impl Values {
     pub(super) fn spend(&mut self, work: u64) -> Result<(), Problem> {
         self.work = self.work.saturating_add(work);
         if self.work > WORK_MAX { Err(Problem::TooMuchWork) } else { Ok(()) }
+    }
+
+    /// Takes memory for `count` values of type `T` in one piece.
+    pub(super) fn take_list<T>(&self, count: usize) -> Result<(), Problem> {
+        self.room.take_list::<T>(count).map_err(|_| Problem::TooMuchMemory)
+    }
+
+    /// Takes memory for one more value of a list.
+    pub(super) fn take_item<T>(&self) -> Result<(), Problem> {
+        self.room.take(size_of::<T>()).map_err(|_| Problem::TooMuchMemory)
+    }
+
+    /// Takes memory for a table of the names of one rank, which ends before that of the next begins:
+    /// only what makes it the largest so far counts.
+    pub(super) fn take_table(&mut self, entries: usize) -> Result<(), Problem> {
+        /// An entry, in a table that has just doubled and of which the old one is still there.
+        const ENTRY_BYTES: usize = 72;
+        let more = entries.saturating_sub(self.entries_max);
+        self.entries_max += more;
+        self.room.take(more * ENTRY_BYTES).map_err(|_| Problem::TooMuchMemory)
     }
 
     /// The value of `expr`.
@@ -89,12 +115,18 @@ impl Values {
             }
             Tree::Me => self.me.map(i64::from).ok_or(Problem::MeOutsideProgram),
             Tree::Size => self.size.map(i64::from).ok_or(Problem::SizeInRanks),
-            Tree::Minus(inner) => match **inner {
-                // The only number whose negative fits where it does not.
-                Tree::Number(value, Unit::None) if value == 1 << 63 => Ok(i64::MIN),
-                ref inner => self.tree(inner)?.checked_neg().ok_or(Problem::Overflow),
-            },
-            Tree::Parentheses(inner, unit) => in_unit(self.tree(inner)?, *unit),
+            Tree::Minus(inner) => {
+                self.work += 1;
+                match **inner {
+                    // The only number whose negative fits where it does not.
+                    Tree::Number(value, Unit::None) if value == 1 << 63 => Ok(i64::MIN),
+                    ref inner => self.tree(inner)?.checked_neg().ok_or(Problem::Overflow),
+                }
+            }
+            Tree::Parentheses(inner, unit) => {
+                self.work += 1;
+                in_unit(self.tree(inner)?, *unit)
+            }
             Tree::Chain(chain) => {
                 let (first, rest) = &**chain;
                 let mut value = self.tree(first)?;

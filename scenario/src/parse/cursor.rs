@@ -1,6 +1,7 @@
 //! Words and marks of one line.
 
 use crate::problem::{Problem, clip};
+use crate::room::Room;
 use crate::span::Span;
 
 /// What is wrong, and where.
@@ -53,12 +54,28 @@ pub(crate) struct Cursor<'a> {
     base: usize,
     /// Where in the line the next token is looked for.
     position: usize,
+    /// What is left for the tree.
+    room: &'a Room,
 }
 
 impl<'a> Cursor<'a> {
     /// At the beginning of `text`, which begins at `base` in the file and has no line end.
-    pub(crate) fn new(text: &'a str, base: usize) -> Self {
-        Cursor { text, base, position: 0 }
+    pub(crate) fn new(text: &'a str, base: usize, room: &'a Room) -> Self {
+        Cursor { text, base, position: 0, room }
+    }
+
+    /// Takes room for `count` values of the tree in one piece.
+    pub(crate) fn take_list<T>(&self, count: usize) -> Result<(), Wrong> {
+        self.room.take_list::<T>(count).map_err(|_| self.full())
+    }
+
+    /// Takes room for one more value of a list.
+    pub(crate) fn take_item<T>(&self) -> Result<(), Wrong> {
+        self.room.take(size_of::<T>()).map_err(|_| self.full())
+    }
+
+    fn full(&self) -> Wrong {
+        (self.here(), Problem::TooMuchText)
     }
 
     /// The next token, which stays the next.
@@ -110,6 +127,11 @@ impl<'a> Cursor<'a> {
         let len = rest.find([' ', '\t', '\r', '#']).unwrap_or(rest.len());
         self.position = start + len;
         (&rest[..len], self.span(start, start + len))
+    }
+
+    /// Moves on to the next token.
+    pub(crate) fn skip_blanks(&mut self) {
+        self.position = self.peek().at.start as usize - self.base;
     }
 
     /// What is left of the line, blanks and comment included.

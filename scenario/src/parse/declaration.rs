@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Kind, Wrong};
 use super::expression::{Quantity, expression, group};
 use super::names::Names;
 use super::statement::end_of_line;
-use crate::ast::{Item, Ranks, Setting, Value};
+use crate::ast::{Expr, Item, Name, Ranks, Setting, Value};
 use crate::checks::Check;
 use crate::limits::ITEMS_MAX;
 use crate::problem::{Problem, clip, did_you_mean};
@@ -70,9 +70,13 @@ pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword)
         Keyword::Window => {
             let name = names.name(cursor, "the name of a window")?;
             let size = expression(cursor, Quantity::Size, "a size like 64 or 16KiB")?;
+            cursor.take_list::<(Name, Expr)>(1)?;
             Item::Window(Box::new((name, size)))
         }
-        Keyword::Option => Item::Setting(Box::new(setting(cursor, names)?)),
+        Keyword::Option => {
+            cursor.take_list::<Setting>(1)?;
+            Item::Setting(Box::new(setting(cursor, names)?))
+        }
         Keyword::Expect => expect(cursor)?,
         Keyword::Rank => Item::Block(ranks(cursor)?),
         Keyword::Repeat => Item::Repeat(expression(cursor, Quantity::Number, "a number of rounds")?),
@@ -96,6 +100,7 @@ fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, Wrong> {
         match character {
             '"' => {
                 cursor.skip(at + 1);
+                cursor.take_list::<u8>(text.len())?;
                 return Ok(text.into_boxed_str());
             }
             '\\' => match characters.next() {
@@ -169,6 +174,7 @@ fn ranks(cursor: &mut Cursor<'_>) -> Result<Ranks, Wrong> {
     if cursor.eat('*') {
         return Ok(Ranks::All);
     }
+    cursor.take_list::<(Expr, Expr)>(1)?;
     let first = expression(cursor, Quantity::Number, "a rank, a range like 0..3, or `*`")?;
     if cursor.peek().kind != Kind::Range {
         return Ok(Ranks::One(Box::new(first)));

@@ -55,6 +55,7 @@ pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<G
     if !cursor.eat('[') {
         return Err(open.unexpected(expected, None));
     }
+    cursor.take_list::<Group>(1)?;
     let mut items = Vec::new();
     let mut comma = false;
     loop {
@@ -70,6 +71,7 @@ pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<G
             return Err(token.unexpected("a blank, a comma or `]` behind the rank", None));
         }
         let what = if items.is_empty() { "a rank or `]`" } else { "a rank" };
+        cursor.take_item::<Expr>()?;
         items.push(read(cursor, Quantity::Number, what, true)?);
         comma = cursor.eat(',');
     }
@@ -121,9 +123,19 @@ impl<'a> Reader<'_, 'a> {
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(operators)? {
             self.cursor.next();
-            rest.push((operator, next(self)?));
+            let operand = next(self)?;
+            if rest.is_empty() {
+                // Most chains are of two operands.
+                rest.reserve_exact(1);
+            }
+            rest.push((operator, operand));
         }
-        if rest.is_empty() { Ok(first) } else { Ok(Tree::Chain(Box::new((first, rest)))) }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        self.cursor.take_list::<(Tree, Vec<(Operator, Tree)>)>(1)?;
+        self.cursor.take_list::<(Operator, Tree)>(rest.capacity())?;
+        Ok(Tree::Chain(Box::new((first, rest))))
     }
 
     /// The next token, if it is one of `operators`. Behind a blank, an item of a group ends.
@@ -227,6 +239,7 @@ impl<'a> Reader<'_, 'a> {
         if self.depth > NESTING_MAX {
             return Err((token.at, Problem::Nesting { what: "parentheses and minus signs" }));
         }
+        self.cursor.take_list::<Tree>(1)?;
         self.cursor.next();
         Ok(())
     }

@@ -13,8 +13,10 @@ use self::declaration::Keyword;
 use self::names::Names;
 use crate::ast::{Ast, Item, Line};
 use crate::error::{Error, Faults};
-use crate::limits::{FILE_BYTES_MAX, LINES_MAX, NESTING_MAX};
+use crate::format;
+use crate::limits::{FILE_BYTES_MAX, NESTING_MAX, TREE_MEMORY_MAX};
 use crate::problem::{Problem, clip, did_you_mean};
+use crate::room::Room;
 use crate::span::Span;
 use crate::verb::Verb;
 
@@ -31,13 +33,14 @@ pub(crate) use self::expression::measure_time;
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Ast, Error> {
     let mut faults = Faults::new();
     if bytes.len() > FILE_BYTES_MAX {
-        faults.add(Span::default(), Problem::FileTooLarge { bytes: bytes.len() }, None);
+        faults.add(Span::default(), Problem::FileTooLarge, None);
         return Err(faults.into_error(name, &Arc::from("")));
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return Err(not_utf8(name, bytes, error.valid_up_to())),
     };
+    let room = Room::new(2 * text.len() as u64, TREE_MEMORY_MAX);
     let mut parser = Parser::new(faults);
     let mut base = 0;
     for line in text.split_inclusive('\n') {
@@ -46,10 +49,10 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Ast, Error> {
         }
         // Editors put a byte order mark at the beginning; it is no part of the text.
         let skip = if base == 0 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        parser.line(&line[skip..], base + skip);
+        parser.line(&line[skip..], base + skip, &room);
         base += line.len();
     }
-    parser.finish(name, text)
+    parser.finish(name, text, &room)
 }
 
 fn not_utf8(name: &str, bytes: &[u8], at: usize) -> Error {
@@ -66,8 +69,6 @@ struct Parser {
     names: Names,
     faults: Faults,
     lines: Vec<Line>,
-    /// The lines of `lines` that say something.
-    said: usize,
     /// Comment and blank lines that were read and are not yet in `lines`.
     remark: Option<String>,
     /// Whether a `rank` line is in force. After a first complaint, statements are let through.
@@ -84,7 +85,6 @@ impl Parser {
             names: Names::default(),
             faults,
             lines: Vec::new(),
-            said: 0,
             remark: None,
             in_block: false,
             repeats: Vec::new(),
@@ -93,32 +93,38 @@ impl Parser {
     }
 
     /// Reads one line, its end included.
-    fn line(&mut self, line: &str, base: usize) {
+    fn line(&mut self, line: &str, base: usize, room: &Room) {
         self.number += 1;
         let line = line.trim_end_matches(['\n', '\r']);
-        let mut cursor = Cursor::new(line, base);
+        let mut cursor = Cursor::new(line, base, room);
         let first = cursor.peek();
         if first.kind == Kind::End {
             let comment = &line[first.at.start as usize - base..];
             return self.remark(comment.trim_end());
         }
-        self.flush_remark();
-        if self.said == LINES_MAX {
-            self.faults.add(first.at, Problem::TooManyLines, None);
-            self.faults.stop();
-            return;
+        if let Err((at, problem)) = self.said(&mut cursor) {
+            self.faults.add(at, problem, None);
         }
-        self.said += 1;
-        match self.item(&mut cursor) {
-            Ok(item) => {
-                let at = first.at.to(cursor.here());
-                let end = cursor.peek().at.start as usize - base;
-                let comment = line[end..].trim_end();
-                let comment = (!comment.is_empty()).then(|| comment.into());
-                self.lines.push(Line { at, item, comment });
-            }
-            Err((at, problem)) => self.faults.add(at, problem, None),
-        }
+    }
+
+    /// Reads a line that says something.
+    fn said(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+        self.flush_remark(cursor)?;
+        let first = cursor.peek().at;
+        let item = self.item(cursor)?;
+        let at = first.to(cursor.here());
+        cursor.skip_blanks();
+        let comment = cursor.rest().trim_end();
+        cursor.take_list::<u8>(comment.len())?;
+        let comment = (!comment.is_empty()).then(|| comment.into());
+        self.push(cursor, Line { at, item, comment })
+    }
+
+    fn push(&mut self, cursor: &Cursor<'_>, line: Line) -> Result<(), Wrong> {
+        // The checker has two numbers for each line.
+        cursor.take_item::<(Line, u32, u32)>()?;
+        self.lines.push(line);
+        Ok(())
     }
 
     fn item(&mut self, cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
@@ -196,21 +202,30 @@ impl Parser {
         }
     }
 
-    fn flush_remark(&mut self) {
-        if let Some(run) = self.remark.take() {
-            let item = Item::Remark(run.into_boxed_str());
-            self.lines.push(Line { at: Span::default(), item, comment: None });
-        }
+    fn flush_remark(&mut self, cursor: &Cursor<'_>) -> Result<(), Wrong> {
+        let Some(run) = self.remark.take() else { return Ok(()) };
+        cursor.take_list::<u8>(run.len())?;
+        let item = Item::Remark(run.into_boxed_str());
+        self.push(cursor, Line { at: Span::default(), item, comment: None })
     }
 
-    fn finish(mut self, name: &str, text: &str) -> Result<Ast, Error> {
-        self.flush_remark();
+    fn finish(mut self, name: &str, text: &str, room: &Room) -> Result<Ast, Error> {
+        if let Err((at, problem)) = self.flush_remark(&Cursor::new("", text.len(), room)) {
+            self.faults.add(at, problem, None);
+        }
         if let Some(&(at, _)) = self.repeats.last() {
             self.faults.add(at, Problem::OpenRepeat, None);
         }
+        let source = Arc::from(text);
         if !self.faults.is_empty() {
-            return Err(self.faults.into_error(name, &Arc::from(text)));
+            return Err(self.faults.into_error(name, &source));
         }
-        Ok(Ast { file: name.to_owned(), source: Arc::from(text), lines: self.lines })
+        let ast = Ast { file: name.to_owned(), source, lines: self.lines, memory: room.taken() };
+        let bytes = format::length(&ast);
+        if bytes > FILE_BYTES_MAX {
+            self.faults.add(Span::default(), Problem::LayoutTooLarge { bytes }, None);
+            return Err(self.faults.into_error(name, &ast.source));
+        }
+        Ok(ast)
     }
 }

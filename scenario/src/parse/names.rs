@@ -24,11 +24,15 @@ impl Names {
             return Err((token.at, Problem::LongName { bytes: word.len() }));
         }
         cursor.next();
-        let text = self.seen.get(word).cloned().unwrap_or_else(|| {
-            let text: Arc<str> = word.into();
-            self.seen.insert(Arc::clone(&text));
-            text
-        });
+        if let Some(text) = self.seen.get(word) {
+            return Ok(Name { text: Arc::clone(text), at: token.at });
+        }
+        // The text, and its place in a table that may just have doubled.
+        const TABLE_FACTOR: usize = 3;
+        cursor.take_list::<u8>(size_of::<Name>() + word.len())?;
+        cursor.take_list::<Arc<str>>(TABLE_FACTOR)?;
+        let text: Arc<str> = word.into();
+        self.seen.insert(Arc::clone(&text));
         Ok(Name { text, at: token.at })
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefi
         }
         let name = names.name(cursor, "a name")?;
         cursor.next();
+        cursor.take_list::<Name>(1)?;
         Ok(Some(Box::new(name)))
     };
     let label = before(':')?;
@@ -50,6 +51,7 @@ pub(crate) fn statement(
         let name = bind.text.to_string();
         return Err((bind.at, Problem::BindsNothing { verb: verb.name(), name, expected }));
     }
+    cursor.take_list::<Arg>(verb.slots().len())?;
     let mut args = Vec::with_capacity(verb.slots().len());
     let mut left_out: Vec<&str> = Vec::new();
     for slot in verb.slots() {
@@ -110,6 +112,7 @@ fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, Wrong> {
         return Ok(Arg::All);
     }
     let mut list = vec![names.name(cursor, Holds::Requests.expected())?];
+    cursor.take_list::<Name>(1)?;
     while cursor.peek().kind != Kind::End {
         if list.len() == ITEMS_MAX {
             return Err((cursor.peek().at, Problem::TooManyItems));
@@ -118,6 +121,7 @@ fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, Wrong> {
         if token.kind == Kind::Word("all") {
             return Err(token.unexpected("`wait all` alone, or names only", None));
         }
+        cursor.take_item::<Name>()?;
         list.push(names.name(cursor, "the name of a request or the end of the line")?);
     }
     Ok(Arg::Names(list.into_boxed_slice()))

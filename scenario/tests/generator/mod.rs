@@ -259,7 +259,7 @@ pub(crate) fn any_ast() -> impl Strategy<Value = Ast> {
             }
             lines.push(line(item, comment.map(Into::into)));
         }
-        Ast { file: "f".to_owned(), source: Arc::from(""), lines }
+        Ast { file: "f".to_owned(), source: Arc::from(""), lines, memory: 0 }
     })
 }
 

@@ -34,7 +34,9 @@ const STYLE: &str = "text{font:11px sans-serif;fill:#222}.h{font-size:15px;font-
 .g{stroke:#ddd;stroke-width:1}.n{stroke:#555;stroke-width:.7}\
 .c{fill:#9ecae1}.l{fill:#e6550d}.w{fill:#fdd0a2}.t{fill:#31a354}\
 line.d,path.d{stroke:#31a354;stroke-width:1.8}line.a,path.a{stroke:#756bb1;stroke-width:1.2}\
-line.k,path.k{stroke:#555;stroke-width:1}path{fill:none}.fd{fill:#31a354}.fa{fill:#756bb1}.fk{fill:#555}";
+line.k,path.k{stroke:#555;stroke-width:1}path{fill:none}.fd{fill:#31a354}.fa{fill:#756bb1}.fk{fill:#555}.p{fill:#fff}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9198a1}.p{fill:#0d1117}.o{stroke:#0d1117}.g{stroke:#30363d}\
+.n,line.k{stroke:#9198a1}.fk{fill:#9198a1}line.a{stroke:#a79fe0}.fa{fill:#a79fe0}}";
 
 fn class(message: &Message) -> &'static str {
     match message.kind {
@@ -70,11 +72,12 @@ pub fn svg(report: &Report) -> String {
         places: Places::default(),
     };
     let (width, height) = (page.width, TOP + PITCH * page.lanes as f64 + 24.0);
+    let title = escape(&report.scenario);
     page.line(format_args!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n<style>{STYLE}</style>"
+         viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}: timeline</title>\n<style>{STYLE}</style>"
     ));
-    page.line(format_args!("<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>"));
+    page.line(format_args!("<rect class=\"p\" width=\"{width}\" height=\"{height}\"/>"));
     page.heads();
     page.head(lanes);
     page.axis();

@@ -5,12 +5,15 @@ use super::svg::escape;
 use crate::report::Counterexample;
 
 const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;color:#24292f;background:#fff;max-width:72em;margin:2em auto;padding:0 1.5em}\
+:root{color-scheme:light dark}\
+body{font:15px/1.5 system-ui,sans-serif;color:#24292f;background:#fff;margin:2em}\
 h1{font-size:1.4em}h2{font-size:1.1em;margin-top:2em}\
-p.summary{background:#fff8f8;border-left:4px solid #cf222e;padding:.7em 1em}\
+p.summary{background:#fff8f8;border-left:4px solid #cf222e;padding:.7em 1em;max-width:70em}\
 .chart{overflow-x:auto}\
 code{font:13px ui-monospace,Menlo,Consolas,monospace;background:#f3f4f6;border-radius:3px;padding:.1em .3em}\
-ol{padding-left:2.5em}li{margin:.15em 0}.who{color:#57606a}";
+ol{padding-left:2.5em;max-width:70em}li{margin:.15em 0}.who{color:#57606a}\
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}p.summary{background:#2a1518}\
+code{background:#2b3036}.who{color:#9198a1}}";
 
 pub(super) fn render(chart: &Chart, title: &str, counterexample: &Counterexample) -> String {
     let title = escape(title);
@@ -27,9 +30,9 @@ pub(super) fn render(chart: &Chart, title: &str, counterexample: &Counterexample
     let svg = chart.svg();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"summary\">{summary}</p>\n\
-         <div class=\"chart\">\n{svg}</div>\n<h2>Step by step</h2>\n<ol>\n{steps}</ol>\n</body>\n</html>\n"
+         <div class=\"chart\" tabindex=\"0\">\n{svg}</div>\n<h2>Step by step</h2>\n<ol>\n{steps}</ol>\n</body>\n</html>\n"
     )
 }
 

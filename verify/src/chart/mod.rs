@@ -86,7 +86,12 @@ impl Chart {
 
     /// The chart as an SVG document.
     pub fn svg(&self) -> String {
-        svg::render(self)
+        svg::render(self, None)
+    }
+
+    /// The chart as an SVG document that says what it shows.
+    pub fn titled_svg(&self, title: &str) -> String {
+        svg::render(self, Some(title))
     }
 
     /// A page with the chart and its explanation, which needs no other file.

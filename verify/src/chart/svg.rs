@@ -19,7 +19,8 @@ const CHARACTERS: usize = 34;
 const STYLE: &str = "\
 text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#24292f}\
 .rank{font-weight:bold;font-size:14px;text-anchor:middle}\
-.step{fill:#8c959f;text-anchor:end}\
+.page{fill:#fff}.heading{font-weight:bold;font-size:15px}\
+.step{fill:#6e7781;text-anchor:end}\
 .lane{stroke:#afb8c1;stroke-width:1.5}\
 .dot{fill:#57606a}\
 .halo{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round}\
@@ -28,16 +29,22 @@ text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#24
 .data{stroke:#1a7f37;stroke-width:2.4;fill:none}.data-text{fill:#116329}.data-head{fill:#1a7f37}\
 .open{stroke-dasharray:5 4}\
 .wrong{fill:#cf222e;font-weight:bold}.cross{stroke:#cf222e;stroke-width:2.5;fill:none}\
-.note{fill:#57606a}";
+.note{fill:#57606a}\
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.page{fill:#0d1117}.halo{stroke:#0d1117}\
+.step,.note{fill:#9198a1}.lane{stroke:#484f58}.dot{fill:#9198a1}\
+.control{stroke:#4493f8}.control-text{fill:#79c0ff}.control-head{fill:#4493f8}\
+.data{stroke:#3fb950}.data-text{fill:#56d364}.data-head{fill:#3fb950}\
+.wrong{fill:#ff7b72}.cross{stroke:#ff7b72}}";
 
-pub(super) fn render(chart: &Chart) -> String {
+/// The drawing, below `heading` where nothing else says what it shows.
+pub(super) fn render(chart: &Chart, heading: Option<&str>) -> String {
     let mut page = Page::new(chart);
     page.lanes();
     chart.arrows.iter().for_each(|arrow| page.arrow(arrow));
     chart.arrows.iter().for_each(|arrow| page.label(arrow));
     (0..chart.rows.len()).for_each(|row| page.row(row));
     page.ends();
-    page.finish()
+    page.finish(heading)
 }
 
 struct Page<'a> {
@@ -48,6 +55,8 @@ struct Page<'a> {
     bottom: usize,
     /// Below everything.
     height: usize,
+    /// Where text stands already.
+    taken: Vec<Area>,
     out: String,
 }
 
@@ -85,6 +94,28 @@ fn place_of(chart: &Chart, row: usize) -> Place {
     }
 }
 
+/// Part of the drawing: left, right, upper and lower edge.
+#[derive(Clone, Copy, Debug)]
+struct Area([f64; 4]);
+
+impl Area {
+    /// Around a line of text that begins at `x` on the base line `y`.
+    fn of(text: &str, x: usize, y: usize) -> Self {
+        let (x, y) = (x as f64, y as f64);
+        Self([x - 3.0, x + 3.0 + length(text), y - 13.0, y + 5.0])
+    }
+
+    fn holds(self, x: f64, y: f64) -> bool {
+        let Self([left, right, top, bottom]) = self;
+        left <= x && x <= right && top <= y && y <= bottom
+    }
+}
+
+/// Pixels that a line of text takes, roughly.
+fn length(text: &str) -> f64 {
+    7.3 * text.chars().count() as f64
+}
+
 impl<'a> Page<'a> {
     fn new(chart: &'a Chart) -> Self {
         let mut rows = Vec::with_capacity(chart.rows.len());
@@ -98,9 +129,25 @@ impl<'a> Page<'a> {
         }
         let bottom = y;
         let ends = chart.ends.iter().map(|end| wrap(&end.text, CHARACTERS).len()).max().unwrap_or(0);
-        let notes = chart.not_drawn().map_or(0, |_| LINE + 8);
-        let height = bottom + ROW / 2 + ends * LINE + notes;
-        Self { chart, rows, bottom, height, out: String::new() }
+        let height = bottom + ROW / 2 + ends * LINE;
+        let mut page = Self { chart, rows, bottom, height, taken: Vec::new(), out: String::new() };
+        for row in 0..chart.rows.len() {
+            let (x, first) = page.text_at(row);
+            let lines = lines_of(chart, row).into_iter().enumerate();
+            page.taken.extend(lines.map(|(line, (text, _))| Area::of(&text, x, first + line * LINE)));
+        }
+        page
+    }
+
+    /// Where the text of a row begins: left end, and base line of its first line.
+    fn text_at(&self, row: usize) -> (usize, usize) {
+        let more = LINE * lines_of(self.chart, row).len().saturating_sub(1);
+        let y = match place_of(self.chart, row) {
+            Place::Above => (self.rows[row] - 7).saturating_sub(more),
+            Place::Below => self.rows[row] + 17,
+            Place::Beside => self.rows[row] + 4,
+        };
+        (self.x(self.chart.rows[row].lane) + 11, y)
     }
 
     fn x(&self, lane: usize) -> usize {
@@ -157,18 +204,38 @@ impl<'a> Page<'a> {
         ));
     }
 
-    /// Writes what an arrow is along it, near its head, where arrows that cross are apart.
+    /// Writes what an arrow is along it: above it and near its head, where arrows that cross are apart, unless
+    /// other text stands there.
     fn label(&mut self, arrow: &Arrow) {
+        const PLACES: u32 = 8;
+        const OFF: f64 = 10.0;
         let [x1, y1, x2, y2] = self.ends_of(arrow);
-        let along = if arrow.arrives.is_some() { 0.74 } else { 0.55 };
-        let (x, y) = (x1 + (x2 - x1) * along, y1 + (y2 - y1) * along);
-        let angle = ((y2 - y1) / (x2 - x1)).atan().to_degrees();
         let note = if arrow.arrives.is_none() { ", on its way" } else { "" };
-        let (class, label) = (class(arrow), escape(&arrow.label));
+        let label = format!("{}{note}", arrow.label);
+        let angle = ((y2 - y1) / (x2 - x1)).atan();
+        // Text keeps off both ends, if it is shorter than the arrow.
+        let margin = (length(&label) / 2.0 + 14.0) / (x2 - x1).hypot(y2 - y1).max(1.0);
+        let (nearest, farthest) = if margin < 0.5 { ((1.0 - margin).min(0.74), margin) } else { (0.5, 0.5) };
+        let places = [-OFF, OFF].into_iter().flat_map(|off| {
+            (0..PLACES).map(move |place| {
+                let along = nearest + (farthest - nearest) * f64::from(place) / f64::from(PLACES - 1);
+                let (sin, cos) = angle.sin_cos();
+                (x1 + (x2 - x1) * along - off * sin, y1 + (y2 - y1) * along + off * cos)
+            })
+        });
+        let (x, y) = places.min_by_key(|at| self.hits(*at, angle, length(&label))).unwrap_or((x1, y1));
+        let dots = points((x, y), angle, length(&label));
+        self.taken.extend(dots.map(|(x, y)| Area([x - 6.0, x + 6.0, y - 6.0, y + 6.0])));
+        let (class, label, angle) = (class(arrow), escape(&label), angle.to_degrees());
         self.put(format_args!(
             "<text class=\"halo label {class}-text\" transform=\"translate({x:.1} {y:.1}) rotate({angle:.1})\" \
-             y=\"-6\">{label}{note}</text>"
+             y=\"4\">{label}</text>"
         ));
+    }
+
+    /// How much of a label would stand on other text.
+    fn hits(&self, at: (f64, f64), angle: f64, length: f64) -> usize {
+        points(at, angle, length).filter(|(x, y)| self.taken.iter().any(|area| area.holds(*x, *y))).count()
     }
 
     fn row(&mut self, index: usize) {
@@ -185,15 +252,10 @@ impl<'a> Page<'a> {
         } else {
             self.put(format_args!("<circle class=\"dot\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>"));
         }
-        let lines = lines_of(self.chart, index);
-        let first = match place_of(self.chart, index) {
-            Place::Above => (y - 7).saturating_sub(LINE * lines.len().saturating_sub(1)),
-            Place::Below => y + 17,
-            Place::Beside => y + 4,
-        };
-        for (line, (text, is_wrong)) in lines.into_iter().enumerate() {
+        let (x, first) = self.text_at(index);
+        for (line, (text, is_wrong)) in lines_of(self.chart, index).into_iter().enumerate() {
             let class = if is_wrong { "halo wrong" } else { "halo" };
-            let (x, y, text) = (x + 11, first + line * LINE, escape(&text));
+            let (y, text) = (first + line * LINE, escape(&text));
             self.put(format_args!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{text}</text>"));
         }
     }
@@ -214,20 +276,43 @@ impl<'a> Page<'a> {
                 self.put(format_args!("<text class=\"halo wrong\" x=\"{x}\" y=\"{y}\">{text}</text>"));
             }
         }
-        if let Some(note) = self.chart.not_drawn() {
-            let (y, note) = (self.height - 10, escape(&note));
-            self.put(format_args!("<text class=\"note\" x=\"10\" y=\"{y}\">{note}</text>"));
-        }
     }
 
-    fn finish(self) -> String {
-        let (width, height, out) = (self.width(), self.height, &self.out);
+    fn finish(mut self, heading: Option<&str>) -> String {
+        // What stands above the lanes grows upwards from 0.
+        let mut top: isize = 0;
+        for (class, text) in [("note", self.chart.not_drawn().as_deref()), ("heading", heading)] {
+            let Some(text) = text else { continue };
+            self.put(format_args!(
+                "<text class=\"{class}\" x=\"10\" y=\"{}\">{}</text>",
+                top - 4,
+                escape(text)
+            ));
+            top -= 26;
+        }
+        let ranks: Vec<String> = self.chart.lanes.iter().map(u32::to_string).collect();
+        let label = format!("Message-sequence chart of ranks {}", ranks.join(", "));
+        let title =
+            heading.map_or_else(String::new, |heading| format!("<title>{}</title>\n", escape(heading)));
+        let heading = heading.map_or(0.0, |heading| 20.0 + 1.3 * length(heading)) as usize;
+        let (width, height, out) = (self.width().max(heading), self.height + top.unsigned_abs(), &self.out);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\">\n<style>{STYLE}</style>\n\
-             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{out}</svg>\n"
+             viewBox=\"0 {top} {width} {height}\" role=\"img\" aria-label=\"{label}\">\n{title}<style>{STYLE}</style>\n\
+             <rect class=\"page\" y=\"{top}\" width=\"100%\" height=\"100%\"/>\n{out}</svg>\n"
         )
     }
+}
+
+/// Points along a label's text, from its middle to both sides, close enough that no other text fits between.
+fn points((x, y): (f64, f64), angle: f64, length: f64) -> impl Iterator<Item = (f64, f64)> {
+    const STEP: f64 = 8.0;
+    let (sin, cos) = angle.sin_cos();
+    let steps = (length / STEP) as u32;
+    (0..=steps).map(move |step| {
+        let along = STEP * f64::from(step) - length / 2.0;
+        (x + along * cos, y + along * sin)
+    })
 }
 
 fn class(arrow: &Arrow) -> &'static str {

@@ -33,7 +33,7 @@ pub(super) fn chart(
     let acting = drawn.iter().map(|beat| beat.at);
     let addressed = drawn.iter().flat_map(|beat| &beat.sent).map(|sent| walk.flights[*sent].route.at);
     let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
-    let mut pen = Pen { names, walk, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
+    let mut pen = Pen { names, walk, keep, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
     for (step, beat) in drawn.iter().enumerate() {
         pen.row((skipped + step) as u32 + 1, beat);
     }
@@ -61,6 +61,8 @@ fn lanes(ranks: impl Iterator<Item = u16>) -> (Vec<u16>, Vec<u16>) {
 struct Pen<'a> {
     names: &'a Names<'a>,
     walk: &'a Walk,
+    /// Which beats are told.
+    keep: &'a [bool],
     lanes: &'a [u16],
     /// Which arrow each flight is.
     arrows: HashMap<FlightId, usize>,
@@ -89,6 +91,10 @@ impl Pen<'_> {
         let sent = &self.walk.flights[id];
         // What is written comes with its data; that it is complete is a matter of its own rank.
         if sent.route.what == What::Written {
+            return None;
+        }
+        // What arrives at a step that is left out is not on its way for ever.
+        if sent.landed.is_some_and(|landed| !self.keep[landed]) {
             return None;
         }
         let (from, to) = (self.lane(sent.route.peer)?, self.lane(sent.route.at)?);
@@ -164,6 +170,7 @@ impl Pen<'_> {
         let outcome = match (self.names.act(beat.at, pc), choice) {
             (Some(Act::Test(_)), Choice::Fail) => ", not yet",
             (Some(Act::Test(_)), _) => ", done",
+            (Some(Act::Wait(_)), Choice::Refuse) => " waits, not buffered",
             (Some(Act::Wait(_)), _) => " returns",
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",

@@ -24,8 +24,11 @@ use stuck::Deadlock;
 use tell::Teller;
 use walk::Walk;
 
-/// A path with more steps than this is told without those that have no effect on what went wrong.
+/// A path with more steps than this is told without those that have no effect on what went wrong. Of what
+/// leads to a deadlock, they are always left out.
 const TOLD_WHOLE_MAX: usize = 40;
+/// Fewer steps than this are told rather than said to be left out.
+const LEFT_OUT_MIN: usize = 3;
 
 /// Explains a path at whose end `check` is violated. `job` is the one that the path is of, and `source`
 /// the scenario that it was made of; without one, requests have names of the checker's making.
@@ -41,18 +44,24 @@ pub fn explain<P: Protocol>(
     let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
     let note = note.unwrap_or(Note::Stuck);
     let verdict = verdict::verdict(&names, &walk, note);
-    let deadlock = matches!(note, Note::Stuck).then(|| Deadlock::new(&names, path));
+    let deadlock = matches!(note, Note::Stuck).then(|| Deadlock::new(&names, &walk, path));
     let mut summary = deadlock.as_ref().map_or(verdict.summary.clone(), |deadlock| deadlock.summary(&names));
 
-    let mut keep = vec![true; walk.beats.len()];
-    if keep.len() > TOLD_WHOLE_MAX {
-        let ranks = deadlock.as_ref().map_or(verdict.ranks.clone(), Deadlock::ranks);
-        keep = past::causal_past(&walk.beats, &walk.flights, &ranks);
-        let left_out = keep.iter().filter(|keep| !**keep).count();
-        if left_out > 0 {
-            let steps = if left_out == 1 { "step that has" } else { "steps that have" };
-            summary.push_str(&format!(" Left out: {left_out} {steps} no effect on this."));
+    let mut keep = match &deadlock {
+        Some(deadlock) => {
+            let ranks = deadlock.ranks();
+            past::before_deadlock(&walk.beats, &walk.flights, &ranks, &deadlock.messages(&ranks))
         }
+        None if walk.beats.len() > TOLD_WHOLE_MAX => {
+            past::causal_past(&walk.beats, &walk.flights, &verdict.ranks)
+        }
+        None => vec![true; walk.beats.len()],
+    };
+    let left_out = keep.iter().filter(|keep| !**keep).count();
+    if left_out < LEFT_OUT_MIN {
+        keep.fill(true);
+    } else {
+        summary.push_str(&format!(" Left out: {left_out} steps that have no effect on this."));
     }
     let teller = Teller { names: &names, walk: &walk };
     let told = walk.beats.iter().zip(&keep).filter(|(_, keep)| **keep);

@@ -122,6 +122,17 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// `message (line 4)`.
+    pub(super) fn message_itself(&self, message: Message) -> String {
+        self.with_tag("message", message.from, message.send)
+    }
+
+    /// Where a request is: `at line 4`, `r1`.
+    pub(super) fn whereabouts(&self, rank: u16, ordinal: Ordinal) -> String {
+        let tag = self.tag(rank, ordinal);
+        if tag.starts_with("line ") { format!("at {tag}") } else { tag }
+    }
+
     /// A request with its statement: ``send (line 4, `isend to 1 tag 0 size 64KiB`)``.
     pub(super) fn request_in_full(&self, rank: u16, ordinal: Ordinal) -> String {
         let request = self.request(rank, ordinal);

@@ -40,16 +40,15 @@ impl Teller<'_> {
                 if let Some((_, message)) = beat.matched.filter(|(receive, _)| receive == ordinal) {
                     deeds.insert(0, format!("takes {}", self.names.message(message)));
                 }
-                match choice {
-                    Choice::Decline => {
-                        deeds.insert(0, "declines to write into the announced receive".to_owned())
-                    }
-                    Choice::Synchronous => deeds.insert(0, "is not buffered".to_owned()),
-                    Choice::Plain | Choice::Fail => {}
+                if choice == Choice::Decline {
+                    deeds.insert(0, "declines to write into the announced receive".to_owned());
                 }
                 if deeds.is_empty() && self.names.statement(rank, pc + 1) == self.names.statement(rank, pc) {
                     deeds.push("begins".to_owned());
                 }
+            }
+            Some(Act::Wait(_)) if choice == Choice::Refuse => {
+                deeds.push("waits, as no message of it was buffered".to_owned());
             }
             Some(Act::Wait(_)) => deeds.push("returns".to_owned()),
             Some(Act::Test(_)) => {

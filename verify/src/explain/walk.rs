@@ -164,12 +164,7 @@ fn matched<P: Protocol>(
         return Some((opened(old, new)?, *message));
     }
     let receive = *old.waiting.iter().find(|receive| !new.waiting.contains(receive))?;
-    // A message that the network did not bring is one to oneself: the send that this step has opened.
-    let message = match brought {
-        Some(message) => message,
-        None => Message { from: at, send: opened(old, new)? },
-    };
-    Some((receive, message))
+    Some((receive, brought?))
 }
 
 /// The request that a step has opened.

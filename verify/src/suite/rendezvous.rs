@@ -165,7 +165,7 @@ impl WithProtocol for Batch {
             reached: outcome.reached,
             broken: outcome.broken.map(|path| {
                 let job = &self.jobs[path.steps.first().map_or(0, |(state, _)| state.job as usize)];
-                let shorter = explore_for_shorter(job.clone(), settings, &path, None).broken;
+                let shorter = explore_for_shorter(job.clone(), settings, [&path], &Limits::default()).broken;
                 tell(job, shorter.as_ref().unwrap_or(&path))
             }),
         }

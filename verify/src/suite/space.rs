@@ -11,14 +11,14 @@ use std::sync::Arc;
 const EAGER: u64 = 1;
 
 /// What a send can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SendKind {
     pub(super) tag: u32,
     pub(super) len: u64,
 }
 
 /// What a receive can be. Smaller is earlier in the list of kinds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ReceiveKind {
     /// `None` is any source.
     pub(super) from: Option<u32>,
@@ -28,7 +28,7 @@ pub(super) struct ReceiveKind {
 }
 
 /// One act of a rank in a program of the suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Word {
     Send {
         to: u32,
@@ -108,17 +108,20 @@ fn choices(count: usize, options: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize
     })
 }
 
-/// Whether no renaming of tags gives a smaller program.
-pub(super) fn is_smallest_by_tags(words: &Words, tags: u32) -> bool {
-    permutations(tags).iter().all(|names| *words <= rename_tags(words, names))
+/// The program under every renaming of tags.
+pub(super) fn by_tags(words: &Words, tags: u32) -> Vec<Words> {
+    permutations(tags).iter().map(|names| rename_tags(words, names)).collect()
 }
 
-/// Whether neither a renaming of tags, nor of the two ranks, nor both give a smaller program.
-pub(super) fn is_smallest_by_tags_and_ranks(words: &Words, tags: u32) -> bool {
-    let swapped: Words = words.iter().rev().map(|words| words.iter().map(swap_ranks).collect()).collect();
-    permutations(tags)
-        .iter()
-        .all(|names| *words <= rename_tags(words, names) && *words <= rename_tags(&swapped, names))
+/// The program under every renaming of tags, of the two ranks, and of both.
+pub(super) fn by_tags_and_ranks(words: &Words, tags: u32) -> Vec<Words> {
+    let swapped = words.iter().rev().map(|words| words.iter().map(swap_ranks).collect()).collect();
+    [by_tags(words, tags), by_tags(&swapped, tags)].concat()
+}
+
+/// Whether none of the program's renamings is smaller.
+pub(super) fn is_smallest(words: &Words, renamed: &[Words]) -> bool {
+    renamed.iter().all(|renamed| words <= renamed)
 }
 
 fn swap_ranks(word: &Word) -> Word {
@@ -211,7 +214,8 @@ mod tests {
             .iter()
             .filter(|kinds| {
                 let words = kinds.iter().map(|kind| Word::Send { to: 1, kind: *kind }).collect();
-                is_smallest_by_tags(&vec![words], 2)
+                let words = vec![words];
+                is_smallest(&words, &by_tags(&words, 2))
             })
             .count();
         // No list of three is its own mirror image, so exactly one half is left.

@@ -113,6 +113,7 @@ fn a_probe_sees_what_a_receive_would_get<P: Protocol>() {
     pair.send(0, 1, 7, &bytes(40, 2)); // by rendezvous: an RTS is enough for a probe
     pair.run();
     pair.send(1, 1, 7, &bytes(2, 3)); // to itself
+    pair.run();
     let message = |source, tag| Envelope { source: RankId(source), tag: Tag(tag), context: any.context };
     assert_eq!(pair.ranks[1].probe(&any), Some((message(0, 5), SMALL as u64)));
     assert_eq!(pair.ranks[1].probe(&seven), Some((message(0, 7), 40)));

@@ -60,6 +60,7 @@ fn new_requests_fail_at_once<P: Protocol>() {
     // Messages to oneself go on.
     pair.send(0, 0, 5, &bytes(LARGE, 1));
     let receive = pair.receive(0, from(0), tag(5), LARGE);
+    pair.run();
     pair.got(0, receive, 0, 5, &bytes(LARGE, 1));
     pair.is_over();
 }

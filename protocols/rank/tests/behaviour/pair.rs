@@ -218,20 +218,14 @@ impl<P: Protocol> Pair<P> {
                     self.completions[me as usize].push_back(read);
                 }
                 Work::Place { into, len, .. } => self.store(into, &at_hand[..len as usize]),
-                // The empty messages of a barrier are never taken.
-                Work::Keep { kept, .. } if kept.context == Context::COLLECTIVES => {}
-                Work::Keep { kept, from, len } => {
-                    let data = from.map_or(at_hand.to_vec(), |from| self.buffer(from).clone());
-                    assert_eq!(data.len() as u64, len);
-                    assert!(self.kept.insert((me, kept), data).is_none(), "{kept:?} is kept twice");
+                Work::Keep { kept, len } => {
+                    assert_eq!(at_hand.len() as u64, len);
+                    let before = self.kept.insert((me, kept), at_hand.to_vec());
+                    assert!(before.is_none(), "{kept:?} is kept twice");
                 }
                 Work::Take { kept, into, len, .. } => {
                     let data = self.kept.remove(&(me, kept)).expect("it was kept");
                     self.store(into, &data[..len as usize]);
-                }
-                Work::Copy { from, into, len, .. } => {
-                    let data = self.buffer(from)[..len as usize].to_vec();
-                    self.store(into, &data);
                 }
                 Work::Complete { request, .. } => assert!(self.is_complete(me, request)),
             }

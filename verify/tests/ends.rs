@@ -1,0 +1,111 @@
+//! The reduced search ends in the same states as the unreduced one.
+//!
+//! This is what a persistent-set search promises, and it says more than equal verdicts: an order of events
+//! that is left out though it matters shows in how the ranks and their libraries are left behind, long
+//! before it shows in a verdict.
+
+mod jobs;
+
+use carrousel_rank::{Mirror, Protocol, Published};
+use carrousel_verify::model::{Model, Settings};
+use carrousel_verify::program::{Act, Job, Program, Start};
+use carrousel_verify::state::{State, Wrong};
+use jobs::{Dice, Shape, THREE, TWO, draw_job};
+use stateright::Model as _;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// States of one job, at most; a job with more is not compared.
+const STATES: usize = 20_000;
+
+/// The states in which a job can end; `None` if there are too many states to tell.
+fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
+    let model = Model::<P>::new([job.clone()].into(), Settings { reduce, ..Settings::default() });
+    let mut seen: HashSet<State<P>> = HashSet::new();
+    let mut ends = HashSet::new();
+    let mut open = model.init_states();
+    let mut actions = Vec::new();
+    while let Some(state) = open.pop() {
+        if !seen.insert(state.clone()) {
+            continue;
+        }
+        if seen.len() > STATES {
+            return None;
+        }
+        model.actions(&state, &mut actions);
+        if actions.is_empty() {
+            assert!(!state.wrong.iter().any(Wrong::is_fatal), "the library broke a promise: {job:?}");
+            // What the last step did wrong depends on which step was last.
+            ends.insert(State { wrong: Default::default(), ..state });
+        } else {
+            open.extend(actions.drain(..).filter_map(|action| model.next_state(&state, action)));
+        }
+    }
+    Some(ends)
+}
+
+fn compare<P: Protocol>(shape: Shape, jobs: u64) {
+    let mut dice = Dice::new(13);
+    let mut compared = 0;
+    for number in 0..jobs {
+        let job = draw_job(&mut dice, shape);
+        if let (Some(whole), Some(reduced)) = (ends::<P>(&job, false), ends::<P>(&job, true)) {
+            assert!(reduced == whole, "job {number} ends differently: {job:#?}");
+            compared += 1;
+        }
+    }
+    assert!(compared * 10 > jobs * 7, "too many of the jobs are too large: {compared} of {jobs} compared");
+}
+
+#[test]
+fn two_ranks_mirror() {
+    compare::<Mirror>(TWO, 1000);
+}
+
+#[test]
+fn two_ranks_published() {
+    compare::<Published>(TWO, 1000);
+}
+
+#[test]
+fn three_ranks_mirror() {
+    compare::<Mirror>(THREE, 500);
+}
+
+#[test]
+fn three_ranks_published() {
+    compare::<Published>(THREE, 500);
+}
+
+/// A send to somebody else stands between two receives of one flow: the second can be announced before the
+/// first message arrives, and the first with it.
+#[test]
+fn a_receive_behind_a_send_is_announced_in_time() {
+    let (large, small) = (1 << 20, 1);
+    let send = |to| Start::Send { to, tag: 0, len: large, synchronous: false, buffer: 0 };
+    let receive = |from: u32, buffer| Start::Receive {
+        from: carrousel_rank::Source::Rank(carrousel_rank::RankId(from)),
+        tag: carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(0)),
+        len: large,
+        buffer,
+    };
+    let program = |starts: &[Start]| {
+        let mut program = Program::default();
+        let requests: Vec<_> = starts.iter().map(|start| program.start(0, *start)).collect();
+        program.act(0, Act::Wait(requests.into()));
+        Arc::new(program)
+    };
+    let ranks = vec![
+        program(&[send(1), send(1)]),
+        program(&[receive(0, 1), send(2), receive(0, 2)]),
+        program(&[receive(1, 1)]),
+    ];
+    let options = carrousel_rank::Options {
+        eager_threshold: small,
+        speculation: carrousel_rank::Speculation::Always,
+        ..carrousel_rank::Options::default()
+    };
+    let job = Job { ranks, options };
+    let (whole, reduced) = (ends::<Mirror>(&job, false), ends::<Mirror>(&job, true));
+    assert!(whole.is_some() && whole == reduced);
+}
