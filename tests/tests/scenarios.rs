@@ -2,33 +2,24 @@
 
 use carrousel_tests::{carrousel, printed, scenarios, stdout};
 use carrousel_verify::suite::ABLATIONS;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Too many ranks to explore within a test.
 const TOO_LARGE: [&str; 1] = ["halo-2048"];
 
 /// Long programs that are there for the simulator. They are explored up to a bound; up to there, nothing
 /// may be wrong with them.
-const FOR_THE_SIMULATOR: [&str; 9] = [
-    "bt-a",
-    "cg-b",
-    "eager-stream",
-    "exchange-1",
-    "exchange-2",
-    "lu-a",
-    "pingpong-crossing",
-    "radix",
-    "halo-2048",
-];
+const FOR_THE_SIMULATOR: [&str; 3] = ["eager-stream", "radix", "halo-2048"];
+
+/// Under the published rules posting a receive may answer an announcement, so that fewer orders of events are
+/// equal: too many states for a test.
+const TOO_LARGE_WHEN_PUBLISHED: [&str; 1] = ["halo-16"];
 
 /// Scenarios without an `expect` line that are violated all the same: they show what that looks like.
 const VIOLATED: [&str; 1] = ["head-to-head"];
 
-/// Proven as they are, and deadlocks where sends are not buffered.
-const WRONG_UNDER_THE_WEAKEST_MPI: [&str; 2] = ["eager-head-to-head", "eager-ring"];
-
-/// Under the weakest MPI each of their many sends may be buffered or not: too many choices for a test.
-const TOO_MANY_CHOICES: [&str; 2] = ["all-to-all-8", "ring-16"];
+/// Proven as they are, and deadlocks where sends are not buffered or messages are received in another order.
+const WRONG_UNDER_THE_WEAKEST_MPI: [&str; 3] = ["eager-head-to-head", "eager-ring", "both-have-come"];
 
 fn stem(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("")
@@ -54,7 +45,9 @@ fn every_scenario_is_as_it_says() {
 #[test]
 fn every_scenario_is_the_same_under_the_published_rules() {
     let mut wrong = Vec::new();
-    for path in scenarios().iter().filter(|path| !is_in(&FOR_THE_SIMULATOR, path)) {
+    let explored =
+        |path: &&PathBuf| !is_in(&FOR_THE_SIMULATOR, path) && !is_in(&TOO_LARGE_WHEN_PUBLISHED, path);
+    for path in scenarios().iter().filter(explored) {
         let output =
             carrousel().args(["verify", "--protocol", "published"]).arg(path).output().expect("it runs");
         let expected = i32::from(is_in(&VIOLATED, path));
@@ -79,7 +72,7 @@ fn nothing_is_wrong_with_the_first_states_of_long_scenarios() {
 }
 
 #[test]
-fn sends_that_count_on_buffers_are_found_under_the_weakest_mpi() {
+fn what_counts_on_this_library_is_found_under_the_weakest_mpi() {
     for path in scenarios().iter().filter(|path| is_in(&WRONG_UNDER_THE_WEAKEST_MPI, path)) {
         let output = carrousel()
             .args(["verify", "--portable", "--format", "json"])
@@ -98,7 +91,7 @@ fn sends_that_count_on_buffers_are_found_under_the_weakest_mpi() {
 fn what_is_correct_is_correct_under_the_weakest_mpi_too() {
     for path in scenarios() {
         let text = std::fs::read_to_string(&path).expect("it can be read");
-        let aside = [&FOR_THE_SIMULATOR[..], &VIOLATED, &WRONG_UNDER_THE_WEAKEST_MPI, &TOO_MANY_CHOICES];
+        let aside = [&FOR_THE_SIMULATOR[..], &VIOLATED, &WRONG_UNDER_THE_WEAKEST_MPI];
         if text.contains("\nexpect ") || aside.iter().any(|list| is_in(list, &path)) {
             continue;
         }

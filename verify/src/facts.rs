@@ -31,8 +31,6 @@ pub(crate) struct RankFacts {
     pub(crate) ordered_from: Vec<u16>,
     /// Of these, those whose messages may be answered in the call that posts their receive.
     answers_posts_from: Vec<u16>,
-    /// Of these, those from whom a receive is cancelled.
-    cancels_from: Vec<u16>,
 }
 
 impl Facts {
@@ -62,11 +60,6 @@ impl Facts {
         self.rank(to).answers_posts_from.binary_search(&from).is_ok()
     }
 
-    /// Whether a receive of this flow is cancelled.
-    pub(crate) fn cancels(&self, from: u16, to: u16) -> bool {
-        self.rank(to).cancels_from.binary_search(&from).is_ok()
-    }
-
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
         &self.ranks[usize::from(rank)]
     }
@@ -88,23 +81,19 @@ impl RankFacts {
                     Start::Receive { from: Source::Rank(from), .. } => {
                         facts.last_receive.insert(from.0 as u16, pc);
                         facts.ordered_from.push(from.0 as u16);
-                        facts.cancels_from.push(from.0 as u16);
                     }
                     _ => {
                         // A receive from any source meets every flow.
                         facts.last_from_any = Some(pc);
                         facts.ordered_from.extend(0..job.ranks.len() as u16);
-                        facts.cancels_from.extend(0..job.ranks.len() as u16);
                     }
                 },
                 Act::Test(_) => facts.last_test = Some(pc),
                 Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => {}
             }
         }
-        for list in [&mut facts.ordered_from, &mut facts.cancels_from] {
-            list.sort_unstable();
-            list.dedup();
-        }
+        facts.ordered_from.sort_unstable();
+        facts.ordered_from.dedup();
         facts
     }
 

@@ -101,7 +101,7 @@ impl Walk {
         }
         let brought = landed.and_then(|landed| self.flights[landed].message);
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
-        let matched = matched(at, old, new, brought, kept);
+        let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
         for route in after.flights.chunk_by(|a, b| a.0 == b.0) {
             let Some((name, _)) = route.first() else { continue };
@@ -151,7 +151,6 @@ impl Walk {
 
 /// What MPI's rule brought together: a waiting receive has left its queue, or an arrived message has.
 fn matched<P: Protocol>(
-    at: u16,
     old: &Proc<P>,
     new: &Proc<P>,
     brought: Option<Message>,
