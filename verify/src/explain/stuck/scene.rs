@@ -1,0 +1,298 @@
+//! The state in which nothing moves: for what each stuck rank waits, and why that does not come.
+
+use super::{Reason, Waiting};
+use crate::explain::names::{Names, ranks};
+use crate::explain::walk::Walk;
+use crate::program::{Act, Ordinal, Start};
+use crate::state::{Message, Proc, State};
+use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
+
+pub(super) struct Scene<'a, P: Protocol> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) walk: &'a Walk,
+    pub(super) state: &'a State<P>,
+}
+
+impl<P: Protocol> Scene<'_, P> {
+    fn proc(&self, rank: u16) -> Option<&Proc<P>> {
+        self.state.procs.get(usize::from(rank)).map(|proc| &**proc)
+    }
+
+    fn pc(&self, rank: u16) -> usize {
+        self.proc(rank).map_or(0, |proc| usize::from(proc.pc))
+    }
+
+    fn is_finished(&self, rank: u16) -> bool {
+        self.names.act(rank, self.pc(rank)).is_none()
+    }
+
+    /// The line of a step, if the reader knows it.
+    fn line(&self, rank: u16, pc: usize) -> Option<u32> {
+        self.names.line(rank, pc).filter(|_| self.names.has_lines())
+    }
+
+    pub(super) fn waiting(&self, rank: u16) -> Option<Waiting> {
+        let proc = self.proc(rank)?;
+        let pc = usize::from(proc.pc);
+        let mut edges = Vec::new();
+        let mut request = None;
+        let reasons: Vec<Reason> = match self.names.act(rank, pc)? {
+            Act::Wait(ordinals) => {
+                let is_waited_for = |o: &Ordinal| !proc.is_over(*o) || self.is_unbuffered(rank, proc, *o);
+                let open: Vec<Ordinal> = ordinals.iter().copied().filter(is_waited_for).collect();
+                request = open.first().copied();
+                open.iter().map(|ordinal| self.reason(rank, pc, *ordinal, &mut edges)).collect()
+            }
+            Act::Probe(source, tag) => vec![self.for_message(rank, *source, *tag, None, &mut edges)],
+            _ => Vec::new(),
+        };
+        edges.sort_unstable();
+        edges.dedup();
+        let (line, place) = (self.line(rank, pc), self.names.place(rank, pc));
+        Some(Waiting { rank, pc, line, place, request, reasons, edges })
+    }
+
+    /// Whether the wait that is next waits for a send all the same, because MPI need not have buffered it.
+    fn is_unbuffered(&self, rank: u16, proc: &Proc<P>, request: Ordinal) -> bool {
+        match self.names.start(rank, request) {
+            Some(Start::Send { to, .. }) => {
+                proc.refuses && self.state.is_unmatched(Message { from: rank, send: request }, *to as u16)
+            }
+            _ => false,
+        }
+    }
+
+    /// `for rank 1 to receive it at line 9`.
+    fn reason(&self, rank: u16, pc: usize, ordinal: Ordinal, edges: &mut Vec<u16>) -> Reason {
+        // A blocking statement waits for what it has started itself.
+        let own = self.names.step_of(rank, ordinal).is_some_and(|start| {
+            self.names.has_lines() && self.names.statement(rank, start) == self.names.statement(rank, pc)
+        });
+        let its = (!own).then_some(ordinal);
+        let mut reason = match self.names.start(rank, ordinal) {
+            Some(Start::Send { to, tag, .. }) => {
+                let message = Message { from: rank, send: ordinal };
+                self.for_receive(message, *to as u16, *tag, its, edges)
+            }
+            Some(Start::Receive { from, tag, .. }) => self.for_message(rank, *from, *tag, its, edges),
+            Some(Start::Barrier) => self.for_barrier(rank, ordinal, edges),
+            None => Reason::new("for a request".to_owned(), "unknown"),
+        };
+        reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
+        reason
+    }
+
+    /// Why a send waits; `its` is its request, where that is to be named.
+    fn for_receive(
+        &self,
+        message: Message,
+        to: u16,
+        tag: u32,
+        its: Option<Ordinal>,
+        edges: &mut Vec<u16>,
+    ) -> Reason {
+        let rank = message.from;
+        let it =
+            its.map_or("it".to_owned(), |send| format!("its {}", self.names.request_in_full(rank, send)));
+        let has_come = self.proc(to).is_some_and(|proc| proc.arrived.contains(&message));
+        if !has_come && rank != to {
+            return Reason::new(format!("for {it}, which rank {to} has received already"), "received");
+        }
+        let wanted = format!("for rank {to} to receive {it}");
+        let envelope =
+            Envelope { source: RankId(u32::from(rank)), tag: Tag(tag), context: Context::MESSAGES };
+        let reason = if self.is_finished(to) {
+            Reason::new(format!("{wanted}, but rank {to} has finished"), "finished")
+        } else if let Some(pc) = self.later_receive(to, &envelope) {
+            edges.push(to);
+            let reason = Reason::new(format!("{wanted} {}", self.at_line(to, pc)), "later");
+            Reason { shape: (None, reason.shape.1, self.line(to, pc)), ..reason }
+        } else {
+            Reason::new(format!("{wanted}, which no later statement of rank {to} does"), "never")
+        };
+        Reason { message: Some(message), ..reason }
+    }
+
+    /// Why a receive or a probe waits; `its` is the request, where that is to be named.
+    fn for_message(
+        &self,
+        rank: u16,
+        from: Source,
+        tag: TagSelector,
+        its: Option<Ordinal>,
+        edges: &mut Vec<u16>,
+    ) -> Reason {
+        let request = its.map(|receive| format!("for its {}", self.names.request_in_full(rank, receive)));
+        let tag_text = match tag {
+            TagSelector::Tag(tag) => format!(" with tag {}", tag.0),
+            TagSelector::Any => String::new(),
+        };
+        let (one, another, which) = match its {
+            None => ("one", "another one", "which"),
+            Some(_) => ("such a message", "another such message", "whose message"),
+        };
+        let other = self.other_message(rank, from);
+        let beside = other.as_ref().map_or("", |(_, text)| text.as_str());
+        let reason = match from {
+            Source::Rank(from) => {
+                let from = from.0 as u16;
+                let wanted = request.unwrap_or_else(|| format!("for a message of rank {from}{tag_text}"));
+                let taken = self.taken(rank, from, tag, its);
+                if self.is_finished(from) {
+                    let text = format!("{wanted}, but rank {from} has finished without sending ");
+                    match taken {
+                        None => Reason::new(text + one, "finished"),
+                        Some(taken) => Reason::new(format!("{text}{another}: {}", taken.text), "taken"),
+                    }
+                } else if let Some(pc) = self.later_send(from, rank, tag) {
+                    edges.push(from);
+                    let who = if its.is_none() { "it".to_owned() } else { format!("rank {from}") };
+                    let text = format!("{wanted}, {which} {who} would send {}", self.at_line(from, pc));
+                    Reason { shape: (None, "later", self.line(from, pc)), ..Reason::new(text, "later") }
+                } else {
+                    let text = format!("{wanted}, {which} no later statement of rank {from} sends");
+                    match taken.filter(|taken| taken.is_surprising) {
+                        None => Reason::new(text, "never"),
+                        Some(taken) => Reason::new(format!("{text}: {}", taken.text), "never, taken"),
+                    }
+                }
+            }
+            Source::Any => {
+                let senders: Vec<u16> = (0..self.names.ranks())
+                    .filter(|from| self.later_send(*from, rank, tag).is_some())
+                    .collect();
+                let wanted = request.unwrap_or_else(|| format!("for a message of any rank{tag_text}"));
+                if senders.is_empty() {
+                    Reason::new(format!("{wanted}, but no rank has {one} left to send"), "none left")
+                } else {
+                    edges.extend(&senders);
+                    Reason::new(format!("{wanted} ({} would send {one})", ranks(&senders)), "later")
+                }
+            }
+        };
+        let common = its.is_none() && other.is_none() && !reason.shape.1.ends_with("taken");
+        let text = format!("{}{beside}", reason.text);
+        Reason { text, common, message: other.map(|(message, _)| message), ..reason }
+    }
+
+    /// A message of `from` that could have been for this receive or probe, had no other receive got it: of
+    /// several the last one that a wildcard got, or the last one.
+    fn taken(&self, rank: u16, from: u16, tag: TagSelector, its: Option<Ordinal>) -> Option<Taken> {
+        let is_wild = |receive: Ordinal| match self.names.start(rank, receive) {
+            Some(Start::Receive { from, tag, .. }) => *from == Source::Any || *tag == TagSelector::Any,
+            _ => false,
+        };
+        let fits = |message: Message| match self.names.start(message.from, message.send) {
+            Some(Start::Send { tag: sent, .. }) => message.from == from && tag.matches(Tag(*sent)),
+            _ => false,
+        };
+        let here = self.walk.beats.iter().filter(|beat| beat.at == rank);
+        let matched = here.filter_map(|beat| beat.matched).filter(|(_, message)| fits(*message));
+        let (receive, message) =
+            matched.enumerate().max_by_key(|(at, (receive, _))| (is_wild(*receive), *at))?.1;
+        let text = format!(
+            "its {} went to the receive {}",
+            self.names.message_itself(message),
+            self.names.whereabouts(rank, receive)
+        );
+        Some(Taken { text, is_surprising: is_wild(receive) || its.is_none() })
+    }
+
+    /// A message that is there and does not match: often what a wrong tag looks like.
+    fn other_message(&self, rank: u16, from: Source) -> Option<(Message, String)> {
+        let fits = |message: &&Message| match from {
+            Source::Rank(from) => from.0 == u32::from(message.from),
+            Source::Any => true,
+        };
+        let message = self.proc(rank)?.arrived.iter().find(fits)?;
+        match self.names.start(message.from, message.send)? {
+            Start::Send { tag, .. } => {
+                let text = format!(" ({}, which is there, has tag {tag})", self.names.message(*message));
+                Some((*message, text))
+            }
+            _ => None,
+        }
+    }
+
+    fn for_barrier(&self, rank: u16, ordinal: Ordinal, edges: &mut Vec<u16>) -> Reason {
+        let starts = |rank: u16| self.names.program(rank).map_or(&[][..], |program| &program.starts);
+        let is_barrier = |start: &&Start| matches!(start, Start::Barrier);
+        let number = starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_barrier).count();
+        let entered = |rank: u16| {
+            let steps = self.names.program(rank).map_or(&[][..], |program| &program.steps);
+            let begun =
+                steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
+            starts(rank).iter().take(begun).filter(is_barrier).count()
+        };
+        let missing: Vec<u16> = (0..self.names.ranks()).filter(|rank| entered(*rank) < number).collect();
+        let (gone, late): (Vec<u16>, Vec<u16>) = missing.iter().partition(|rank| self.is_finished(**rank));
+        let (coming, never): (Vec<u16>, Vec<u16>) =
+            late.iter().partition(|rank| starts(**rank).iter().filter(is_barrier).count() >= number);
+        edges.extend(&coming);
+        let mut text = match missing.is_empty() {
+            true => "for the barrier".to_owned(),
+            false => format!("for {} to enter the barrier", ranks(&missing)),
+        };
+        let mut but = Vec::new();
+        if !gone.is_empty() {
+            let verb = if gone.len() == 1 { "has" } else { "have" };
+            but.push(format!("{} {verb} finished", ranks(&gone)));
+        }
+        if !never.is_empty() {
+            but.push(format!("no later statement of {} does", ranks(&never)));
+        }
+        if !but.is_empty() {
+            text.push_str(&format!(", but {}", but.join(" and ")));
+        }
+        Reason { common: true, ..Reason::new(text, "barrier") }
+    }
+
+    /// `at line 9`.
+    fn at_line(&self, rank: u16, pc: usize) -> String {
+        match self.line(rank, pc) {
+            Some(line) => format!("at line {line}"),
+            None => format!("in `{}`", self.names.statement(rank, pc)),
+        }
+    }
+
+    fn later_receive(&self, rank: u16, envelope: &Envelope) -> Option<usize> {
+        self.later(rank, |start| match *start {
+            Start::Receive { from, tag, .. } => {
+                Pattern { source: from, tag, context: Context::MESSAGES }.matches(envelope)
+            }
+            _ => false,
+        })
+    }
+
+    fn later_send(&self, rank: u16, receiver: u16, wanted: TagSelector) -> Option<usize> {
+        self.later(rank, |start| match *start {
+            Start::Send { to, tag, .. } => to == u32::from(receiver) && wanted.matches(Tag(tag)),
+            _ => false,
+        })
+    }
+
+    /// The next step of a rank that starts something of a kind.
+    fn later(&self, rank: u16, is_wanted: impl Fn(&Start) -> bool) -> Option<usize> {
+        let program = self.names.program(rank)?;
+        let steps = program.steps.iter().enumerate().skip(self.pc(rank));
+        steps.map(|(pc, step)| (pc, &step.act)).find_map(|(pc, act)| match act {
+            Act::Start(ordinal) => is_wanted(program.starts.get(usize::from(*ordinal))?).then_some(pc),
+            _ => None,
+        })
+    }
+}
+
+impl Reason {
+    /// A reason that is the rank's own.
+    fn new(text: String, shape: &'static str) -> Self {
+        Self { text, shape: (None, shape, None), common: false, message: None }
+    }
+}
+
+/// A message that another receive of its rank got.
+struct Taken {
+    /// `its message (line 6) went to the receive at line 3`.
+    text: String,
+    /// The receive need not have got it: it takes others too, or the message was only looked for.
+    is_surprising: bool,
+}

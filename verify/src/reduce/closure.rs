@@ -1,0 +1,308 @@
+//! What has to enter a persistent set with what is in it: whatever conflicts with something that can happen,
+//! and of what cannot happen yet, something without which it never will.
+
+use super::{Flow, Node, View};
+use crate::program::{Act, Ordinal, Start};
+use crate::state::{Flight, Message, Proc, Route, What};
+use crate::step::{Action, is_enabled};
+use carrousel_rank::{Context, Packet, Protocol, RankId, Send, Source, Tag};
+
+impl<P: Protocol> View<'_, P> {
+    /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
+    /// for what is not possible yet, under what could make it possible.
+    pub(super) fn closure(&self, seed: Node) -> Vec<Action> {
+        let mut nodes = vec![seed];
+        let mut next = 0;
+        while next < nodes.len() {
+            let node = nodes[next];
+            next += 1;
+            self.needs(node, &mut |needed| {
+                if !nodes.contains(&needed) {
+                    nodes.push(needed);
+                }
+            });
+        }
+        self.possible(&nodes)
+    }
+
+    fn needs(&self, node: Node, need: &mut dyn FnMut(Node)) {
+        match node {
+            Node::Step(rank) => self.needs_of_step(rank, need),
+            Node::SendEnd(at, peer) => {
+                if self.has_arrivals(at, peer, What::Back) || self.has_arrivals(at, peer, What::Written) {
+                    if self.will_test(at) {
+                        need(Node::Step(at));
+                    } else if self.facts.is_ordered(at, peer) && self.will_send(at, peer) {
+                        need(self.before_next(at, Flow::To(peer)));
+                    }
+                }
+                // What the peer's end sends back.
+                if !self.has_arrivals(at, peer, What::Back) {
+                    need(self.receive_end(peer, at));
+                    if self.will_receive(peer, at) {
+                        need(self.before_next(peer, Flow::From(at)));
+                    }
+                }
+            }
+            Node::ReceiveEnd(at, peer) => {
+                if self.is_receiving(at, peer) {
+                    if self.will_test(at) {
+                        need(Node::Step(at));
+                    } else if self.posts_matter(at, peer) && self.will_receive(at, peer) {
+                        need(self.before_next(at, Flow::From(peer)));
+                    }
+                }
+                self.needs_messages(at, peer, need);
+            }
+            Node::ReceiveEnds(at) => {
+                let facts = self.facts.rank(at);
+                let last_receive = facts.last_receive.values().copied().max().max(facts.last_from_any);
+                let conflict =
+                    self.model.is_portable() || (0..self.ranks()).any(|peer| self.posts_matter(at, peer));
+                if conflict && self.is_before(at, last_receive) || self.will_test(at) {
+                    need(Node::Step(at));
+                }
+                (0..self.ranks()).for_each(|peer| self.needs_messages(at, peer, need));
+            }
+            Node::Post(rank, from) => {
+                if self.will_receive(rank, from) {
+                    need(self.before_next(rank, Flow::From(from)));
+                }
+            }
+            Node::Send(rank, to) => {
+                if self.will_send(rank, to) {
+                    need(self.before_next(rank, Flow::To(to)));
+                }
+            }
+            Node::Barrier(at) => {
+                if self.will_test(at) {
+                    need(Node::Step(at));
+                }
+                for peer in (0..self.ranks()).filter(|peer| *peer != at) {
+                    if self.is_before(peer, self.facts.rank(peer).last_barrier) {
+                        need(Node::Step(peer));
+                    }
+                    need(Node::Barrier(peer));
+                }
+            }
+        }
+    }
+
+    /// Whether it matters for what happens at the flow's receiving end that a receive is posted or
+    /// cancelled first: it may be answered, or announced.
+    fn posts_matter(&self, at: u16, peer: u16) -> bool {
+        self.facts.is_ordered(peer, at)
+    }
+
+    /// Whether something can happen at the flow's receiving end.
+    fn is_receiving(&self, at: u16, peer: u16) -> bool {
+        let ours = |route: &Route| {
+            route.at == at && route.peer == peer && matches!(route.what, What::Forward | What::Read(_))
+        };
+        self.state.heads().any(|(route, _)| route.context == Context::MESSAGES && ours(route))
+            || self.announces(at, Some(peer))
+    }
+
+    fn announces(&self, at: u16, peer: Option<u16>) -> bool {
+        let mut announcements = Vec::new();
+        self.model.announcements(self.state, at, &mut announcements);
+        announcements.iter().any(|action| match action {
+            Action::Announce { receive, .. } => {
+                peer.is_none_or(|peer| self.end_of_request(at, *receive) == Node::ReceiveEnd(at, peer))
+            }
+            _ => false,
+        })
+    }
+
+    /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
+    /// it has to wait for before, or else the step it is at. Each such request would do; those of the same
+    /// flow, and then of the same peer, lead least far from where we are.
+    fn before_next(&self, rank: u16, flow: Flow) -> Node {
+        let (Flow::To(peer) | Flow::From(peer)) = flow;
+        let own = match flow {
+            Flow::To(_) => Node::SendEnd(rank, peer),
+            Flow::From(_) => Node::ReceiveEnd(rank, peer),
+        };
+        let program = self.model.program(self.state.job, rank);
+        let proc = &self.state.procs[usize::from(rank)];
+        let mut found = None;
+        // Requests from this one on have not begun.
+        let mut to_come = Ordinal::MAX;
+        for step in &program.steps[usize::from(self.pc(rank))..] {
+            match &step.act {
+                Act::Start(ordinal) => {
+                    let concerned = match program.starts[usize::from(*ordinal)] {
+                        Start::Send { to, .. } => flow == Flow::To(to as u16),
+                        Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
+                        Start::Receive { .. } => flow == Flow::From(peer),
+                        Start::Barrier => false,
+                    };
+                    if concerned {
+                        break;
+                    }
+                    to_come = to_come.min(*ordinal);
+                }
+                Act::Wait(requests) => {
+                    for request in requests.iter() {
+                        if !self.awaits_arrival(proc, rank, *request, *request >= to_come) {
+                            continue;
+                        }
+                        let end = self.end_of_request(rank, *request);
+                        if end == own {
+                            return own;
+                        }
+                        if end == Node::SendEnd(rank, peer) || end == Node::ReceiveEnd(rank, peer) {
+                            found = Some(end);
+                        } else if self.far && found.is_none() {
+                            found = Some(self.missing_partner(rank, *request).unwrap_or(end));
+                        }
+                    }
+                }
+                // A cancelled request completes without any arrival.
+                Act::Cancel(_) => break,
+                Act::Test(_) | Act::Probe(..) | Act::Touch { .. } => {}
+            }
+        }
+        found.unwrap_or(Node::Step(rank))
+    }
+
+    /// The partner that a request has yet to get, if it surely has none: nothing else completes it.
+    fn missing_partner(&self, rank: u16, request: Ordinal) -> Option<Node> {
+        match self.model.program(self.state.job, rank).starts[usize::from(request)] {
+            Start::Send { to, .. } => {
+                let to = to as u16;
+                let there = &self.state.procs[usize::from(to)];
+                let message = Message { from: rank, send: request };
+                let takes = |receive: &Ordinal| match self.model.program(self.state.job, to).starts
+                    [usize::from(*receive)]
+                {
+                    Start::Receive { from: Source::Rank(from), .. } => from.0 == u32::from(rank),
+                    _ => true,
+                };
+                let begun =
+                    self.state.procs[usize::from(rank)].open.iter().any(|open| open.ordinal == request);
+                let under_way = || {
+                    self.state.flights.iter().any(|(_, flight)| {
+                        matches!(flight, Flight::Packet(Packet::Rts { .. }, Some(brings)) if *brings == message)
+                    })
+                };
+                let unmatched = !begun || there.arrived.contains(&message) || under_way();
+                let none =
+                    unmatched && !there.waiting.iter().any(takes) && !self.has_arrivals(rank, to, What::Back);
+                none.then_some(Node::Post(to, rank))
+            }
+            Start::Receive { from: Source::Rank(from), .. } => {
+                let from = from.0 as u16;
+                let waits = self.state.procs[usize::from(rank)].waiting.contains(&request);
+                (waits && !self.has_arrivals(rank, from, What::Forward)).then_some(Node::Send(from, rank))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a request is open and incomplete, or will surely be so once it has begun: something has to
+    /// arrive at its end before it is complete.
+    fn awaits_arrival(&self, proc: &Proc<P>, rank: u16, request: Ordinal, to_come: bool) -> bool {
+        if !to_come {
+            return proc.open.iter().any(|open| open.ordinal == request) && !proc.is_over(request);
+        }
+        let options = &self.model.jobs()[self.state.job as usize].options;
+        match self.model.program(self.state.job, rank).starts[usize::from(request)] {
+            // An announcement that is here already could let it be written at once.
+            Start::Send { to, tag, len, synchronous, buffer } => {
+                let memory = carrousel_rank::Memory { address: u64::from(buffer), key: 0 };
+                let message = Send { to: RankId(to), tag: Tag(tag), len, memory, synchronous };
+                self.far && (synchronous || len > options.eager_threshold) && !proc.rank.could_write(&message)
+            }
+            Start::Receive { .. } | Start::Barrier => false,
+        }
+    }
+
+    /// What could send a message from `peer` to `at`, if none is under way.
+    fn needs_messages(&self, at: u16, peer: u16, need: &mut dyn FnMut(Node)) {
+        if !self.has_arrivals(at, peer, What::Forward) {
+            if self.will_send(peer, at) {
+                need(self.before_next(peer, Flow::To(at)));
+            }
+            if self.facts.is_ordered(peer, at) {
+                need(Node::SendEnd(peer, at));
+            }
+        }
+    }
+
+    fn needs_of_step(&self, rank: u16, need: &mut dyn FnMut(Node)) {
+        let Some(act) = self.model.next_act(self.state, rank) else { return };
+        let proc = &self.state.procs[usize::from(rank)];
+        if proc.refuses
+            && let Some((request, to)) = self.model.unbuffered(self.state, rank).next()
+        {
+            // Its message has to arrive, and then to be received.
+            let message = Message { from: rank, send: request };
+            let has_come = self.state.procs[usize::from(to)].arrived.contains(&message);
+            need(if has_come { Node::Post(to, rank) } else { self.receive_end(to, rank) });
+            return;
+        }
+        if is_enabled(proc, act) {
+            if let Some(end) = self.conflict_of_step(rank) {
+                need(end);
+            }
+            return;
+        }
+        match act {
+            // One request that is not complete is enough: without it the wait does not end.
+            Act::Wait(requests) => {
+                if let Some(request) = requests.iter().find(|request| !proc.is_over(**request)) {
+                    need(self.end_of_request(rank, *request));
+                }
+            }
+            Act::Probe(Source::Rank(from), _) => need(self.receive_end(rank, from.0 as u16)),
+            Act::Probe(Source::Any, _) => need(Node::ReceiveEnds(rank)),
+            _ => {}
+        }
+    }
+
+    /// Whether something is under way that comes out at `at`.
+    fn has_arrivals(&self, at: u16, peer: u16, what: What) -> bool {
+        let route = Route { at, peer, context: Context::MESSAGES, what };
+        self.state.flights.binary_search_by(|(other, _)| other.cmp(&route)).is_ok()
+    }
+
+    fn possible(&self, nodes: &[Node]) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for node in nodes {
+            if let Node::Step(rank) = node {
+                self.model.steps(self.state, *rank, &mut actions);
+            }
+        }
+        for (route, _) in self.state.heads() {
+            let individually = match self.end_of(*route) {
+                Node::ReceiveEnds(at) => nodes.contains(&Node::ReceiveEnd(at, route.peer)),
+                _ => false,
+            };
+            let jointly = match route.what {
+                What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
+                    nodes.contains(&Node::ReceiveEnds(route.at))
+                }
+                _ => false,
+            };
+            if individually || jointly || nodes.contains(&self.end_of(*route)) {
+                actions.push(Action::Land(*route));
+            }
+        }
+        let before_announcements = actions.len();
+        for rank in 0..self.ranks() {
+            let mut announcements = Vec::new();
+            self.model.announcements(self.state, rank, &mut announcements);
+            actions.extend(announcements.into_iter().filter(|action| match action {
+                Action::Announce { receive, .. } => {
+                    nodes.contains(&self.end_of_request(rank, *receive))
+                        || nodes.contains(&Node::ReceiveEnds(rank))
+                }
+                _ => false,
+            }));
+        }
+        // Announcing is free, but something else must be possible: an end of the execution is where
+        // nothing but announcements is.
+        if before_announcements == 0 { Vec::new() } else { actions }
+    }
+}
