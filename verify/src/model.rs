@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What an exploration may leave out, and what it adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Leave out orders that make no difference.
+    /// Leave out orders that make no difference, and forget past ones that nobody can tell any more.
     pub reduce: bool,
     /// The weakest MPI: a standard send may wait for its receive, or not.
     pub portable: bool,
@@ -133,6 +133,20 @@ impl<P: Protocol> Model<P> {
     pub(crate) fn next_act(&self, state: &State<P>, rank: u16) -> Option<&Act> {
         let pc = state.procs[usize::from(rank)].pc;
         self.program(state.job, rank).steps.get(usize::from(pc)).map(|step| &step.act)
+    }
+
+    pub(crate) fn is_reducing(&self) -> bool {
+        self.settings.reduce
+    }
+
+    /// Makes two states of a rank one if they differ only in the order in which messages of different senders
+    /// have come, and no receive from any source is pending or to come: nobody can tell any more.
+    pub fn forget_arrival_order(&self, job: u32, rank: u16, proc: &mut Proc<P>) {
+        if !self.may_receive_from_any(job, rank, proc) {
+            proc.rank.forget_arrival_order();
+            proc.arrived.sort_by_key(|message| message.from);
+            proc.kept.sort_by_key(|(kept, _)| *kept);
+        }
     }
 
     pub(crate) fn is_portable(&self) -> bool {

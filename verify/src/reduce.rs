@@ -72,9 +72,10 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
         }
     }
     seeds.dedup();
+    // Of two ranks, what one has to wait for is what the other does: far is as near.
+    let views: &[_] = if state.procs.len() > 2 { &[&view, &far] } else { &[&view] };
     'seeds: for seed in seeds {
-        // Of two ranks, what one has to wait for is what the other does: far is as near.
-        for view in [&view, &far].into_iter().take(state.procs.len().min(3) - 1) {
+        for view in views {
             let found = view.closure(seed);
             let better = best.as_ref().is_none_or(|best| found.len() < best.len());
             if better && !found.is_empty() {
@@ -90,15 +91,14 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
         Some(best) => actions.extend(best),
         // Only announcements are possible, or nothing: no rank goes on any more, and they do not even meet.
         None => {
-            (0..state.procs.len() as u16).for_each(|rank| model.announcements(state, rank, actions));
-            if let Some(Action::Announce { rank, receive }) = actions.first().copied() {
-                let end = view.end_of_request(rank, receive);
-                actions.retain(|action| match action {
-                    Action::Announce { rank: at, receive } => {
-                        *at == rank && view.end_of_request(rank, *receive) == end
-                    }
-                    _ => true,
-                });
+            model.all_actions(state, actions);
+            let ends = |action: &Action| match action {
+                Action::Announce { rank, receive } => Some(view.end_of_request(*rank, *receive)),
+                _ => None,
+            };
+            let all: Option<Vec<Node>> = actions.iter().map(ends).collect();
+            if let Some(first) = all.and_then(|ends| ends.first().copied()) {
+                actions.retain(|action| ends(action) == Some(first));
             }
         }
     }

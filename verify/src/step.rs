@@ -106,10 +106,8 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
             Action::Overtake { route, place } => turn.land(proc, route, place),
             Action::Announce { receive, .. } => turn.announce(proc, receive),
         }
-        if !model.may_receive_from_any(state.job, me, proc) {
-            proc.rank.forget_arrival_order();
-            proc.arrived.sort_by_key(|message| message.from);
-            proc.kept.sort_by_key(|(kept, _)| *kept);
+        if model.is_reducing() {
+            model.forget_arrival_order(state.job, me, proc);
         }
     });
     next.procs = procs;

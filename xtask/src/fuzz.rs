@@ -36,7 +36,15 @@ pub(crate) fn run(target: &str, seconds: u64) -> Result<(), String> {
              and put it into {kept}, from where the ordinary tests replay it."
         )
     })?;
-    tools::run(cargo(&["test", "--package", "carrousel-scenario", "--test", "corpus"]))
+    tools::run(cargo(&[
+        "test",
+        "--package",
+        "carrousel-scenario",
+        "--package",
+        "carrousel-rank",
+        "--test",
+        "corpus",
+    ]))
 }
 
 /// An error that says what to install, unless there is a nightly compiler: only it has the sanitizers

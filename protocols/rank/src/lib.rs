@@ -41,7 +41,7 @@ mod work;
 
 pub use calls::{Call, Event, Receive, Send};
 pub use carrousel_matching::{Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector};
-pub use carrousel_rendezvous::{Lane, LineId, Memory, Mirror, Packet, Protocol, Published, Rtr};
+pub use carrousel_rendezvous::{Lane, LineId, Memory, Mirror, Packet, Protocol, Published, Rtr, wire};
 pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;

@@ -39,6 +39,7 @@ mod mirror;
 mod packet;
 mod published;
 mod sides;
+pub mod wire;
 
 pub use adapt::{Adaptation, Fate, Usage};
 pub use mirror::{AllMirrorRules, Mirror, MirrorReceiver, MirrorRules, MirrorSender};

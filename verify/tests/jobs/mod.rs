@@ -57,7 +57,7 @@ fn draw_program(dice: &mut Dice, shape: Shape, me: u64, barrier: bool) -> Progra
     let requests = dice.below(shape.requests + 1);
     for _ in 0..requests {
         let peer = |dice: &mut Dice| {
-            let other = (me + 1 + dice.below(shape.ranks - 1)) % shape.ranks;
+            let other = (me + 1 + dice.below((shape.ranks - 1).max(1))) % shape.ranks;
             if dice.one_in(12) { me as u32 } else { other as u32 }
         };
         let buffer = if shape.extras && dice.one_in(4) { 0 } else { program.starts.len() as u16 + 1 };
