@@ -4,12 +4,13 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
+    ("carrousel-transport-shm", &["carrousel-transport"]),
     (
         "carrousel-transport-sim",
         &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-transport"],

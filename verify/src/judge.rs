@@ -22,8 +22,8 @@ pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     if !state.flights.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
         return;
     }
-    let can_step = |me: usize| model.can_step(state, me as u16);
-    if (0..state.procs.len()).any(can_step) {
+    let goes_on = |me: usize| model.can_step(state, me as u16) && !model.counts_on_buffers(state, me as u16);
+    if (0..state.procs.len()).any(goes_on) {
         return;
     }
     let finished = |me: usize| model.is_finished(state, me as u16);

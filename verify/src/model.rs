@@ -158,29 +158,25 @@ impl<P: Protocol> Model<P> {
     }
 
     pub(crate) fn can_step(&self, state: &State<P>, rank: u16) -> bool {
-        let proc = &state.procs[usize::from(rank)];
-        self.next_act(state, rank).is_some_and(|act| {
-            step::is_enabled(proc, act) && !(proc.refuses && self.unbuffered(state, rank).next().is_some())
-        })
+        self.next_act(state, rank).is_some_and(|act| step::is_enabled(&state.procs[usize::from(rank)], act))
     }
 
-    /// The sends that are complete, and that the wait which a rank is at would wait for all the same if MPI
-    /// had not buffered them: nobody has received them.
-    pub(crate) fn unbuffered(&self, state: &State<P>, rank: u16) -> impl Iterator<Item = (Ordinal, u16)> {
+    /// Whether the next step of a rank returns from a wait only if MPI has buffered a message that nobody has
+    /// received. Under the weakest MPI the rank may as well be waiting; it then is for as long as anything
+    /// else happens, and a state in which nothing else does is a deadlock.
+    pub(crate) fn counts_on_buffers(&self, state: &State<P>, rank: u16) -> bool {
+        let Some(Act::Wait(requests)) = self.next_act(state, rank) else { return false };
         let proc = &state.procs[usize::from(rank)];
-        let requests = match self.next_act(state, rank) {
-            Some(Act::Wait(requests)) => &**requests,
-            _ => &[],
-        };
-        requests.iter().filter_map(move |request| {
-            let Start::Send { to, .. } = self.program(state.job, rank).starts[usize::from(*request)] else {
-                return None;
-            };
-            let message = Message { from: rank, send: *request };
-            let open = proc.open.iter().any(|open| open.ordinal == *request);
-            (open && proc.is_over(*request) && state.is_unmatched(message, to as u16))
-                .then_some((*request, to as u16))
-        })
+        self.settings.portable
+            && requests.iter().any(|request| {
+                let Start::Send { to, .. } = self.program(state.job, rank).starts[usize::from(*request)]
+                else {
+                    return false;
+                };
+                let message = Message { from: rank, send: *request };
+                let open = proc.open.iter().any(|open| open.ordinal == *request);
+                open && state.is_unmatched(message, to as u16)
+            })
     }
 
     /// Ranks other than the first whose message a receive from any source could take.
@@ -216,7 +212,7 @@ impl<P: Protocol> Model<P> {
     pub(crate) fn steps(&self, state: &State<P>, rank: u16, actions: &mut Vec<Action>) {
         let Some(act) = self.next_act(state, rank) else { return };
         let proc = &state.procs[usize::from(rank)];
-        if !self.can_step(state, rank) {
+        if !step::is_enabled(proc, act) {
             return;
         }
         let mut push = |choice| actions.push(Action::Step { rank, choice });
@@ -239,13 +235,6 @@ impl<P: Protocol> Model<P> {
                 }
                 if self.settings.portable {
                     self.other_sources(state, rank, *ordinal).into_iter().map(Choice::From).for_each(push);
-                }
-            }
-            Act::Wait(_) => {
-                push(Choice::Plain);
-                let unbuffered = || self.unbuffered(state, rank).next().is_some();
-                if self.settings.portable && !proc.refuses && unbuffered() {
-                    push(Choice::Refuse);
                 }
             }
             _ => push(Choice::Plain),

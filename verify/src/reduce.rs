@@ -66,10 +66,14 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     // What has begun comes before what has not: a flow that is at rest leaves one state behind, a flow
     // under way as many as it has stages, and those of several flows multiply.
     let mut seeds: Vec<Node> = state.heads().map(|(route, _)| view.end_of(*route)).collect();
-    for rank in 0..state.procs.len() as u16 {
-        if model.can_step(state, rank) {
-            seeds.push(Node::Step(rank));
-        }
+    let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
+        .filter(|rank| model.can_step(state, *rank))
+        .partition(|rank| model.counts_on_buffers(state, *rank));
+    seeds.extend(steps.into_iter().map(Node::Step));
+    if seeds.is_empty() {
+        // Nothing happens but for buffers. That this may be the end has been judged; to what follows if it is
+        // not, each of these steps alone leads.
+        seeds.extend(waits.into_iter().map(Node::Step));
     }
     seeds.dedup();
     // Of two ranks, what one has to wait for is what the other does: far is as near.
@@ -171,7 +175,10 @@ impl<P: Protocol> View<'_, P> {
     /// Looks for an action that conflicts with nothing: it is a persistent set alone.
     fn lone_action(&self, actions: &mut Vec<Action>) -> bool {
         for rank in 0..self.ranks() {
-            if self.model.can_step(self.state, rank) && self.conflict_of_step(rank).is_none() {
+            if self.model.can_step(self.state, rank)
+                && self.conflict_of_step(rank).is_none()
+                && !self.model.counts_on_buffers(self.state, rank)
+            {
                 self.model.steps(self.state, rank, actions);
                 return true;
             }

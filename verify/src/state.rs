@@ -82,8 +82,6 @@ impl<T> Hash for Shared<T> {
 pub struct Proc<P: Protocol> {
     /// The next step of its program.
     pub pc: u16,
-    /// Weakest MPI: no send of the wait that is next was buffered.
-    pub refuses: bool,
     /// The library.
     pub rank: Rank<P>,
     /// Requests that the program has not released, by ordinal.

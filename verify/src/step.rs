@@ -53,8 +53,6 @@ pub enum Choice {
     Fail,
     /// A send that declines to write into an announced receive.
     Decline,
-    /// A wait for sends that were not buffered: it goes on when they are received (weakest MPI).
-    Refuse,
     /// A receive from any source that takes a message of this rank, though one of another was here before
     /// (weakest MPI).
     From(u16),
@@ -123,7 +121,6 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
         .map(|me| {
             Shared::new(Proc {
                 pc: 0,
-                refuses: false,
                 rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
                 open: SmallVec::new(),
                 waiting: SmallVec::new(),
@@ -168,11 +165,6 @@ impl<P: Protocol> Turn<'_, P> {
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
         let step = &program.steps[usize::from(proc.pc)];
-        if choice == Choice::Refuse {
-            proc.refuses = true;
-            return;
-        }
-        proc.refuses = false;
         proc.pc += 1;
         match &step.act {
             Act::Start(ordinal) => self.start(proc, *ordinal, choice),

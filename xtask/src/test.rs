@@ -1,7 +1,7 @@
 //! `cargo xtask test`.
 
 use crate::steps::Steps;
-use crate::tools::{self, cargo, need};
+use crate::tools::{self, cargo, need, root};
 use std::process::ExitCode;
 
 /// Versions that are compiled where a tool is missing.
@@ -23,6 +23,20 @@ pub(crate) fn run(fast: bool) -> ExitCode {
     steps.step("tests", || {
         need("nextest", NEXTEST)?;
         tools::run(cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]))
+    });
+    steps.step("every order of threads at the shared-memory ring", || {
+        let mut command = cargo(&[
+            "test",
+            "--release",
+            "--locked",
+            "--package",
+            "carrousel-transport-shm",
+            "--test",
+            "loom",
+        ]);
+        // A directory of its own: the flag changes every crate, and would have all of them built anew.
+        command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
+        tools::run(command)
     });
     steps.step("examples in the documentation", || {
         tools::run(cargo(&["test", "--workspace", "--locked", "--doc"]))

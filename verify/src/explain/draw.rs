@@ -170,7 +170,6 @@ impl Pen<'_> {
         let outcome = match (self.names.act(beat.at, pc), choice) {
             (Some(Act::Test(_)), Choice::Fail) => ", not yet",
             (Some(Act::Test(_)), _) => ", done",
-            (Some(Act::Wait(_)), Choice::Refuse) => " waits, not buffered",
             (Some(Act::Wait(_)), _) => " returns",
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",

@@ -47,9 +47,6 @@ impl Teller<'_> {
                     deeds.push("begins".to_owned());
                 }
             }
-            Some(Act::Wait(_)) if choice == Choice::Refuse => {
-                deeds.push("waits, as no message of it was buffered".to_owned());
-            }
             Some(Act::Wait(_)) => deeds.push("returns".to_owned()),
             Some(Act::Test(_)) => {
                 deeds.push(if choice == Choice::Fail { "says `not yet`" } else { "succeeds" }.to_owned());

@@ -233,15 +233,6 @@ impl<P: Protocol> View<'_, P> {
     fn needs_of_step(&self, rank: u16, need: &mut dyn FnMut(Node)) {
         let Some(act) = self.model.next_act(self.state, rank) else { return };
         let proc = &self.state.procs[usize::from(rank)];
-        if proc.refuses
-            && let Some((request, to)) = self.model.unbuffered(self.state, rank).next()
-        {
-            // Its message has to arrive, and then to be received.
-            let message = Message { from: rank, send: request };
-            let has_come = self.state.procs[usize::from(to)].arrived.contains(&message);
-            need(if has_come { Node::Post(to, rank) } else { self.receive_end(to, rank) });
-            return;
-        }
         if is_enabled(proc, act) {
             if let Some(end) = self.conflict_of_step(rank) {
                 need(end);

@@ -38,8 +38,12 @@ impl<P: Protocol> Scene<'_, P> {
         let mut request = None;
         let reasons: Vec<Reason> = match self.names.act(rank, pc)? {
             Act::Wait(ordinals) => {
-                let is_waited_for = |o: &Ordinal| !proc.is_over(*o) || self.is_unbuffered(rank, proc, *o);
-                let open: Vec<Ordinal> = ordinals.iter().copied().filter(is_waited_for).collect();
+                let mut open: Vec<Ordinal> =
+                    ordinals.iter().copied().filter(|ordinal| !proc.is_over(*ordinal)).collect();
+                if open.is_empty() {
+                    // The wait could return if MPI had buffered what nobody has received.
+                    open.extend(ordinals.iter().copied().filter(|ordinal| self.is_unmatched(rank, *ordinal)));
+                }
                 request = open.first().copied();
                 open.iter().map(|ordinal| self.reason(rank, pc, *ordinal, &mut edges)).collect()
             }
@@ -52,12 +56,11 @@ impl<P: Protocol> Scene<'_, P> {
         Some(Waiting { rank, pc, line, place, request, reasons, edges })
     }
 
-    /// Whether the wait that is next waits for a send all the same, because MPI need not have buffered it.
-    fn is_unbuffered(&self, rank: u16, proc: &Proc<P>, request: Ordinal) -> bool {
+    /// Whether a request is a send whose message nobody has received.
+    fn is_unmatched(&self, rank: u16, request: Ordinal) -> bool {
+        let message = Message { from: rank, send: request };
         match self.names.start(rank, request) {
-            Some(Start::Send { to, .. }) => {
-                proc.refuses && self.state.is_unmatched(Message { from: rank, send: request }, *to as u16)
-            }
+            Some(Start::Send { to, .. }) => self.state.is_unmatched(message, *to as u16),
             _ => false,
         }
     }

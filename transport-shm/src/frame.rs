@@ -1,0 +1,219 @@
+//! Messages as words: a header, then the payload, little end first, the last word filled up with zeros.
+//!
+//! Words are only ever loaded and stored atomically, so whatever the other process does to them
+//! meanwhile, a copy has *some* bytes; whether they are a message is for the positions to say.
+
+use crate::sync::{AtomicU64, Ordering::Relaxed};
+
+/// Words of a message with `len` bytes of payload, its header included.
+pub(crate) const fn words(len: usize) -> usize {
+    1 + len.div_ceil(8)
+}
+
+/// A header.
+pub(crate) const fn header(tag: u32, len: u32) -> u64 {
+    (tag as u64) << 32 | len as u64
+}
+
+/// The tag and the length in a header.
+pub(crate) const fn parse(header: u64) -> (u32, u32) {
+    ((header >> 32) as u32, header as u32)
+}
+
+/// Consecutive words of a ring: up to the end of its memory, and on from the beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span<'a> {
+    now: &'a [AtomicU64],
+    then: &'a [AtomicU64],
+}
+
+impl<'a> Span<'a> {
+    /// The `words` words from `position`, of a ring with a power of two of words, not fewer than these.
+    #[inline]
+    pub(crate) fn new(ring: &'a [AtomicU64], position: u64, words: usize) -> Self {
+        let at = (position & (ring.len() as u64 - 1)) as usize;
+        let now = words.min(ring.len() - at);
+        Self { now: &ring[at..at + now], then: &ring[..words - now] }
+    }
+
+    /// Takes up to `count` words off the front that lie side by side: all that there are, or up to the
+    /// end of the memory.
+    #[inline]
+    fn run(&mut self, count: usize) -> &'a [AtomicU64] {
+        if self.now.is_empty() {
+            (self.now, self.then) = (self.then, &[]);
+        }
+        let (run, rest) = self.now.split_at(count.min(self.now.len()));
+        self.now = rest;
+        run
+    }
+
+    #[inline]
+    fn skip(&mut self, count: usize) {
+        let skipped = self.run(count).len();
+        self.run(count - skipped);
+    }
+
+    /// Stores whole words.
+    #[inline]
+    fn put(&mut self, mut words: &[[u8; 8]]) {
+        while !words.is_empty() {
+            let run = self.run(words.len());
+            assert!(!run.is_empty(), "a span is as long as what is put there");
+            let (now, then) = words.split_at(run.len());
+            for (word, bytes) in run.iter().zip(now) {
+                word.store(u64::from_le_bytes(*bytes), Relaxed);
+            }
+            words = then;
+        }
+    }
+
+    /// Loads whole words.
+    #[inline]
+    fn get(&mut self, mut words: &mut [[u8; 8]]) {
+        while !words.is_empty() {
+            let run = self.run(words.len());
+            assert!(!run.is_empty(), "a span is as long as what is got from there");
+            let (now, then) = words.split_at_mut(run.len());
+            for (word, bytes) in run.iter().zip(now) {
+                *bytes = word.load(Relaxed).to_le_bytes();
+            }
+            words = then;
+        }
+    }
+
+    /// Stores a message, of which the header says how long the parts are together.
+    #[inline]
+    pub(crate) fn store(mut self, header: u64, parts: &[&[u8]]) {
+        self.put(&[header.to_le_bytes()]);
+        // The word that the last part has begun, and how much of it.
+        let (mut begun, mut filled) = ([0; 8], 0);
+        for &(mut part) in parts {
+            if filled > 0 {
+                let (more, rest) = part.split_at(part.len().min(8 - filled));
+                begun[filled..filled + more.len()].copy_from_slice(more);
+                (part, filled) = (rest, filled + more.len());
+                if filled < 8 {
+                    continue;
+                }
+                self.put(&[begun]);
+            }
+            let (whole, rest) = part.as_chunks();
+            self.put(whole);
+            begun = [0; 8];
+            begun[..rest.len()].copy_from_slice(rest);
+            filled = rest.len();
+        }
+        if filled > 0 {
+            self.put(&[begun]);
+        }
+    }
+}
+
+/// A message that lies in the ring still. It may be read in pieces, so that each byte is copied once, to
+/// where it belongs.
+///
+/// A peer that breaks the rules can change the bytes while they are read, and between two reads of
+/// the same: who has to trust a byte reads it once.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    tag: u32,
+    len: usize,
+    payload: Span<'a>,
+}
+
+impl<'a> Frame<'a> {
+    #[inline]
+    pub(crate) fn new(tag: u32, len: usize, payload: Span<'a>) -> Self {
+        Self { tag, len, payload }
+    }
+
+    /// What the producer gave as `tag`.
+    #[inline]
+    pub fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// Bytes of payload.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no payload.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Copies the bytes from `at` on, as many as `into` takes.
+    ///
+    /// # Panics
+    /// When the message has fewer.
+    #[inline]
+    pub fn copy_to(&self, at: usize, into: &mut [u8]) {
+        let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
+        assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);
+        let mut span = self.payload;
+        span.skip(at / 8);
+        let mut into = into;
+        if !at.is_multiple_of(8) && !into.is_empty() {
+            let mut word = [[0; 8]];
+            span.get(&mut word);
+            let begun = &word[0][at % 8..];
+            let (first, rest) = into.split_at_mut(into.len().min(begun.len()));
+            first.copy_from_slice(&begun[..first.len()]);
+            into = rest;
+        }
+        let (whole, rest) = into.as_chunks_mut();
+        span.get(whole);
+        if !rest.is_empty() {
+            let mut word = [[0; 8]];
+            span.get(&mut word);
+            rest.copy_from_slice(&word[0][..rest.len()]);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_header_has_both_halves() {
+        assert_eq!(parse(header(0xdead_beef, 0x1234_5678)), (0xdead_beef, 0x1234_5678));
+        assert_eq!([words(0), words(1), words(8), words(9)], [1, 2, 2, 3]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 20 } else { 1000 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Wherever a message begins and however it is cut, in writing as in reading, it is the same bytes.
+        #[test]
+        fn cuts_do_not_show(
+            parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..6),
+            position in any::<u64>(),
+            cuts in (0..121usize, 0..121usize),
+        ) {
+            let ring: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(u64::MAX)).collect();
+            let bytes = parts.concat();
+            let count = words(bytes.len());
+            let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+            Span::new(&ring, position, count).store(header(3, bytes.len() as u32), &slices);
+
+            let mut payload = Span::new(&ring, position, count);
+            payload.skip(1);
+            let frame = Frame::new(3, bytes.len(), payload);
+            let (from, to) = (cuts.0.min(cuts.1).min(bytes.len()), cuts.0.max(cuts.1).min(bytes.len()));
+            let mut piece = vec![0; to - from];
+            frame.copy_to(from, &mut piece);
+            prop_assert_eq!(&piece, &bytes[from..to]);
+            let last = ring[(position.wrapping_add(count as u64 - 1) % 16) as usize].load(Relaxed);
+            let used = bytes.len() % 8;
+            prop_assert!(used == 0 || last >> (8 * used) == 0, "the last word is filled up with zeros");
+            let untouched = ring.iter().filter(|word| word.load(Relaxed) == u64::MAX).count();
+            prop_assert!(untouched >= 16 - count);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What is where in a segment: a header, then a ring for each peer.
+//!
+//! | word | what |
+//! | --- | --- |
+//! | 0 | [`MAGIC`] |
+//! | 1 | [`VERSION`] |
+//! | 2 | peers |
+//! | 3 | capacity of a ring, in words |
+//! | 4 to 15 | zero |
+//! | 16 + i * (32 + capacity) | ring of peer i: 32 words for positions, then the messages |
+//!
+//! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
+
+use crate::ring::{CAPACITY_MAX, POSITIONS};
+use crate::sync::{AtomicU64, Ordering};
+use std::ops::Range;
+use thiserror::Error;
+
+/// What a segment begins with: "carrshm" and a zero, little end first.
+const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
+/// Changes whenever a process of before could misread a segment.
+const VERSION: u64 = 1;
+/// Words of the header.
+const HEADER: usize = 16;
+/// The most peers: those of the largest nodes, and some.
+const PEERS_MAX: u64 = 1 << 16;
+/// The least capacity, so that a ring ends where a pair of cache lines does.
+const CAPACITY_MIN: u64 = 16;
+
+/// How many rings a segment has, and of which capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    peers: usize,
+    capacity: usize,
+}
+
+/// A segment that is none, or not one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// There are too few peers or too many.
+    #[error("{0} peers: expected 1 to {PEERS_MAX}")]
+    Peers(u64),
+    /// A ring cannot have this capacity.
+    #[error("a ring of {0} words: expected a power of two from {CAPACITY_MIN} to {CAPACITY_MAX}")]
+    Capacity(u64),
+    /// The segment would not fit the address space.
+    #[error("{peers} rings of {capacity} words do not fit the address space")]
+    Large {
+        /// Rings.
+        peers: u64,
+        /// Words in each.
+        capacity: u64,
+    },
+    /// The memory does not begin as a segment does.
+    #[error("this memory is not a segment: it begins with {0:#x}")]
+    Magic(u64),
+    /// The segment was made by another version of this crate.
+    #[error("the segment has version {0}, this process has {VERSION}: they run different builds")]
+    Version(u64),
+    /// The memory is smaller than its header says.
+    #[error("a segment of {found} bytes, which by its header has {expected}")]
+    Small {
+        /// Bytes that there are.
+        found: u64,
+        /// Bytes that there should be.
+        expected: u64,
+    },
+}
+
+impl Layout {
+    /// Rings for `peers` processes, each of `capacity` words of 8 bytes. The capacity is a power of two;
+    /// a message takes a word more than its payload, and [half of the ring](crate::largest) at most.
+    pub fn new(peers: usize, capacity: usize) -> Result<Self, LayoutError> {
+        Self::checked(peers as u64, capacity as u64)
+    }
+
+    fn checked(peers: u64, capacity: u64) -> Result<Self, LayoutError> {
+        if !(1..=PEERS_MAX).contains(&peers) {
+            return Err(LayoutError::Peers(peers));
+        }
+        if !capacity.is_power_of_two() || !(CAPACITY_MIN..=CAPACITY_MAX as u64).contains(&capacity) {
+            return Err(LayoutError::Capacity(capacity));
+        }
+        // Both are bounded, so 64 bits hold the size; whether a slice may be as long is another matter.
+        let bytes = (HEADER as u64 + peers * (POSITIONS as u64 + capacity)) * 8;
+        if bytes > isize::MAX as u64 {
+            return Err(LayoutError::Large { peers, capacity });
+        }
+        Ok(Self { peers: peers as usize, capacity: capacity as usize })
+    }
+
+    /// How many peers have a ring.
+    pub fn peers(&self) -> usize {
+        self.peers
+    }
+
+    /// Words in each ring.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Bytes of the whole segment.
+    pub fn bytes(&self) -> usize {
+        (HEADER + self.peers * (POSITIONS + self.capacity)) * 8
+    }
+
+    /// The words of a peer's ring.
+    pub(crate) fn ring(&self, peer: usize) -> Option<Range<usize>> {
+        let words = POSITIONS + self.capacity;
+        (peer < self.peers).then(|| HEADER + peer * words..HEADER + (peer + 1) * words)
+    }
+
+    /// Bytes of the smallest segment. Fewer than these need not be looked at.
+    pub(crate) const BYTES_MIN: usize = (HEADER + POSITIONS + CAPACITY_MIN as usize) * 8;
+
+    /// Writes the header of a new segment.
+    pub(crate) fn write(&self, words: &[AtomicU64]) {
+        for (word, value) in words.iter().zip([MAGIC, VERSION, self.peers as u64, self.capacity as u64]) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the header of a segment of somebody else. Every word is read once: what has been checked
+    /// is what is used, whatever happens to the memory afterwards.
+    pub(crate) fn read(words: &[AtomicU64]) -> Result<Self, LayoutError> {
+        let found = words.len() as u64 * 8;
+        let [magic, version, peers, capacity] = [0, 1, 2, 3].map(|at| words.get(at));
+        let (Some(magic), Some(version), Some(peers), Some(capacity)) = (magic, version, peers, capacity)
+        else {
+            return Err(LayoutError::Small { found, expected: Self::BYTES_MIN as u64 });
+        };
+        let magic = magic.load(Ordering::Relaxed);
+        if magic != MAGIC {
+            return Err(LayoutError::Magic(magic));
+        }
+        let version = version.load(Ordering::Relaxed);
+        if version != VERSION {
+            return Err(LayoutError::Version(version));
+        }
+        let layout = Self::checked(peers.load(Ordering::Relaxed), capacity.load(Ordering::Relaxed))?;
+        let expected = layout.bytes() as u64;
+        if found < expected { Err(LayoutError::Small { found, expected }) } else { Ok(layout) }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn memory(words: &[u64]) -> Vec<AtomicU64> {
+        words.iter().copied().map(AtomicU64::new).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let layout = Layout::new(3, 64).expect("it is right");
+        let words = memory(&vec![0; layout.bytes() / 8]);
+        layout.write(&words);
+        assert_eq!(Layout::read(&words), Ok(layout));
+        let small = Layout::read(&words[1..]).map_err(|error| matches!(error, LayoutError::Magic(1)));
+        assert_eq!(small, Err(true));
+        let expected = layout.bytes() as u64;
+        let cut = Layout::read(&words[..words.len() - 1]);
+        assert_eq!(cut, Err(LayoutError::Small { found: expected - 8, expected }));
+    }
+
+    #[test]
+    fn rings_are_apart_and_fill_the_segment() {
+        let layout = Layout::new(3, 16).expect("it is right");
+        let mut at = HEADER;
+        for peer in 0..3 {
+            let ring = layout.ring(peer).expect("it is a peer");
+            assert_eq!((ring.start, ring.len(), ring.start % 16), (at, POSITIONS + 16, 0));
+            at = ring.end;
+        }
+        assert_eq!(at * 8, layout.bytes());
+        assert_eq!(layout.ring(3), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert_eq!(Layout::new(0, 64), Err(LayoutError::Peers(0)));
+        assert_eq!(Layout::new(65537, 64), Err(LayoutError::Peers(65537)));
+        for capacity in [0, 8, 63, CAPACITY_MAX * 2, usize::MAX] {
+            assert_eq!(Layout::new(1, capacity), Err(LayoutError::Capacity(capacity as u64)));
+        }
+        assert_eq!(Layout::read(&memory(&[MAGIC, 2, 1, 64])), Err(LayoutError::Version(2)));
+        assert!(matches!(Layout::read(&memory(&[MAGIC])), Err(LayoutError::Small { found: 8, .. })));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 50 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whatever a header says, a layout that is accepted lies within the memory.
+        #[test]
+        fn a_hostile_header_stays_within_the_memory(
+            words in prop::collection::vec(prop_oneof![any::<u64>(), 0..200u64, (0..64u32).prop_map(|bit| 1 << bit)], 2..300),
+        ) {
+            let mut words = words;
+            (words[0], words[1]) = (MAGIC, VERSION);
+            if let Ok(layout) = Layout::read(&memory(&words)) {
+                prop_assert!(layout.ring(layout.peers() - 1).is_some_and(|ring| ring.end <= words.len()));
+            }
+        }
+    }
+}

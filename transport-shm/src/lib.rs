@@ -1,0 +1,61 @@
+//! Messages between processes of one node, through shared memory.
+//!
+//! A process creates one [`Segment`] and hands its file descriptor to its peers. The segment has a ring
+//! for each of them: a queue of messages, which that peer alone fills, with a [`Producer`], and the
+//! segment's owner alone empties, with a [`Consumer`]. A message is a tag of 32 bits and some bytes; what
+//! they mean is the caller's.
+//!
+//! **Promises.** Messages of a ring arrive once, whole, and in the order in which they were pushed, which
+//! is what `carrousel-transport` asks for packets of one lane. No call waits for another process, whatever that one does
+//! or when it dies; what a process had pushed before can still be taken. No message costs a system
+//! call, a lock, or an allocation in steady state. A peer may write anything at any time to the memory
+//! that it shares: this process takes wrong bytes for a message at worst, or gets a [`Corrupt`], for
+//! good; its other memory is safe, and no call panics or fails to return. Nothing remains on the node
+//! when the last process that has a segment is gone, whatever the way it went: a segment has no name.
+//! **Leaves to others.** Who is whose peer, and how the descriptor gets there; which message a tag
+//! announces; waiting until a ring has room, or a message. There are rings and segments here, and nothing
+//! that connects them to ranks; messages larger than [`largest`] have to go in pieces, or another way.
+//! **Limits.** Processes of one user, in one PID namespace where [`Segment::open_of`] is used. Each
+//! peer maps the whole segment, the rings of others too: against a hostile peer one's own process is
+//! safe, what others send to it is not. Linux only.
+//! **Entry point.** [`Segment::create`]; begin reading at [`Producer::push`] and [`Consumer::take`].
+//!
+//! ```
+//! use carrousel_transport_shm::{Consumer, Layout, Producer, Segment};
+//! use std::os::fd::AsFd;
+//! // Each process may have two peers, and a ring of 1,024 words for each.
+//! let mine = Segment::create(Layout::new(2, 1024)?)?;
+//! let mut inbound = Consumer::new(mine.ring(1)?)?;
+//!
+//! // In the process that is peer 1, which has been given the descriptor:
+//! let theirs = Segment::open(mine.as_fd())?;
+//! let mut outbound = Producer::new(theirs.ring(1)?)?;
+//! outbound.push(7, &[b"header", b"and data"])?;
+//!
+//! let mut message = Vec::new();
+//! assert_eq!(inbound.pop(&mut message)?, Some(7));
+//! assert_eq!(message, b"headerand data");
+//! assert_eq!(inbound.pop(&mut message)?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod error;
+mod frame;
+#[cfg(not(loom))]
+mod layout;
+pub mod ring;
+// Mapping memory cannot be had without `unsafe`; all else can.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+mod segment;
+mod sync;
+
+pub use error::{Corrupt, PushError, Unfit};
+pub use frame::Frame;
+#[cfg(not(loom))]
+pub use layout::{Layout, LayoutError};
+pub use ring::{Consumer, Producer, largest};
+#[cfg(not(loom))]
+pub use segment::{Ring, Segment, SegmentError};

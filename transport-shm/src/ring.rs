@@ -1,0 +1,230 @@
+//! The ring: a queue of messages from one process to one other.
+//!
+//! Its memory is two positions, each on cache lines of its own, and a power of two of words for
+//! messages, in which a message that reaches the end continues at the beginning. A position is a number
+//! of words since the ring began. It never goes back, so the word that it names is its remainder, and
+//! the difference of the two is what lies in the ring; 64 bits last for centuries.
+//!
+//! Each side keeps its own position to itself, and writes it to the memory only for the other to see;
+//! of the other's it keeps a copy, and looks again only when the ring seems full, or empty: as long as
+//! both have something to do, each runs within its own cache.
+//!
+//! # Why a message is whole
+//!
+//! The producer stores the words, then its position (`PUBLISH`); the consumer loads the position
+//! (`LOOK`), then the words. Release and acquire make every word that the position covers visible.
+//! The other way round, the consumer loads the words, then stores its position (`FREE`), and the
+//! producer loads that (`REUSE`) before it stores into the same words again: the loads happen before
+//! these stores, and a load cannot see a store that it happens before. Loom runs a load before the stores
+//! that follow it, so no wrong value would show there if these two were weaker; its tests ask it
+//! whether such a load and store are ordered.
+
+use crate::error::{Corrupt, PushError, Unfit};
+use crate::frame::{self, Frame, Span};
+use crate::sync::{AtomicU64, Ordering};
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// Words between the two positions: two cache lines, as processors fetch lines in pairs.
+const APART: usize = 16;
+const PRODUCER: usize = 0;
+const CONSUMER: usize = APART;
+
+/// Words of a ring's memory in front of the messages.
+pub const POSITIONS: usize = 2 * APART;
+/// The smallest capacity, in words; such a ring carries messages without payload only.
+pub const CAPACITY_MIN: usize = 2;
+/// The largest capacity, in words, so that every length fits its 32 bits in the header.
+pub const CAPACITY_MAX: usize = 1 << 29;
+
+/// The largest payload, in bytes, that a ring of this capacity, in words, takes: with its header half of
+/// the ring, so that one message can be written while another is read.
+pub const fn largest(capacity: usize) -> usize {
+    (capacity / 2).saturating_sub(1) * 8
+}
+
+/// The memory orders of the positions. They are constants of a type, so that nothing at run time can
+/// weaken them; the tests weaken one after the other and find what goes wrong then.
+pub trait Orders {
+    /// The producer stores its position: what it has written is seen by whoever sees the position.
+    const PUBLISH: Ordering = Ordering::Release;
+    /// The consumer loads the producer's position.
+    const LOOK: Ordering = Ordering::Acquire;
+    /// The consumer stores its position: what it has read, it has read before.
+    const FREE: Ordering = Ordering::Release;
+    /// The producer loads the consumer's position.
+    const REUSE: Ordering = Ordering::Acquire;
+}
+
+/// The orders that are needed.
+#[derive(Clone, Copy, Debug)]
+pub enum Sound {}
+impl Orders for Sound {}
+
+/// The capacity of a ring in `memory`.
+fn capacity(memory: &[AtomicU64]) -> Result<usize, Unfit> {
+    let capacity = memory.len().saturating_sub(POSITIONS);
+    let fits = capacity.is_power_of_two() && (CAPACITY_MIN..=CAPACITY_MAX).contains(&capacity);
+    if fits { Ok(capacity) } else { Err(Unfit { words: memory.len() }) }
+}
+
+/// The sending end. There must be one only, from the first message on.
+#[derive(Debug)]
+pub struct Producer<M, O = Sound> {
+    memory: M,
+    capacity: usize,
+    /// Where the next message goes.
+    written: u64,
+    /// The consumer's position, when it was last looked at.
+    taken: u64,
+    corrupt: Option<Corrupt>,
+    orders: PhantomData<fn() -> O>,
+}
+
+impl<M: Deref<Target = [AtomicU64]>> Producer<M> {
+    /// The sending end of the ring in `memory`, in which no ring has been before: its positions are zero,
+    /// as those of a new segment are.
+    pub fn new(memory: M) -> Result<Self, Unfit> {
+        Self::with_orders(memory)
+    }
+}
+
+impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
+    /// As [`Producer::new`], for tests.
+    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+        let capacity = capacity(&memory)?;
+        Ok(Self { memory, capacity, written: 0, taken: 0, corrupt: None, orders: PhantomData })
+    }
+
+    /// The largest payload, in bytes.
+    pub fn largest(&self) -> usize {
+        largest(self.capacity)
+    }
+
+    /// Appends a message, whose payload is the parts one after the other.
+    pub fn push(&mut self, tag: u32, parts: &[&[u8]]) -> Result<(), PushError> {
+        if let Some(corrupt) = self.corrupt {
+            return Err(corrupt.into());
+        }
+        let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        if len > self.largest() {
+            return Err(PushError::TooLarge { len, largest: self.largest() });
+        }
+        let words = frame::words(len);
+        if self.room() < words as u64 {
+            self.look()?;
+            if self.room() < words as u64 {
+                return Err(PushError::Full);
+            }
+        }
+        let (positions, ring) = self.memory.split_at(POSITIONS);
+        // `largest` fits 32 bits, see `CAPACITY_MAX`.
+        let header = frame::header(tag, len as u32);
+        Span::new(&ring[..self.capacity], self.written, words).store(header, parts);
+        self.written = self.written.wrapping_add(words as u64);
+        positions[PRODUCER].store(self.written, O::PUBLISH);
+        Ok(())
+    }
+
+    /// Free words, as far as is known.
+    fn room(&self) -> u64 {
+        self.capacity as u64 - self.written.wrapping_sub(self.taken)
+    }
+
+    /// Looks at the consumer's position.
+    fn look(&mut self) -> Result<(), Corrupt> {
+        let found = self.memory[CONSUMER].load(O::REUSE);
+        // One comparison for "went back" and "ran ahead": either makes the difference grow.
+        if self.written.wrapping_sub(found) > self.written.wrapping_sub(self.taken) {
+            let corrupt = Corrupt::Consumer { found, before: self.taken, written: self.written };
+            self.corrupt = Some(corrupt);
+            return Err(corrupt);
+        }
+        self.taken = found;
+        Ok(())
+    }
+}
+
+/// The receiving end. There must be one only, from the first message on.
+#[derive(Debug)]
+pub struct Consumer<M, O = Sound> {
+    memory: M,
+    capacity: usize,
+    /// Where the next message is.
+    taken: u64,
+    /// The producer's position, when it was last looked at.
+    written: u64,
+    corrupt: Option<Corrupt>,
+    orders: PhantomData<fn() -> O>,
+}
+
+impl<M: Deref<Target = [AtomicU64]>> Consumer<M> {
+    /// The receiving end of the ring in `memory`; see [`Producer::new`].
+    pub fn new(memory: M) -> Result<Self, Unfit> {
+        Self::with_orders(memory)
+    }
+}
+
+impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
+    /// As [`Consumer::new`], for tests.
+    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+        let capacity = capacity(&memory)?;
+        Ok(Self { memory, capacity, taken: 0, written: 0, corrupt: None, orders: PhantomData })
+    }
+
+    /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
+    /// returned. Allocates only when no message before was as large.
+    pub fn pop(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, Corrupt> {
+        self.take(|frame| {
+            // Not cleared before: only what is longer than the last message need be zeroed.
+            into.resize(frame.len(), 0);
+            frame.copy_to(0, into);
+            frame.tag()
+        })
+    }
+
+    /// Takes the next message, if there is one, and lets `read` read it where it lies.
+    pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, Corrupt> {
+        if let Some(corrupt) = self.corrupt {
+            return Err(corrupt);
+        }
+        if self.taken == self.written && !self.look()? {
+            return Ok(None);
+        }
+        let (positions, ring) = self.memory.split_at(POSITIONS);
+        let ring = &ring[..self.capacity];
+        let at = (self.taken & (self.capacity as u64 - 1)) as usize;
+        // Read once: what has been checked is what is used.
+        let (tag, len) = frame::parse(ring[at].load(Ordering::Relaxed));
+        let published = self.written.wrapping_sub(self.taken);
+        let words = frame::words(len as usize);
+        let largest = largest(self.capacity);
+        if len as usize > largest || words as u64 > published {
+            let corrupt = Corrupt::Length { len, published, largest };
+            self.corrupt = Some(corrupt);
+            return Err(corrupt);
+        }
+        let payload = Span::new(ring, self.taken.wrapping_add(1), words - 1);
+        let value = read(Frame::new(tag, len as usize, payload));
+        self.taken = self.taken.wrapping_add(words as u64);
+        positions[CONSUMER].store(self.taken, O::FREE);
+        Ok(Some(value))
+    }
+
+    /// Looks at the producer's position: is there anything new?
+    fn look(&mut self) -> Result<bool, Corrupt> {
+        let found = self.memory[PRODUCER].load(O::LOOK);
+        let capacity = self.capacity as u64;
+        // All that was known is taken, so one that went back is, modulo 2^64, far ahead.
+        if found.wrapping_sub(self.taken) > capacity {
+            let corrupt = Corrupt::Producer { found, taken: self.taken, capacity };
+            self.corrupt = Some(corrupt);
+            return Err(corrupt);
+        }
+        self.written = found;
+        Ok(found != self.taken)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,272 @@
+//! Rings against a plain queue, and against memory that anybody writes to.
+
+use super::*;
+use crate::error::{Corrupt, PushError};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+type Memory = Arc<[AtomicU64]>;
+
+fn memory(capacity: usize) -> Memory {
+    (0..POSITIONS + capacity).map(|_| AtomicU64::new(0)).collect()
+}
+
+fn ends(memory: &Memory) -> (Producer<Memory>, Consumer<Memory>) {
+    let producer = Producer::new(Arc::clone(memory)).expect("it fits");
+    (producer, Consumer::new(Arc::clone(memory)).expect("it fits"))
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    // Miri takes some thousand times as long, and has no directory for failures.
+    let cases = if cfg!(miri) { cases / 100 } else { cases };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+#[test]
+fn only_a_power_of_two_of_words_is_a_ring() {
+    for words in [0, 1, POSITIONS, POSITIONS + 1, POSITIONS + 3, POSITIONS + 100] {
+        let memory: Memory = (0..words).map(|_| AtomicU64::new(0)).collect();
+        assert_eq!(Producer::new(Arc::clone(&memory)).map(|_| ()), Err(Unfit { words }));
+        assert_eq!(Consumer::new(memory).map(|_| ()), Err(Unfit { words }));
+    }
+}
+
+#[test]
+fn the_largest_message_fits_and_a_larger_one_never_does() {
+    let (mut producer, mut consumer) = ends(&memory(8));
+    assert_eq!(producer.largest(), 24);
+    assert_eq!(producer.push(1, &[&[7; 24]]), Ok(()));
+    assert_eq!(producer.push(2, &[&[8; 20], &[9; 4]]), Ok(()));
+    assert_eq!(producer.push(3, &[]), Err(PushError::Full));
+    assert_eq!(producer.push(3, &[&[8; 25]]), Err(PushError::TooLarge { len: 25, largest: 24 }));
+    let mut message = Vec::new();
+    assert_eq!(consumer.pop(&mut message), Ok(Some(1)));
+    assert_eq!(message, [7; 24]);
+    assert_eq!(producer.push(3, &[]), Ok(()));
+}
+
+#[test]
+fn a_message_can_be_read_where_it_lies() {
+    let (mut producer, mut consumer) = ends(&memory(16));
+    producer.push(5, &[b"head", b"the data"]).expect("there is room");
+    let mut data = [0; 8];
+    let seen = consumer.take(|frame| {
+        frame.copy_to(4, &mut data);
+        (frame.tag(), frame.len(), frame.is_empty())
+    });
+    assert_eq!(seen, Ok(Some((5, 12, false))));
+    assert_eq!(&data, b"the data");
+    assert_eq!(consumer.take(|_| ()), Ok(None));
+}
+
+#[test]
+fn a_reader_that_panics_has_not_taken_the_message() {
+    let (mut producer, mut consumer) = ends(&memory(16));
+    producer.push(5, &[b"once more"]).expect("there is room");
+    let read = std::panic::AssertUnwindSafe(|| consumer.take(|frame| frame.copy_to(5, &mut [0; 9])));
+    assert!(std::panic::catch_unwind(read).is_err());
+    assert_eq!(consumer.pop(&mut Vec::new()), Ok(Some(5)));
+}
+
+/// What the memory says, and what each end then says of it.
+fn consumer_finds(written: u64, header: u64) -> Result<Option<u32>, Corrupt> {
+    let memory = memory(8);
+    let (mut producer, mut consumer) = ends(&memory);
+    // One message was exchanged, of two words.
+    producer.push(1, &[&[1; 8]]).expect("there is room");
+    consumer.pop(&mut Vec::new()).expect("it is whole");
+    memory[PRODUCER].store(written, Relaxed);
+    memory[POSITIONS + 2].store(header, Relaxed);
+    let found = consumer.pop(&mut Vec::new());
+    if found.is_err() {
+        memory[PRODUCER].store(4, Relaxed);
+        memory[POSITIONS + 2].store(frame::header(1, 8), Relaxed);
+        assert_eq!(consumer.pop(&mut Vec::new()), found, "what is corrupt stays so");
+    }
+    found
+}
+
+#[test]
+fn a_producers_position_is_checked() {
+    let header = frame::header(9, 0);
+    let corrupt = |found| Err(Corrupt::Producer { found, taken: 2, capacity: 8 });
+    assert_eq!(consumer_finds(10, header), Ok(Some(9)));
+    assert_eq!(consumer_finds(2, header), Ok(None));
+    for found in [0, 1, 11, 1 << 32, 1 << 63, u64::MAX] {
+        assert_eq!(consumer_finds(found, header), corrupt(found));
+    }
+}
+
+#[test]
+fn a_length_is_checked() {
+    let corrupt = |len, published| Err(Corrupt::Length { len, published, largest: 24 });
+    assert_eq!(consumer_finds(4, frame::header(9, 8)), Ok(Some(9)));
+    assert_eq!(consumer_finds(4, frame::header(9, 9)), corrupt(9, 2));
+    assert_eq!(consumer_finds(10, frame::header(9, 24)), Ok(Some(9)));
+    assert_eq!(consumer_finds(10, frame::header(9, 25)), corrupt(25, 8));
+    assert_eq!(consumer_finds(10, u64::MAX), corrupt(u32::MAX, 8));
+}
+
+#[test]
+fn a_consumers_position_is_checked() {
+    for found in [0, 5, 15, 1 << 63, u64::MAX] {
+        let memory = memory(8);
+        let (mut producer, mut consumer) = ends(&memory);
+        for tag in 0..3 {
+            producer.push(tag, &[&[1; 16]]).map_or_else(|full| assert_eq!(full, PushError::Full), drop);
+            consumer.pop(&mut Vec::new()).expect("it is whole");
+        }
+        // Nine words were written and taken; the producer has last looked when there were six.
+        producer.push(3, &[]).expect("there is room");
+        memory[CONSUMER].store(found, Relaxed);
+        let (before, written) = (6, 14);
+        let corrupt = Err(PushError::Corrupt(Corrupt::Consumer { found, before, written }));
+        let pushed: Vec<_> = (0..2).map(|_| producer.push(4, &[&[1; 24]])).collect();
+        assert_eq!(pushed, [Ok(()), corrupt]);
+        memory[CONSUMER].store(14, Relaxed);
+        assert_eq!(producer.push(4, &[]), corrupt, "what is corrupt stays so");
+    }
+}
+
+#[test]
+fn a_consumers_position_that_went_back_is_found_however_little() {
+    let memory = memory(8);
+    let (mut producer, mut consumer) = ends(&memory);
+    for len in [24, 24, 0] {
+        producer.push(1, &[&vec![1; len]]).expect("there is room");
+        consumer.pop(&mut Vec::new()).expect("it is whole");
+    }
+    // The third had no room before the producer looked, and found that eight words were taken.
+    producer.push(1, &[&[1; 24]]).expect("there is room");
+    memory[CONSUMER].store(7, Relaxed);
+    let corrupt = Corrupt::Consumer { found: 7, before: 8, written: 13 };
+    assert_eq!(producer.push(1, &[&[1; 24]]), Err(PushError::Corrupt(corrupt)));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push { tag: u32, payload: Vec<u8>, cut: usize },
+    Pop,
+    Scribble { at: usize, value: u64 },
+}
+
+fn push(len: usize) -> impl Strategy<Value = Step> {
+    let payload = prop::collection::vec(any::<u8>(), 0..=len);
+    (any::<u32>(), payload, any::<usize>()).prop_map(|(tag, payload, cut)| Step::Push { tag, payload, cut })
+}
+
+fn scribble() -> impl Strategy<Value = Step> {
+    let value = prop_oneof![any::<u64>(), 0..100u64, (0..100u64).prop_map(|less| u64::MAX - less)];
+    let at = prop_oneof![Just(PRODUCER), Just(CONSUMER), any::<usize>()];
+    (at, value).prop_map(|(at, value)| Step::Scribble { at, value })
+}
+
+/// A capacity, and steps with messages up to a little more than it takes.
+fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
+    (1..7u32).prop_flat_map(|bits| {
+        let step = prop_oneof![push(largest(1 << bits) + 3), Just(Step::Pop)];
+        (Just(1 << bits), prop::collection::vec(step, 0..100))
+    })
+}
+
+fn hostile_steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
+    (1..5u32).prop_flat_map(|bits| {
+        let step = prop_oneof![push(largest(1 << bits)), Just(Step::Pop), Just(Step::Pop), scribble()];
+        (Just(1 << bits), prop::collection::vec(step, 0..60))
+    })
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
+
+    /// Full, too large, or in the queue: each exactly when a plain queue of so many words says so.
+    #[test]
+    fn agrees_with_a_plain_queue((capacity, steps) in steps()) {
+        let (mut producer, mut consumer) = ends(&memory(capacity));
+        let mut queue = VecDeque::new();
+        let (mut used, mut message) = (0, Vec::new());
+        for step in steps {
+            match step {
+                Step::Push { tag, payload, cut } => {
+                    let (len, words) = (payload.len(), frame::words(payload.len()));
+                    let (first, second) = payload.split_at(cut % (len + 1));
+                    let expected = if len > largest(capacity) {
+                        Err(PushError::TooLarge { len, largest: largest(capacity) })
+                    } else if used + words > capacity {
+                        Err(PushError::Full)
+                    } else {
+                        Ok(())
+                    };
+                    prop_assert_eq!(producer.push(tag, &[first, second]), expected);
+                    if expected.is_ok() {
+                        used += words;
+                        queue.push_back((tag, payload));
+                    }
+                }
+                Step::Pop => {
+                    let popped = consumer.pop(&mut message).expect("nobody has damaged it");
+                    let expected = queue.pop_front();
+                    used -= expected.as_ref().map_or(0, |(_, payload): &(u32, Vec<u8>)| frame::words(payload.len()));
+                    prop_assert_eq!(popped.map(|tag| (tag, message.clone())), expected);
+                }
+                Step::Scribble { .. } => unreachable!("there are none among these steps"),
+            }
+        }
+    }
+
+    /// Words change at any time to anything: no call panics or stays away, no message is larger than one
+    /// may be, and an end that has found the ring corrupt says nothing else any more.
+    #[test]
+    fn hostile_memory_is_an_error_at_worst((capacity, steps) in hostile_steps()) {
+        let memory = memory(capacity);
+        let (mut producer, mut consumer) = ends(&memory);
+        let (mut pushes, mut pops, mut message) = (None, None, Vec::new());
+        for step in steps {
+            match step {
+                Step::Push { tag, payload, .. } => {
+                    let pushed = producer.push(tag, &[&payload]);
+                    prop_assert!(pushes.is_none_or(|corrupt| pushed == Err(PushError::Corrupt(corrupt))));
+                    if let Err(PushError::Corrupt(corrupt)) = pushed {
+                        pushes = Some(corrupt);
+                    }
+                }
+                Step::Pop => {
+                    let popped = consumer.pop(&mut message);
+                    prop_assert!(pops.is_none_or(|corrupt| popped == Err(corrupt)));
+                    prop_assert!(message.len() <= largest(capacity));
+                    pops = popped.err();
+                }
+                Step::Scribble { at, value } => memory[at % memory.len()].store(value, Relaxed),
+            }
+        }
+    }
+}
+
+/// As above, but while a call is under way.
+#[test]
+fn memory_may_change_during_a_call() {
+    let memory = memory(8);
+    let rounds = if cfg!(miri) { 100 } else { 20_000 };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = 1u64;
+            for _ in 0..rounds * 50 {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (at, value) = ((random >> 33) as usize % 44, random >> 58);
+                memory[if at < 40 { at } else { at % 2 * CONSUMER }].store(value, Relaxed);
+            }
+        });
+        let mut message = Vec::new();
+        for _ in 0..rounds {
+            // New ends each time, since the first error is also the last thing that an end says.
+            let (mut producer, mut consumer) = ends(&memory);
+            for tag in 0..4 {
+                let _ = producer.push(tag, &[&[1; 24]]);
+                let _ = consumer.pop(&mut message);
+                assert!(message.len() <= 24);
+            }
+        }
+    });
+}

@@ -1,0 +1,220 @@
+//! A segment: memory without a name, shared with whoever has its file descriptor.
+//!
+//! All `unsafe` of the crate is here, and is about one thing: that the words of a mapping may be used
+//! as atomics for as long as the mapping is there. Three facts carry it. The mapping is removed by
+//! nobody but `Mapping::drop`. The memory behind it cannot shrink, which would kill whoever touches
+//! what is gone (SIGBUS): the file is sealed against that, and one that is not is refused. And
+//! an atomic word has no wrong value, so what other processes write there, and when, does not matter.
+
+use crate::layout::{Layout, LayoutError};
+use crate::sync::AtomicU64;
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::ops::{Deref, Range};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::{ptr, slice};
+use thiserror::Error;
+
+/// What a segment is sealed with: its size is what it is, and nobody can add a seal that would keep a
+/// peer from mapping it.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// The file system of files without a name in ordinary memory (TMPFS_MAGIC of linux/magic.h).
+const TMPFS: i64 = 0x0102_1994;
+
+/// Why there is no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// The system has refused.
+    #[error("cannot {what}: {why}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its answer.
+        why: Errno,
+    },
+    /// The file's size is not fixed: its owner could take the memory away from under this process.
+    #[error("the segment is not sealed: it has the seals {0:#x}, and not those against resizing")]
+    Unsealed(u32),
+    /// The file is sealed, but not in ordinary memory: its pages are huge ones, which are not mapped and
+    /// unmapped by the same rules.
+    #[error("the segment is in a file system of type {0:#x}, and not in ordinary memory")]
+    Pages(i64),
+    /// The file is smaller than any segment, or larger than the address space.
+    #[error("a file of {0} bytes cannot be a segment")]
+    Size(u64),
+    /// The memory is not a segment of this version.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// There is no ring for this peer.
+    #[error("peer {peer} has no ring: there are {peers}")]
+    NoPeer {
+        /// Who was asked for.
+        peer: usize,
+        /// How many there are.
+        peers: usize,
+    },
+}
+
+/// What the system says, and what was asked of it.
+fn cannot(what: &'static str) -> impl Fn(Errno) -> SegmentError {
+    move |why| SegmentError::System { what, why }
+}
+
+/// A segment that this process has mapped: its own, or a peer's.
+#[derive(Debug)]
+pub struct Segment {
+    fd: OwnedFd,
+    mapping: Arc<Mapping>,
+    layout: Layout,
+}
+
+impl Segment {
+    /// A new segment, with empty rings. The memory is taken at once, so that a node that has too little
+    /// says so here, and not by a signal when the first messages come.
+    ///
+    /// The descriptor is closed on `exec`.
+    pub fn create(layout: Layout) -> Result<Self, SegmentError> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        // Some systems insist that nobody can execute it (Linux 6.3, sysctl vm.memfd_noexec); older ones
+        // do not know what is meant.
+        let fd = match rustix::fs::memfd_create("carrousel", flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => rustix::fs::memfd_create("carrousel", flags),
+            other => other,
+        };
+        let fd = fd.map_err(cannot("create a segment"))?;
+        let bytes = layout.bytes() as u64;
+        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
+            .map_err(cannot("allocate a segment"))?;
+        rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(cannot("seal a segment"))?;
+        let mapping = Mapping::new(fd.as_fd(), layout.bytes())?;
+        layout.write(mapping.words());
+        Ok(Self { fd, mapping: Arc::new(mapping), layout })
+    }
+
+    /// The segment behind a descriptor of this process, inherited or sent by its owner. Refused, if it
+    /// is not a segment, or if its size could change.
+    pub fn open(fd: BorrowedFd<'_>) -> Result<Self, SegmentError> {
+        let fd = rustix::io::fcntl_dupfd_cloexec(fd, 0);
+        Self::checked(fd.map_err(cannot("keep the descriptor of a segment"))?)
+    }
+
+    /// The segment behind descriptor `fd` of process `pid`, which runs as the same user and whose
+    /// `/proc` this process sees. As [`Segment::open`] otherwise.
+    pub fn open_of(pid: u32, fd: i32) -> Result<Self, SegmentError> {
+        // The descriptor may be anything by now: what would block, or become our terminal, does not.
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = rustix::fs::open(format!("/proc/{pid}/fd/{fd}"), flags, Mode::empty());
+        Self::checked(fd.map_err(cannot("open a segment of another process"))?)
+    }
+
+    fn checked(fd: OwnedFd) -> Result<Self, SegmentError> {
+        // Seals first: only then is the size that is read next the size for good.
+        let seals = rustix::fs::fcntl_get_seals(&fd).map_err(cannot("read the seals of a segment"))?;
+        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
+            return Err(SegmentError::Unsealed(seals.bits()));
+        }
+        let system = rustix::fs::fstatfs(&fd).map_err(cannot("read the file system of a segment"))?;
+        if system.f_type != TMPFS {
+            return Err(SegmentError::Pages(system.f_type));
+        }
+        let stat = rustix::fs::fstat(&fd).map_err(cannot("read the size of a segment"))?;
+        let size = stat.st_size as u64;
+        let bytes = usize::try_from(size).ok().filter(|bytes| isize::try_from(*bytes).is_ok());
+        let bytes = bytes.filter(|bytes| *bytes >= Layout::BYTES_MIN).ok_or(SegmentError::Size(size))?;
+        let mapping = Mapping::new(fd.as_fd(), bytes)?;
+        let layout = Layout::read(mapping.words())?;
+        Ok(Self { fd, mapping: Arc::new(mapping), layout })
+    }
+
+    /// How many rings there are, and how large.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The ring of a peer: for a [`Consumer`](crate::Consumer) in the process that created the segment,
+    /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped.
+    pub fn ring(&self, peer: usize) -> Result<Ring, SegmentError> {
+        let none = SegmentError::NoPeer { peer, peers: self.layout.peers() };
+        let range = self.layout.ring(peer).ok_or(none)?;
+        Ok(Ring { mapping: Arc::clone(&self.mapping), range })
+    }
+}
+
+impl AsFd for Segment {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The memory of one ring.
+#[derive(Clone, Debug)]
+pub struct Ring {
+    mapping: Arc<Mapping>,
+    range: Range<usize>,
+}
+
+impl Deref for Ring {
+    type Target = [AtomicU64];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicU64] {
+        &self.mapping.words()[self.range.clone()]
+    }
+}
+
+/// Memory that is mapped, and is unmapped with this value.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<AtomicU64>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and nothing but atomics is in it.
+unsafe impl Send for Mapping {}
+// SAFETY: a shared `Mapping` gives out shared references to atomics, which threads may share.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `bytes` of `fd`, which has as many, and is sealed. What does not fill a word is not
+    /// used.
+    fn new(fd: BorrowedFd<'_>, bytes: usize) -> Result<Self, SegmentError> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: with a null address and without MAP_FIXED the kernel chooses a range that is free, so
+        // no memory that anything of this process refers to changes.
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0) }
+            .map_err(cannot("map a segment"))?;
+        // A mapping at address zero is not made unless asked for.
+        let start = NonNull::new(start.cast()).ok_or(cannot("map a segment")(Errno::FAULT))?;
+        Ok(Self { start, bytes })
+    }
+
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: valid, since `new` mapped `bytes` bytes at `start` readable and writable, the file
+        // is no shorter and cannot become so (seals, checked by whoever calls `new`), and the
+        // mapping lasts as long as `self`, which the result borrows. Aligned, as mappings are to pages.
+        // Initialised, as files are, and every value is one of an `AtomicU64`. Aliased by other
+        // references of this process and by other processes only as what the type is for: memory that
+        // changes under a shared reference; nobody in this process has a `&mut` to it or accesses
+        // it otherwise. `bytes` fits `isize`: it is that of a `Layout`, or `Segment::checked` has looked.
+        // Noticed by: tests/processes.rs.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes / 8) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: `start` and `bytes` are what `new` mapped, so nothing else is unmapped. No reference is
+        // left: each borrows `self`. Unmapped once, here.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests;

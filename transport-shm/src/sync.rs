@@ -1,0 +1,6 @@
+//! The atomics: the standard library's, or, under `--cfg loom`, those of the model checker.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};

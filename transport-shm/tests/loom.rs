@@ -1,0 +1,174 @@
+//! Every interleaving of a producer and a consumer, over the code that is shipped.
+//!
+//! Run it with `RUSTFLAGS="--cfg loom" cargo test --release -p carrousel-transport-shm --test loom`;
+//! without the flag there is nothing here.
+#![cfg(loom)]
+
+use carrousel_transport_shm::ring::{Orders, POSITIONS, Sound};
+use carrousel_transport_shm::{Consumer, Producer, PushError};
+use loom::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::panic::catch_unwind;
+use std::sync::{Arc, Mutex};
+
+/// Words of the ring; its messages have at most one word of payload.
+const CAPACITY: usize = 4;
+
+/// Bytes of each message. They lie at words 0, 1 and 2, then 3 and 0: the last spans the end, and has no
+/// room before the first is taken.
+const LENGTHS: [usize; 3] = [0, 8, 8];
+
+/// What must have happened in some interleaving, or the exploration says little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reached {
+    /// The producer saw the ring full.
+    Full,
+    /// The consumer saw it empty, before all was taken.
+    Empty,
+    /// The consumer found a message without having waited for it.
+    Ahead,
+    /// A message that lies at the end and at the beginning was read.
+    Spanned,
+}
+
+fn payload(tag: u32, len: usize) -> Vec<u8> {
+    vec![0xa0 + tag as u8; len]
+}
+
+/// Loads these words of the ring, where nobody may be storing.
+fn watch(memory: &[AtomicU64], words: Range<usize>) {
+    for word in words {
+        // SAFETY: under loom this is no access to memory, but a question to the model.
+        unsafe { memory[POSITIONS + word % CAPACITY].unsync_load() };
+    }
+}
+
+/// How the consumer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// As shipped.
+    Plainly,
+    /// As shipped, and beside it with loads of which loom demands that no store is concurrent. For a load
+    /// comes, in loom, before the stores that follow it, and would not see what is written too early.
+    Watched,
+}
+
+/// Explores one producer and one consumer, each in a thread of its own: the other thread, in which
+/// loom runs the model, only waits for them. Returns what was reached, and in how many executions.
+fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
+    let reached = Arc::new(Mutex::new(BTreeSet::new()));
+    let executions = Arc::new(Mutex::new(0));
+    let (all, count) = (Arc::clone(&reached), Arc::clone(&executions));
+    loom::model(move || {
+        *executions.lock().expect("nobody panics with it") += 1;
+        let memory: Arc<[AtomicU64]> = (0..POSITIONS + CAPACITY).map(|_| AtomicU64::new(0)).collect();
+        let reach = |what| {
+            let reached = Arc::clone(&reached);
+            move || {
+                reached.lock().expect("nobody panics with it").insert(what);
+            }
+        };
+        let mut producer = Producer::<_, O>::with_orders(Arc::clone(&memory)).expect("it fits");
+        let full = reach(Reached::Full);
+        let producing = loom::thread::spawn(move || {
+            for (tag, len) in (0..).zip(LENGTHS) {
+                while let Err(error) = producer.push(tag, &[&payload(tag, len)]) {
+                    assert_eq!(error, PushError::Full);
+                    full();
+                    loom::thread::yield_now();
+                }
+            }
+        });
+        let mut consumer = Consumer::<_, O>::with_orders(Arc::clone(&memory)).expect("it fits");
+        let (empty, ahead, spanned) = (reach(Reached::Empty), reach(Reached::Ahead), reach(Reached::Spanned));
+        let consuming = loom::thread::spawn(move || {
+            let mut at = 0;
+            for (tag, len) in (0..).zip(LENGTHS) {
+                let words = at..at + 1 + len / 8;
+                let mut waited = false;
+                let taken = loop {
+                    let taken = consumer.take(|frame| {
+                        if reading == Reading::Watched {
+                            watch(&memory, words.clone());
+                        }
+                        let mut message = vec![0; frame.len()];
+                        frame.copy_to(0, &mut message);
+                        (frame.tag(), message)
+                    });
+                    match taken.expect("torn: the ring is corrupt") {
+                        Some(taken) => break taken,
+                        None => empty(),
+                    }
+                    waited = true;
+                    loom::thread::yield_now();
+                };
+                if tag > 0 && !waited {
+                    ahead();
+                }
+                assert_eq!(taken, (tag, payload(tag, len)), "torn: another message");
+                at = words.end;
+            }
+            assert!(at > CAPACITY, "the last message spans the end");
+            spanned();
+            assert_eq!(consumer.pop(&mut Vec::new()), Ok(None), "there is no fourth");
+        });
+        producing.join().expect("it ends");
+        consuming.join().expect("it ends");
+    });
+    let all = all.lock().expect("nobody panics with it").clone();
+    let count = *count.lock().expect("nobody panics with it");
+    (all, count)
+}
+
+#[test]
+fn messages_arrive_once_whole_and_in_order() {
+    let everything = [Reached::Full, Reached::Empty, Reached::Ahead, Reached::Spanned];
+    let (reached, executions) = explore::<Sound>(Reading::Plainly);
+    assert_eq!(reached, BTreeSet::from(everything));
+    // Changes with each atomic operation of the ring, and with loom.
+    assert_eq!(executions, 24_295);
+}
+
+#[test]
+fn no_word_is_read_and_written_at_once() {
+    let everything = [Reached::Full, Reached::Empty, Reached::Ahead, Reached::Spanned];
+    assert_eq!(explore::<Sound>(Reading::Watched).0, BTreeSet::from(everything));
+}
+
+/// What an exploration stopped at.
+fn found<O: Orders + 'static>(reading: Reading) -> String {
+    let failure = catch_unwind(|| explore::<O>(reading)).expect_err("it must be found");
+    let text = failure.downcast_ref::<String>().cloned();
+    text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+/// An ablation: one order weakened, how it is looked at, and what loom then says.
+macro_rules! without {
+    ($name:ident, $order:ident, $reading:ident, $says:literal) => {
+        #[test]
+        fn $name() {
+            enum Weak {}
+            impl Orders for Weak {
+                const $order: Ordering = Ordering::Relaxed;
+            }
+            let text = found::<Weak>(Reading::$reading);
+            assert!(text.contains($says), "{text}");
+        }
+    };
+}
+
+without!(without_the_release_of_the_producers_position_a_message_is_torn, PUBLISH, Plainly, "torn");
+without!(without_the_acquire_of_the_producers_position_a_message_is_torn, LOOK, Plainly, "torn");
+without!(
+    without_the_release_of_the_consumers_position_words_are_written_while_they_are_read,
+    FREE,
+    Watched,
+    "Concurrent atomic store"
+);
+without!(
+    without_the_acquire_of_the_consumers_position_words_are_written_while_they_are_read,
+    REUSE,
+    Watched,
+    "Concurrent atomic store"
+);
