@@ -54,6 +54,11 @@ impl Check {
             Check::UnmatchedMessage => "unmatched-message",
         }
     }
+
+    /// Whether a violation is a note only, which does not make a file wrong.
+    pub const fn is_note(self) -> bool {
+        matches!(self, Check::MatchDeterminism)
+    }
 }
 
 impl fmt::Display for Check {

@@ -5,7 +5,7 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Protocol, RankId, Send, Source, Speculation, Tag};
+use carrousel_rank::{Call, Protocol, Source, Speculation, Tag};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -165,18 +165,18 @@ impl<P: Protocol> Model<P> {
     /// received. Under the weakest MPI the rank may as well be waiting; it then is for as long as anything
     /// else happens, and a state in which nothing else does is a deadlock.
     pub(crate) fn counts_on_buffers(&self, state: &State<P>, rank: u16) -> bool {
+        if !self.settings.portable {
+            return false;
+        }
         let Some(Act::Wait(requests)) = self.next_act(state, rank) else { return false };
         let proc = &state.procs[usize::from(rank)];
-        self.settings.portable
-            && requests.iter().any(|request| {
-                let Start::Send { to, .. } = self.program(state.job, rank).starts[usize::from(*request)]
-                else {
-                    return false;
-                };
-                let message = Message { from: rank, send: *request };
-                let open = proc.open.iter().any(|open| open.ordinal == *request);
-                open && state.is_unmatched(message, to as u16)
-            })
+        requests.iter().any(|request| {
+            let message = Message { from: rank, send: *request };
+            match self.program(state.job, rank).starts[usize::from(*request)] {
+                Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
+                _ => false,
+            }
+        })
     }
 
     /// Ranks other than the first whose message a receive from any source could take.
@@ -198,7 +198,7 @@ impl<P: Protocol> Model<P> {
                 sources.push(message.from);
             }
         }
-        sources.drain(..).skip(1).collect()
+        sources.into_iter().skip(1).collect()
     }
 
     /// Whether a rank has a receive from any source pending or before it.
@@ -225,13 +225,11 @@ impl<P: Protocol> Model<P> {
             }
             Act::Start(ordinal) => {
                 push(Choice::Plain);
-                let start = self.program(state.job, rank).starts[usize::from(*ordinal)];
-                if let Start::Send { to, tag, len, synchronous, buffer } = start {
-                    let memory = carrousel_rank::Memory { address: u64::from(buffer), key: 0 };
-                    let message = Send { to: RankId(to), tag: Tag(tag), len, memory, synchronous };
-                    if proc.rank.could_write(&message) {
-                        push(Choice::Decline);
-                    }
+                let start = &self.program(state.job, rank).starts[usize::from(*ordinal)];
+                if let Call::Send(message) = start.call()
+                    && proc.rank.could_write(&message)
+                {
+                    push(Choice::Decline);
                 }
                 if self.settings.portable {
                     self.other_sources(state, rank, *ordinal).into_iter().map(Choice::From).for_each(push);

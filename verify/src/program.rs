@@ -3,7 +3,7 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
-use carrousel_rank::{Options, Source, TagSelector};
+use carrousel_rank::{Call, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector};
 use std::sync::Arc;
 
 /// How many requests a rank started before this one.
@@ -93,6 +93,21 @@ pub enum Start {
 }
 
 impl Start {
+    /// What it asks of the library.
+    pub fn call(&self) -> Call {
+        let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
+        match *self {
+            Self::Send { to, tag, len, synchronous, buffer } => {
+                let (to, tag, memory) = (RankId(to), Tag(tag), memory(buffer));
+                Call::Send(Send { to, tag, len, memory, synchronous })
+            }
+            Self::Receive { from, tag, len, buffer } => {
+                Call::Receive(Receive { from, tag, len, memory: memory(buffer) })
+            }
+            Self::Barrier => Call::Barrier,
+        }
+    }
+
     /// The buffer that it uses until it is complete, and whether to write it.
     pub fn buffer(&self) -> Option<(Buffer, bool)> {
         match *self {

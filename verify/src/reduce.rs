@@ -172,7 +172,8 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Looks for an action that conflicts with nothing: it is a persistent set alone.
+    /// Looks for an action that conflicts with nothing: it is a persistent set alone. Steps that count on
+    /// buffers come last, so that a state where nothing else is left is seen before it is left.
     fn lone_action(&self, actions: &mut Vec<Action>) -> bool {
         for rank in 0..self.ranks() {
             if self.model.can_step(self.state, rank)

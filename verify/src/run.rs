@@ -162,11 +162,10 @@ impl WithProtocol for Checking<'_> {
     }
 }
 
-/// The worst verdict; match-determinism is a note.
+/// The worst verdict, notes aside.
 fn overall(checks: &[CheckReport]) -> Verdict {
-    let counts = |verdict: Verdict| {
-        checks.iter().any(|report| report.verdict == verdict && report.check != Check::MatchDeterminism)
-    };
+    let counts =
+        |verdict: Verdict| checks.iter().any(|report| report.verdict == verdict && !report.check.is_note());
     if counts(Verdict::Violated) {
         Verdict::Violated
     } else if counts(Verdict::Inconclusive) {

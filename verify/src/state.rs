@@ -110,6 +110,11 @@ pub struct Open {
 }
 
 impl<P: Protocol> Proc<P> {
+    /// Whether the program has started this request and not released it.
+    pub fn is_open(&self, ordinal: Ordinal) -> bool {
+        self.open.iter().any(|open| open.ordinal == ordinal)
+    }
+
     /// The open request with this ordinal.
     pub fn by_ordinal(&mut self, ordinal: Ordinal) -> Option<&mut Open> {
         self.open.iter_mut().find(|open| open.ordinal == ordinal)
@@ -199,9 +204,10 @@ impl<P: Protocol> State<P> {
         (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
     }
 
-    /// Whether a message is under way, or has come and has no receive.
+    /// Whether a message is under way to where it will be matched, or has come and has no receive. One that
+    /// is written into its receive is matched.
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
-        let brings = |flight: &Flight| matches!(flight, Flight::Packet(_, Some(it)) if *it == message);
+        let brings = |flight: &Flight| matches!(flight, Flight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
         self.procs[usize::from(to)].arrived.contains(&message)
             || self.flights.iter().any(|(route, flight)| route.at == to && brings(flight))
     }

@@ -9,8 +9,7 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Handle, Memory, Packet, Pattern, Protocol, RankId, Receive, Send, Sink,
-    Source, Tag, Work,
+    Call, Context, Envelope, Event, Handle, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -208,18 +207,8 @@ impl<P: Protocol> Turn<'_, P> {
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
         }
-        let memory = |buffer: u16| Memory { address: u64::from(buffer), key: 0 };
-        let mut subject = None;
-        let call = match start {
-            Start::Send { to, tag, len, synchronous, buffer } => {
-                subject = Some(Message { from: self.me, send: ordinal });
-                Call::Send(Send { to: RankId(to), tag: Tag(tag), len, memory: memory(buffer), synchronous })
-            }
-            Start::Receive { from, tag, len, buffer } => {
-                Call::Receive(Receive { from, tag, len, memory: memory(buffer) })
-            }
-            Start::Barrier => Call::Barrier,
-        };
+        let is_send = matches!(start, Start::Send { .. });
+        let subject = is_send.then_some(Message { from: self.me, send: ordinal });
         if let Choice::From(source) = choice {
             proc.rank.arrived_first(RankId(u32::from(source)));
             proc.arrived.sort_by_key(|message| message.from != source);
@@ -229,7 +218,7 @@ impl<P: Protocol> Turn<'_, P> {
             _ => Rule::Silent,
         };
         let mut outputs = Outputs { decline: choice == Choice::Decline, ..Outputs::default() };
-        let opened = proc.rank.call(call, &mut outputs);
+        let opened = proc.rank.call(start.call(), &mut outputs);
         let Ok(handle) = opened else {
             unreachable!("programs are checked before they are explored: {opened:?}");
         };

@@ -27,7 +27,7 @@ pub(crate) fn print(
         let remark = remark(scenario, check);
         table.row([
             check.name.into(),
-            verdict_cell(check.verdict, is_note(check)),
+            verdict_cell(check.verdict, check.check.is_note()),
             Cell::painted(remark, Paint::Faint),
         ]);
     }
@@ -36,7 +36,7 @@ pub(crate) fn print(
     for check in &report.checks {
         if let Some(counterexample) = &check.counterexample {
             out.line("")?;
-            let paint = if is_note(check) { Paint::Note } else { Paint::Bad };
+            let paint = if check.check.is_note() { Paint::Note } else { Paint::Bad };
             out.line(&style.paint(paint, &format!("{} is violated", check.name)))?;
             for line in wrapped(&counterexample.summary, style.width() - 2) {
                 out.line(&format!("  {line}"))?;
@@ -92,10 +92,6 @@ fn effort(args: &Args, report: &Report) -> String {
     )
 }
 
-fn is_note(check: &CheckReport) -> bool {
-    check.check == Check::MatchDeterminism
-}
-
 fn paint(verdict: Verdict) -> Paint {
     match verdict {
         Verdict::Proven => Paint::Good,
@@ -118,7 +114,7 @@ fn remark(scenario: &Scenario, check: &CheckReport) -> String {
     match (check.verdict, expected) {
         (Verdict::Violated, Some(expect)) => format!("as line {} expects", expect.line),
         (Verdict::Proven, Some(expect)) => format!("but line {} expects a violation", expect.line),
-        (Verdict::Violated, None) if is_note(check) => "a note".to_owned(),
+        (Verdict::Violated, None) if check.check.is_note() => "a note".to_owned(),
         _ => String::new(),
     }
 }
@@ -173,7 +169,7 @@ fn as_expected(scenario: &Scenario, checks: &[CheckReport]) -> String {
     let is_named = |check: &CheckReport| scenario.expects.iter().any(|expect| expect.check == check.check);
     let notes: Vec<&str> = checks
         .iter()
-        .filter(|check| is_note(check) && check.verdict == Verdict::Violated && !is_named(check))
+        .filter(|check| check.check.is_note() && check.verdict == Verdict::Violated && !is_named(check))
         .map(|check| check.name)
         .collect();
     let mut text = "as expected: exactly the checks that the file names are violated".to_owned();

@@ -22,7 +22,6 @@ pub(crate) struct Conclusion {
 pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
     let expected = |check: Check| scenario.expects.iter().any(|expect| expect.check == check);
     let is = |verdict: Verdict| move |report: &&CheckReport| report.verdict == verdict;
-    let note = |check: Check| check == Check::MatchDeterminism;
     let of = |report: &CheckReport| report.check;
     let missing: Vec<Check> =
         report.checks.iter().filter(is(Verdict::Proven)).map(of).filter(|check| expected(*check)).collect();
@@ -31,14 +30,14 @@ pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
         .iter()
         .filter(is(Verdict::Violated))
         .map(of)
-        .filter(|check| !expected(*check) && !note(*check))
+        .filter(|check| !expected(*check) && !check.is_note())
         .collect();
     let open = report
         .checks
         .iter()
         .filter(is(Verdict::Inconclusive))
         .map(of)
-        .any(|check| expected(check) || !note(check));
+        .any(|check| expected(check) || !check.is_note());
     let status = if !missing.is_empty() || !surprising.is_empty() {
         Status::Violated
     } else if open {

@@ -6,6 +6,11 @@ use crate::RankId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u32);
 
+impl Tag {
+    /// The greatest tag of a message (MPI's `MPI_TAG_UB` here).
+    pub const MAX: Self = Self(i32::MAX as u32);
+}
+
 /// A communicator context: messages of different contexts never match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Context(pub u16);

@@ -15,9 +15,6 @@ use carrousel_rendezvous::{
     Adaptation, LineId, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
 };
 
-/// The greatest tag (MPI's `MPI_TAG_UB` here).
-const TAG_MAX: u32 = i32::MAX as u32;
-
 /// One process of a job under protocol `P`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rank<P: Protocol> {
@@ -193,7 +190,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn check_tag(tag: Tag) -> Result<(), UsageError> {
-        if tag.0 <= TAG_MAX { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+        if tag <= Tag::MAX { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
     }
 
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Result<Handle, UsageError> {

@@ -15,8 +15,6 @@ pub const VERSION: u8 = 1;
 /// Bytes of the longest head, data aside.
 pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>();
 
-/// The greatest tag of a message (MPI's `MPI_TAG_UB` here).
-const TAG_MAX: u32 = i32::MAX as u32;
 /// `MPI_ANY_TAG`, in an RTR.
 const ANY_TAG: u32 = u32::MAX;
 
@@ -327,7 +325,8 @@ fn take<T: FromBytes + Unaligned + KnownLayout + Immutable>(
 }
 
 fn tag(tag: U32) -> Result<Tag, WireError> {
-    if tag.get() <= TAG_MAX { Ok(Tag(tag.get())) } else { Err(WireError::Tag(tag.get())) }
+    let tag = Tag(tag.get());
+    if tag <= Tag::MAX { Ok(tag) } else { Err(WireError::Tag(tag.0)) }
 }
 
 fn zero(unused: u16) -> Result<(), WireError> {
@@ -354,7 +353,7 @@ mod tests {
     }
 
     fn a_tag() -> impl Strategy<Value = Tag> {
-        (0..=TAG_MAX).prop_map(Tag)
+        (0..=Tag::MAX.0).prop_map(Tag)
     }
 
     fn rtr() -> impl Strategy<Value = Rtr> {

@@ -3,9 +3,9 @@
 
 use super::{Flow, Node, View};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Flight, Message, Proc, Route, What};
-use crate::step::{Action, is_enabled};
-use carrousel_rank::{Context, Packet, Protocol, RankId, Send, Source, Tag};
+use crate::state::{Message, Proc, Route, What};
+use crate::step::Action;
+use carrousel_rank::{Call, Context, Protocol, Source};
 
 impl<P: Protocol> View<'_, P> {
     /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
@@ -96,22 +96,16 @@ impl<P: Protocol> View<'_, P> {
 
     /// Whether something can happen at the flow's receiving end.
     fn is_receiving(&self, at: u16, peer: u16) -> bool {
-        let ours = |route: &Route| {
-            route.at == at && route.peer == peer && matches!(route.what, What::Forward | What::Read(_))
+        let end = Node::ReceiveEnd(at, peer);
+        let announces = || {
+            let mut announcements = Vec::new();
+            self.model.announcements(self.state, at, &mut announcements);
+            announcements.iter().any(|action| match action {
+                Action::Announce { receive, .. } => self.end_of_request(at, *receive) == end,
+                _ => false,
+            })
         };
-        self.state.heads().any(|(route, _)| route.context == Context::MESSAGES && ours(route))
-            || self.announces(at, Some(peer))
-    }
-
-    fn announces(&self, at: u16, peer: Option<u16>) -> bool {
-        let mut announcements = Vec::new();
-        self.model.announcements(self.state, at, &mut announcements);
-        announcements.iter().any(|action| match action {
-            Action::Announce { receive, .. } => {
-                peer.is_none_or(|peer| self.end_of_request(at, *receive) == Node::ReceiveEnd(at, peer))
-            }
-            _ => false,
-        })
+        self.state.heads().any(|(route, _)| self.end_of(*route) == end) || announces()
     }
 
     /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
@@ -171,7 +165,6 @@ impl<P: Protocol> View<'_, P> {
         match self.model.program(self.state.job, rank).starts[usize::from(request)] {
             Start::Send { to, .. } => {
                 let to = to as u16;
-                let there = &self.state.procs[usize::from(to)];
                 let message = Message { from: rank, send: request };
                 let takes = |receive: &Ordinal| match self.model.program(self.state.job, to).starts
                     [usize::from(*receive)]
@@ -179,16 +172,10 @@ impl<P: Protocol> View<'_, P> {
                     Start::Receive { from: Source::Rank(from), .. } => from.0 == u32::from(rank),
                     _ => true,
                 };
-                let begun =
-                    self.state.procs[usize::from(rank)].open.iter().any(|open| open.ordinal == request);
-                let under_way = || {
-                    self.state.flights.iter().any(|(_, flight)| {
-                        matches!(flight, Flight::Packet(Packet::Rts { .. }, Some(brings)) if *brings == message)
-                    })
-                };
-                let unmatched = !begun || there.arrived.contains(&message) || under_way();
-                let none =
-                    unmatched && !there.waiting.iter().any(takes) && !self.has_arrivals(rank, to, What::Back);
+                let begun = self.state.procs[usize::from(rank)].is_open(request);
+                let none = (!begun || self.state.is_unmatched(message, to))
+                    && !self.state.procs[usize::from(to)].waiting.iter().any(takes)
+                    && !self.has_arrivals(rank, to, What::Back);
                 none.then_some(Node::Post(to, rank))
             }
             Start::Receive { from: Source::Rank(from), .. } => {
@@ -204,17 +191,16 @@ impl<P: Protocol> View<'_, P> {
     /// arrive at its end before it is complete.
     fn awaits_arrival(&self, proc: &Proc<P>, rank: u16, request: Ordinal, to_come: bool) -> bool {
         if !to_come {
-            return proc.open.iter().any(|open| open.ordinal == request) && !proc.is_over(request);
+            return proc.is_open(request) && !proc.is_over(request);
         }
         let options = &self.model.jobs()[self.state.job as usize].options;
-        match self.model.program(self.state.job, rank).starts[usize::from(request)] {
+        match self.model.program(self.state.job, rank).starts[usize::from(request)].call() {
             // An announcement that is here already could let it be written at once.
-            Start::Send { to, tag, len, synchronous, buffer } => {
-                let memory = carrousel_rank::Memory { address: u64::from(buffer), key: 0 };
-                let message = Send { to: RankId(to), tag: Tag(tag), len, memory, synchronous };
-                self.far && (synchronous || len > options.eager_threshold) && !proc.rank.could_write(&message)
+            Call::Send(message) => {
+                let rendezvous = message.synchronous || message.len > options.eager_threshold;
+                self.far && rendezvous && !proc.rank.could_write(&message)
             }
-            Start::Receive { .. } | Start::Barrier => false,
+            _ => false,
         }
     }
 
@@ -233,7 +219,7 @@ impl<P: Protocol> View<'_, P> {
     fn needs_of_step(&self, rank: u16, need: &mut dyn FnMut(Node)) {
         let Some(act) = self.model.next_act(self.state, rank) else { return };
         let proc = &self.state.procs[usize::from(rank)];
-        if is_enabled(proc, act) {
+        if self.model.can_step(self.state, rank) {
             if let Some(end) = self.conflict_of_step(rank) {
                 need(end);
             }
@@ -266,17 +252,14 @@ impl<P: Protocol> View<'_, P> {
             }
         }
         for (route, _) in self.state.heads() {
-            let individually = match self.end_of(*route) {
-                Node::ReceiveEnds(at) => nodes.contains(&Node::ReceiveEnd(at, route.peer)),
-                _ => false,
-            };
+            // A rank whose last receive from any source has its message is named jointly by that.
             let jointly = match route.what {
                 What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
                     nodes.contains(&Node::ReceiveEnds(route.at))
                 }
                 _ => false,
             };
-            if individually || jointly || nodes.contains(&self.end_of(*route)) {
+            if jointly || nodes.contains(&self.end_of(*route)) {
                 actions.push(Action::Land(*route));
             }
         }

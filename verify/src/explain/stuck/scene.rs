@@ -98,7 +98,7 @@ impl<P: Protocol> Scene<'_, P> {
         let it =
             its.map_or("it".to_owned(), |send| format!("its {}", self.names.request_in_full(rank, send)));
         let has_come = self.proc(to).is_some_and(|proc| proc.arrived.contains(&message));
-        if !has_come && rank != to {
+        if !has_come {
             return Reason::new(format!("for {it}, which rank {to} has received already"), "received");
         }
         let wanted = format!("for rank {to} to receive {it}");
