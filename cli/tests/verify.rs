@@ -77,6 +77,11 @@ fn a_bound_leaves_things_open() {
     let report = json(&ran.out);
     assert_eq!(report["exhaustive"], false);
     assert_eq!(report["verdict"], "inconclusive");
+    // A file that is a test has failed when it has not passed.
+    let tests = big.replacen("rank ", "expect request-leak violated\nrank ", 1);
+    let place = Place::new().with("test.scn", &tests);
+    let ran = place.run("verify --max-states 500 --threads 1 test.scn").status(1);
+    ran.says("not as expected: a bound was hit before ").says("request-leak");
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub const FILE_BYTES_MAX: usize = 4 << 20;
 /// Most memory that the tree of a file takes, in bytes; the text counts twice, because the caller has
 /// a copy. That is for files that say much in few bytes, like `[0 0 0 ...`.
 pub const TREE_MEMORY_MAX: u64 = 64_000_000;
-/// Most memory that a file takes, in bytes: its tree and the programs of its ranks, `repeat`
-/// unrolled. A million statements fit, in any number of ranks, unless they come with many names.
+/// Most memory that checking a file takes, in bytes: its tree, and tables of the names of one rank. What
+/// a file without fault comes to, with `repeat` unrolled, is bounded by [`STATEMENTS_MAX`].
 pub const MEMORY_MAX: u64 = 88_000_000;
 /// Most operands of one expression.
 pub const OPERANDS_MAX: usize = 1_024;

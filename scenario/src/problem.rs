@@ -230,13 +230,10 @@ pub enum Problem {
     )]
     TooMuchWork,
     #[error(
-        "up to here the programs of the ranks take {max} MB of memory, expected less",
+        "up to here checking the file takes {max} MB of memory, expected less",
         max = MEMORY_MAX / 1_000_000
     )]
-    #[diagnostic(
-        code(scenario::too_much_memory),
-        help("declare fewer ranks, or fewer statements and names, with `repeat` unrolled")
-    )]
+    #[diagnostic(code(scenario::too_much_memory), help("write fewer names"))]
     TooMuchMemory,
     #[error("the tree of this line is not one that the parser makes")]
     #[diagnostic(code(scenario::malformed_tree))]

@@ -10,7 +10,8 @@ use carrousel_scenario::{limits, load};
 /// Far above what it takes (under a second each, optimized), so that a slow machine is no failure;
 /// far below what any of the cases takes when its guard is gone.
 const TIME_MAX: Duration = Duration::from_secs(15);
-/// 100 MB, with the text of the file, for which a command has a copy too.
+/// 100 MB, with the text of the file, for which a command has a copy too. What is without fault may
+/// take more, if it has as many statements as may be and each has names of its own.
 const MEMORY_KB_MAX: u64 = 100_000_000 / 1024;
 /// Names the case for a process that has one only.
 const CASE: &str = "CARROUSEL_HOSTILE_CASE";
@@ -71,11 +72,23 @@ const WRONG_FILES: &[Case] = &[
     ("minus signs in groups", || format!("ranks 2\nnodes [{}", "--0 ".repeat(FULL / 4))),
     ("sums in groups", || format!("ranks 2\n{}", lines(&format!("nodes {}\n", "[0+0] ".repeat(1_000))))),
     ("labels", || (0..).map(|i| format!("l{i}:barrier\n")).take(250_000).fold(all(2, ""), |a, b| a + &b)),
-    ("names of each rank", || {
+    ("names of each rank, the last one unknown", || {
         let statement = |i| format!("l{i}: r{i} = isend to me tag me size 8 buf b{i}\n");
-        all(65_536, &(0..15).map(statement).collect::<String>())
+        all(65_536, &format!("{}wait q\n", (0..14).map(statement).collect::<String>()))
     }),
-    ("groups of each rank", || all(65_536, &"start w to [me (me+1)%size]\n".repeat(15))),
+    ("names of one rank", || {
+        let statement = |i| format!("l{i}:r{i}=isend to me tag 0 size 8 buf b{i}\n");
+        all(65_536, "rank 1\n") + &(0..80_000).map(statement).collect::<String>() + "wait q\n"
+    }),
+    ("groups of each rank, the last one wrong", || {
+        let group = "start w to [me (me+1)%size]\n";
+        all(65_536, &format!("{}start w to [me+1]\n", group.repeat(14)))
+    }),
+    ("collectives of each rank, the last one another", || {
+        let rank = "barrier\n".repeat(7);
+        let last = "rank 65535\nallreduce size 8\nrank 0..65534\nbarrier\n";
+        format!("ranks 65536\nrank *\nrepeat 1+me/65536\n{rank}end\n{rank}{last}")
+    }),
     ("signs of each rank", || {
         let sum = vec![format!("{}me", "-".repeat(64)); 1_000].join("+");
         all(2_000, &format!("allreduce size {sum}\n").repeat(7))

@@ -28,7 +28,7 @@ Examples:
 
 Exit status:
   0  all proven; or, with `expect` lines, exactly the expected checks violated
-  1  some check violated (match-determinism aside), or not what the file expects
+  1  some check violated (match-determinism aside); or, with `expect` lines, anything else than that
   2  a file is wrong, or holds what cannot be explored yet
   3  inconclusive: a bound was hit before all was explored
 Of several files, the worst: 2, then 1, then 3. With --suite: 1 when a line is not as it must be.")]

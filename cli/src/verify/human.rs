@@ -149,9 +149,9 @@ fn expectations(
     if conclusion.status == Status::Fine {
         return out.line(&style.paint(Paint::Good, &as_expected(scenario, &report.checks)));
     }
-    if conclusion.status == Status::Inconclusive {
-        let text = "inconclusive: whether exactly the checks that the file names are violated is not known";
-        return out.line(&style.paint(Paint::Note, text));
+    if !conclusion.open.is_empty() {
+        let text = format!("not as expected: a bound was hit before {} was decided", names(&conclusion.open));
+        out.line(&style.paint(Paint::Bad, &text))?;
     }
     if !conclusion.missing.is_empty() {
         let text = format!("not as expected: {} should be violated", names(&conclusion.missing));

@@ -2,7 +2,7 @@
 
 use crate::status::Status;
 use carrousel_scenario::{Check, Scenario};
-use carrousel_verify::report::{CheckReport, Report, Verdict};
+use carrousel_verify::report::{Report, Verdict};
 
 /// How a file's checks compare with its `expect` lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,37 +13,32 @@ pub(crate) struct Conclusion {
     pub(crate) missing: Vec<Check>,
     /// Violated, and not expected to be; notes aside.
     pub(crate) surprising: Vec<Check>,
+    /// Neither, because a bound was hit; notes that are not expected aside.
+    pub(crate) open: Vec<Check>,
 }
 
 /// Draws the conclusion for a file.
 ///
 /// A note (match-determinism) may be expected; that it is violated unexpectedly changes nothing. A check
-/// that is neither proven nor found violated may yet be either, so it leaves the file inconclusive.
+/// that is neither proven nor found violated may yet be either, so it leaves the file inconclusive; but a
+/// file with `expect` lines is a test, and one that has not passed has failed.
 pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
     let expected = |check: Check| scenario.expects.iter().any(|expect| expect.check == check);
-    let is = |verdict: Verdict| move |report: &&CheckReport| report.verdict == verdict;
-    let of = |report: &CheckReport| report.check;
-    let missing: Vec<Check> =
-        report.checks.iter().filter(is(Verdict::Proven)).map(of).filter(|check| expected(*check)).collect();
-    let surprising: Vec<Check> = report
-        .checks
-        .iter()
-        .filter(is(Verdict::Violated))
-        .map(of)
-        .filter(|check| !expected(*check) && !check.is_note())
-        .collect();
-    let open = report
-        .checks
-        .iter()
-        .filter(is(Verdict::Inconclusive))
-        .map(of)
-        .any(|check| expected(check) || !check.is_note());
+    let with = |verdict: Verdict, counts: &dyn Fn(Check) -> bool| -> Vec<Check> {
+        let checks = report.checks.iter().filter(|of| of.verdict == verdict).map(|of| of.check);
+        checks.filter(|check| counts(*check)).collect()
+    };
+    let missing = with(Verdict::Proven, &expected);
+    let surprising = with(Verdict::Violated, &|check| !expected(check) && !check.is_note());
+    let open = with(Verdict::Inconclusive, &|check| expected(check) || !check.is_note());
     let status = if !missing.is_empty() || !surprising.is_empty() {
         Status::Violated
-    } else if open {
+    } else if open.is_empty() {
+        Status::Fine
+    } else if scenario.expects.is_empty() {
         Status::Inconclusive
     } else {
-        Status::Fine
+        Status::Violated
     };
-    Conclusion { status, missing, surprising }
+    Conclusion { status, missing, surprising, open }
 }

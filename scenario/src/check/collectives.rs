@@ -2,67 +2,69 @@
 //!
 //! Who calls fewer of them than others is no matter of the language: the others wait.
 
-use std::sync::Arc;
-
-use super::values::Values;
-use crate::ast::Ast;
+use super::programs::File;
+use crate::ast::Item;
 use crate::error::Faults;
-use crate::model::{Program, Step};
-use crate::op::Op;
 use crate::problem::Problem;
-use crate::span::Span;
+use crate::verb::Verb;
 
-/// Complains of each program about its first collective that is another one than what other ranks call
+/// Which collectives the ranks call: as lines of the tree, in order. Ranks that share a program are there
+/// once.
+#[derive(Default)]
+pub(super) struct Collectives {
+    /// Those of all ranks, one rank after the other.
+    lines: Vec<u32>,
+    /// The ranks, ascending, each with where its lines end and those of the next begin.
+    ranks: Vec<(u32, u32)>,
+}
+
+impl Collectives {
+    /// Adds `rank`, which is above all before.
+    pub(super) fn add(&mut self, rank: u32, lines: &[u32]) {
+        if !lines.is_empty() {
+            self.lines.extend_from_slice(lines);
+            self.ranks.push((rank, self.lines.len() as u32));
+        }
+    }
+
+    /// The ranks that call any, ascending, with the lines of these calls.
+    fn by_rank(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        let starts = std::iter::once(0).chain(self.ranks.iter().map(|(_, end)| *end));
+        let list =
+            |((rank, end), start): (&(u32, u32), u32)| (*rank, &self.lines[start as usize..*end as usize]);
+        self.ranks.iter().zip(starts).map(list)
+    }
+}
+
+/// Complains of each rank about its first collective that is another one than what other ranks call
 /// there.
-pub(super) fn compare(
-    ast: &Ast,
-    numbers: &[u32],
-    programs: &[Arc<Program>],
-    values: &Values,
-    faults: &mut Faults,
-) {
-    let place = |line: u32| numbers.binary_search(&line).map_or(Span::default(), |at| ast.lines[at].at);
-    let count = |program: &Program| collectives(program).count();
+pub(super) fn compare(file: &File<'_>, collectives: &Collectives, faults: &mut Faults) {
+    let name = |line: u32| match &file.ast.lines[line as usize].item {
+        Item::Statement(statement) => statement.verb.name(),
+        _ => "",
+    };
     // Whoever agrees with the longest list agrees with all that agree with it.
-    let longest = distinct(programs).max_by_key(|(rank, program)| (count(program), usize::MAX - rank));
+    let longest = collectives.by_rank().max_by_key(|(rank, lines)| (lines.len(), u32::MAX - rank));
     let Some((longest_rank, longest)) = longest else { return };
-    let length = count(longest);
-    if length == 0 {
-        return;
-    }
-    if let Err(problem) = values.take_list::<u32>(length) {
-        faults.add(ast.lines.first().map_or(Span::default(), |line| line.at), problem, None);
-        return;
-    }
-    let mut order = Vec::with_capacity(length);
-    order.extend((0..).zip(&longest.steps).filter(|(_, step)| is_collective(&step.op)).map(|(at, _)| at));
-    for (rank, program) in distinct(programs) {
-        let theirs = order.iter().map(|at: &u32| &longest.steps[*at as usize]);
-        let differs = |(_, (own, their)): &(usize, (&Step, &Step))| own.op.name() != their.op.name();
-        if let Some((number, (own, their))) = (1..).zip(collectives(program).zip(theirs)).find(differs) {
-            let mut pair = [(own.line, rank, &own.op), (their.line, longest_rank, &their.op)];
-            pair.sort_by_key(|(line, rank, _)| (*line, *rank));
-            let [(line, rank, expected), (at, other, found)] = pair;
-            let (found, expected) = (found.name(), expected.name());
+    for (rank, lines) in collectives.by_rank() {
+        let differs = |(_, (own, their)): &(usize, (&u32, &u32))| name(**own) != name(**their);
+        if let Some((number, (own, their))) = (1..).zip(lines.iter().zip(longest)).find(differs) {
+            let mut pair = [(*own, rank), (*their, longest_rank)];
+            pair.sort_unstable();
+            let [(expected, rank), (found, other)] = pair;
+            let (line, at) = (file.numbers[expected as usize], file.ast.lines[found as usize].at);
+            let (found, expected) = (name(found), name(expected));
             let problem = Problem::Unexpected {
                 found: format!("`{found}` as collective {number} of rank {other}"),
                 expected: format!("`{expected}`, as rank {rank} calls in line {line}"),
                 help: Some(help(found, expected, line)),
             };
-            faults.add(place(at), problem, None);
+            faults.add(at, problem, None);
         }
         if faults.full() {
             break;
         }
     }
-}
-
-/// The programs, without those that are the one of the rank before.
-fn distinct(programs: &[Arc<Program>]) -> impl Iterator<Item = (usize, &Program)> {
-    let is_new = |rank: usize| {
-        rank.checked_sub(1).is_none_or(|before| !Arc::ptr_eq(&programs[before], &programs[rank]))
-    };
-    programs.iter().map(|program| &**program).enumerate().filter(move |(rank, _)| is_new(*rank))
 }
 
 fn help(found: &str, expected: &str, line: u32) -> String {
@@ -81,20 +83,18 @@ fn help(found: &str, expected: &str, line: u32) -> String {
     }
 }
 
-fn collectives(program: &Program) -> impl Iterator<Item = &Step> {
-    program.steps.iter().filter(|step| is_collective(&step.op))
-}
-
-fn is_collective(op: &Op) -> bool {
+/// Whether `verb` is a collective.
+pub(super) fn is_one(verb: Verb) -> bool {
     matches!(
-        op,
-        Op::Barrier { .. }
-            | Op::Bcast { .. }
-            | Op::Reduce { .. }
-            | Op::AllReduce { .. }
-            | Op::Gather { .. }
-            | Op::AllGather { .. }
-            | Op::AllToAll { .. }
+        verb,
+        Verb::Barrier
+            | Verb::IBarrier
+            | Verb::Bcast
+            | Verb::Reduce
+            | Verb::AllReduce
+            | Verb::Gather
+            | Verb::AllGather
+            | Verb::AllToAll
     )
 }
 

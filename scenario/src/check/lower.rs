@@ -55,6 +55,8 @@ impl<'a> Windows<'a> {
 /// What the statements of one rank have named so far.
 #[derive(Default)]
 pub(super) struct Rank<'a> {
+    /// With the line of the text.
+    labels: HashMap<&'a str, u32>,
     requests: HashMap<&'a str, RequestId>,
     request_names: Vec<Arc<str>>,
     buffers: HashMap<&'a str, BufferId>,
@@ -83,6 +85,14 @@ impl<'a> Rank<'a> {
         Ok(Some((bind, op)))
     }
 
+    /// Notes the label of a statement in line `number`. It is wrong if there is another one.
+    pub(super) fn label(&mut self, label: &'a Name, number: u32, values: &mut Values) -> Result<(), Wrong> {
+        if let Some(line) = self.labels.insert(&label.text, number) {
+            return Err((label.at, Problem::LabelTwice { name: clip(&label.text), line }));
+        }
+        self.take_names(values).map_err(|problem| (label.at, problem))
+    }
+
     pub(super) fn into_program(mut self, steps: Vec<Step>) -> Program {
         // Copies take no more than they need; shrinking would leave a hole behind each.
         let requests = self.request_names.drain(..).collect();
@@ -93,19 +103,15 @@ impl<'a> Rank<'a> {
         let next = RequestId(self.request_names.len() as u32);
         let id = *self.requests.entry(&name.text).or_insert(next);
         if id == next {
-            self.take_name::<Arc<str>>(self.request_names.is_empty(), values)?;
+            self.take_names(values)?;
             self.request_names.push(Arc::clone(&name.text));
         }
         Ok(id)
     }
 
-    /// Takes memory for a name: a `T` in the program, and an entry in a table while it is built.
-    fn take_name<T>(&self, first: bool, values: &mut Values) -> Result<(), Problem> {
-        if first {
-            values.take_list::<T>(0)?;
-        }
-        values.take_table(self.requests.len() + self.buffers.len())?;
-        values.take_item::<T>()
+    /// Takes memory for the tables of this rank's names.
+    fn take_names(&self, values: &mut Values) -> Result<(), Problem> {
+        values.take_table(self.labels.len() + self.requests.len() + self.buffers.len())
     }
 
     fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
@@ -119,7 +125,7 @@ impl<'a> Rank<'a> {
         let next = BufferId(self.buffer_list.len() as u32);
         let id = *self.buffers.entry(&name.text).or_insert(next);
         if id == next {
-            self.take_name::<Buffer>(self.buffer_list.is_empty(), values)?;
+            self.take_names(values)?;
             self.buffer_list.push(Buffer { name: Arc::clone(&name.text), size: 0 });
         }
         let buffer = &mut self.buffer_list[id.0 as usize];
@@ -262,7 +268,6 @@ impl<'a> Lowering<'_, 'a> {
         let pieces = names.iter().map(|name| (name.text.len() / NAME_PIECE_BYTES) as u64);
         let work = ITEM_WORK * names.len() as u64 + pieces.sum::<u64>();
         self.values.spend(work).map_err(|problem| (self.at, problem))?;
-        self.take_shared::<RequestId>(names.len())?;
         let requests: Result<_, Wrong> = names.iter().map(|name| self.rank.request(name)).collect();
         requests.map(Op::Wait)
     }
@@ -344,15 +349,7 @@ impl<'a> Lowering<'_, 'a> {
         let mut ranks = self.values.group(group)?;
         ranks.sort_unstable();
         ranks.dedup();
-        self.take_shared::<u32>(ranks.len())?;
         Ok(ranks.into())
-    }
-
-    /// Takes memory for an `Arc<[T]>`.
-    fn take_shared<T>(&self, count: usize) -> Result<(), Wrong> {
-        let counters = self.values.take_item::<[usize; 2]>();
-        let taken = counters.and_then(|()| self.values.take_list::<T>(count));
-        taken.map_err(|problem| (self.at, problem))
     }
 }
 

@@ -2,8 +2,10 @@
 //! unrolled.
 //!
 //! The order is what makes hostile files cheap: declarations first (`declarations`), then every
-//! block is counted without being expanded (`blocks`), and only then programs are built
-//! (`programs`), statement by statement (`lower`), and compared (`collectives`).
+//! block is counted without being expanded (`blocks`), then every statement is looked at for every rank
+//! without being kept (`programs`, `lower`), but for the order of its collectives (`collectives`). Only
+//! of a file without fault the programs are built, which is the same once more: what is refused has
+//! taken the memory of its text and tree.
 
 mod blocks;
 mod collectives;
@@ -13,6 +15,7 @@ mod programs;
 mod values;
 
 use self::lower::Windows;
+use self::programs::File;
 use self::values::Values;
 use crate::ast::{Arg, Ast, Item};
 use crate::error::{Error, Faults};
@@ -34,9 +37,14 @@ pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
         declarations::read(ast, &numbers, options, &mut values, &mut faults).and_then(|mut scenario| {
             names(ast, &scenario, &mut faults);
             let blocks = blocks::count(ast, scenario.ranks, &mut values, &mut faults)?;
-            scenario.programs = programs::build(ast, &numbers, &blocks, &scenario, &mut values, &mut faults);
+            let file = File { ast, numbers: &numbers, blocks: &blocks, windows: &Windows::new(&scenario) };
+            let collectives = programs::check(&file, scenario.ranks, &mut values, &mut faults);
             if faults.is_empty() {
-                collectives::compare(ast, &numbers, &scenario.programs, &values, &mut faults);
+                collectives::compare(&file, &collectives, &mut faults);
+            }
+            if faults.is_empty() {
+                let programs = programs::build(&file, scenario.ranks, &mut values.again(), &mut faults);
+                scenario.programs = programs;
             }
             Some(scenario)
         });

@@ -4,117 +4,139 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::blocks::Blocks;
+use super::collectives::{self, Collectives};
 use super::lower::{Rank, Windows};
 use super::values::Values;
-use crate::ast::{Ast, Item};
+use crate::ast::{Ast, Item, Statement};
 use crate::error::Faults;
-use crate::model::{Program, Scenario, Step};
-use crate::problem::{Problem, clip};
-use crate::span::Span;
+use crate::model::{Program, RequestId, Step};
+use crate::op::Op;
 
-/// Builds the program of every rank. They are incomplete when there are faults.
+/// What is known of a file before its statements are looked at.
+#[derive(Clone, Copy)]
+pub(super) struct File<'a> {
+    pub(super) ast: &'a Ast,
+    /// By line of the tree, the line of the text.
+    pub(super) numbers: &'a [u32],
+    pub(super) blocks: &'a Blocks,
+    pub(super) windows: &'a Windows<'a>,
+}
+
+/// Looks at every statement for every rank, and keeps which collectives they call.
+pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &mut Faults) -> Collectives {
+    let mut found = Collectives::default();
+    let mut seen: HashSet<&[u32]> = HashSet::new();
+    let mut walk = Walk { file, values, faults, wrong: HashSet::new() };
+    for rank in 0..ranks {
+        if walk.faults.full() {
+            break;
+        }
+        let blocks = file.blocks.of(rank);
+        if file.blocks.is_shared(rank) && !seen.insert(blocks) {
+            continue;
+        }
+        let called = |line: &Line<'_>, _| collectives::is_one(line.statement.verb).then_some(line.index);
+        let (order, _) = walk.program(rank, Vec::new(), called);
+        found.add(rank, &order);
+    }
+    found
+}
+
+/// Builds the program of every rank of a file that has been checked.
 pub(super) fn build(
-    ast: &Ast,
-    numbers: &[u32],
-    blocks: &Blocks,
-    scenario: &Scenario,
+    file: &File<'_>,
+    ranks: u32,
     values: &mut Values,
     faults: &mut Faults,
 ) -> Vec<Arc<Program>> {
-    let windows = Windows::new(scenario);
-    let mut builder =
-        Builder { ast, numbers, blocks, windows: &windows, values, faults, wrong: HashSet::new() };
     let mut by_blocks: HashMap<&[u32], Arc<Program>> = HashMap::new();
-    let mut programs = Vec::with_capacity(scenario.ranks as usize);
-    for rank in 0..scenario.ranks {
-        if builder.faults.full() {
-            break;
-        }
-        let shared = blocks.is_shared(rank);
-        if let Some(program) = by_blocks.get(blocks.of(rank)).filter(|_| shared) {
+    let mut programs = Vec::with_capacity(ranks as usize);
+    let mut walk = Walk { file, values, faults, wrong: HashSet::new() };
+    for rank in 0..ranks {
+        let shared = file.blocks.is_shared(rank);
+        if let Some(program) = by_blocks.get(file.blocks.of(rank)).filter(|_| shared) {
             programs.push(Arc::clone(program));
             continue;
         }
-        let program = Arc::new(builder.program(rank));
+        let steps = Vec::with_capacity(file.blocks.statements(rank));
+        let step = |line: &Line<'_>, (bind, op)| {
+            let label = line.statement.label.as_ref().map(|label| Arc::clone(&label.text));
+            Some(Step { line: file.numbers[line.index as usize], label, bind, op })
+        };
+        let (steps, names) = walk.program(rank, steps, step);
+        let program = Arc::new(names.into_program(steps));
         if shared {
-            by_blocks.insert(blocks.of(rank), Arc::clone(&program));
+            by_blocks.insert(file.blocks.of(rank), Arc::clone(&program));
         }
         programs.push(program);
     }
     programs
 }
 
-struct Builder<'a> {
-    ast: &'a Ast,
-    numbers: &'a [u32],
-    blocks: &'a Blocks,
-    windows: &'a Windows<'a>,
-    values: &'a mut Values,
-    faults: &'a mut Faults,
+/// A line with a statement.
+struct Line<'a> {
+    /// Its index in the tree.
+    index: u32,
+    statement: &'a Statement,
+}
+
+/// Goes through the statements of ranks, in file order.
+struct Walk<'a, 'v> {
+    file: &'v File<'a>,
+    values: &'v mut Values,
+    faults: &'v mut Faults,
     /// Lines of the tree that a fault was found in: what is wrong for one rank is not worth
     /// another look for the next.
     wrong: HashSet<usize>,
 }
 
-impl Builder<'_> {
-    fn program(&mut self, rank: u32) -> Program {
+impl<'a> Walk<'a, '_> {
+    /// Adds to `list` what `keep` makes of the statements of `rank`, `repeat` unrolled. Returns also the
+    /// names that they use.
+    fn program<T: Clone>(
+        &mut self,
+        rank: u32,
+        mut list: Vec<T>,
+        keep: impl Fn(&Line<'a>, (Option<RequestId>, Op)) -> Option<T>,
+    ) -> (Vec<T>, Rank<'a>) {
+        let File { ast, numbers, blocks, windows } = *self.file;
         self.values.set_me(Some(rank));
-        let statements = self.blocks.statements(rank);
-        let taken = self.values.take_list::<Program>(1).and(self.values.take_list::<Step>(statements));
-        if let Err(problem) = taken {
-            let block = self.blocks.of(rank).first().map(|&block| &self.blocks.all[block as usize]);
-            let at = block.map_or(Span::default(), |block| self.ast.lines[block.lines.start].at);
-            self.faults.add(at, problem, None);
-            return Program::default();
-        }
-        let mut steps: Vec<Step> = Vec::with_capacity(statements);
         let mut state = Rank::default();
-        let mut labels: HashMap<&str, u32> = HashMap::new();
         // Where each open `repeat` began, and its rounds.
         let mut open: Vec<(usize, u64)> = Vec::new();
-        for &block in self.blocks.of(rank) {
-            let block = &self.blocks.all[block as usize];
+        for &block in blocks.of(rank) {
+            let block = &blocks.all[block as usize];
             let mut index = block.lines.start;
             while index < block.lines.end && !self.faults.full() {
-                let line = &self.ast.lines[index];
-                let number = self.numbers[index];
+                let line = &ast.lines[index];
                 let found = match &line.item {
                     Item::Repeat(rounds) => match self.values.count(rounds, "a number of rounds") {
                         Ok(0) => {
-                            index = self.blocks.end_of(index);
+                            index = blocks.end_of(index);
                             Ok(())
                         }
                         Ok(rounds) => {
-                            open.push((steps.len(), rounds));
+                            open.push((list.len(), rounds));
                             Ok(())
                         }
                         Err(wrong) => Err(wrong),
                     },
                     Item::End => {
                         if let Some((start, rounds)) = open.pop() {
-                            repeat(&mut steps, start, rounds);
+                            repeat(&mut list, start, rounds);
                         }
                         Ok(())
                     }
                     Item::Statement(statement) => {
                         let label = statement.label.as_ref();
-                        let known = label.and_then(|label| labels.insert(&label.text, number));
+                        let labelled =
+                            label.map_or(Ok(()), |label| state.label(label, numbers[index], self.values));
                         let seen_wrong = self.wrong.contains(&index);
-                        let room = self.values.take_table(labels.len()).map_err(|problem| (line.at, problem));
-                        let lowered = room.and_then(|()| {
-                            state.lower(statement, line.at, seen_wrong, self.windows, self.values)
-                        });
-                        match (label, known) {
-                            (Some(label), Some(line)) => {
-                                let name = clip(&label.text);
-                                Err((label.at, Problem::LabelTwice { name, line }))
-                            }
-                            _ => lowered.map(|lowered| {
-                                let label = label.map(|label| Arc::clone(&label.text));
-                                let step = |(bind, op)| Step { line: number, label, bind, op };
-                                steps.extend(lowered.map(step));
-                            }),
-                        }
+                        let lowered = state.lower(statement, line.at, seen_wrong, windows, self.values);
+                        labelled.and(lowered).map(|lowered| {
+                            let line = Line { index: index as u32, statement };
+                            list.extend(lowered.and_then(|lowered| keep(&line, lowered)));
+                        })
                     }
                     _ => Ok(()),
                 };
@@ -127,17 +149,17 @@ impl Builder<'_> {
             }
         }
         self.values.set_me(None);
-        state.into_program(steps)
+        (list, state)
     }
 }
 
-/// Makes of one round, the steps from `start` on, `rounds` of them.
-fn repeat(steps: &mut Vec<Step>, start: usize, rounds: u64) {
-    let end = steps.len();
+/// Makes of one round, what is in `list` from `start` on, `rounds` of them.
+fn repeat<T: Clone>(list: &mut Vec<T>, start: usize, rounds: u64) {
+    let end = list.len();
     if start == end {
         return; // However many rounds of nothing.
     }
     for _ in 1..rounds {
-        steps.extend_from_within(start..end);
+        list.extend_from_within(start..end);
     }
 }

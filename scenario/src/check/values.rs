@@ -7,8 +7,8 @@ use crate::problem::Problem;
 use crate::room::Room;
 use crate::units::Unit;
 
-/// Evaluates expressions, and keeps count of the work that they are, and of the memory that all of
-/// the scenario takes.
+/// Evaluates expressions, and keeps count of the work that they are, and of the memory that checking
+/// takes.
 #[derive(Debug)]
 pub(super) struct Values {
     /// The value of `size`; `None` while `ranks` itself is evaluated.
@@ -25,6 +25,11 @@ impl Values {
     /// For a file whose tree takes `memory` bytes.
     pub(super) fn new(memory: u64) -> Self {
         Values { size: None, me: None, work: 0, room: Room::new(memory, MEMORY_MAX), entries_max: 0 }
+    }
+
+    /// For evaluating once more what has passed.
+    pub(super) fn again(self) -> Self {
+        Values { work: 0, room: Room::new(0, u64::MAX), ..self }
     }
 
     pub(super) fn set_size(&mut self, ranks: u32) {
@@ -46,16 +51,12 @@ impl Values {
         self.room.take_list::<T>(count).map_err(|_| Problem::TooMuchMemory)
     }
 
-    /// Takes memory for one more value of a list.
-    pub(super) fn take_item<T>(&self) -> Result<(), Problem> {
-        self.room.take(size_of::<T>()).map_err(|_| Problem::TooMuchMemory)
-    }
-
     /// Takes memory for a table of the names of one rank, which ends before that of the next begins:
     /// only what makes it the largest so far counts.
     pub(super) fn take_table(&mut self, entries: usize) -> Result<(), Problem> {
-        /// An entry, in a table that has just doubled and of which the old one is still there.
-        const ENTRY_BYTES: usize = 72;
+        /// An entry, in a table that has just doubled and of which the old one is still there, and what
+        /// it is the entry of, in a list.
+        const ENTRY_BYTES: usize = 96;
         let more = entries.saturating_sub(self.entries_max);
         self.entries_max += more;
         self.room.take(more * ENTRY_BYTES).map_err(|_| Problem::TooMuchMemory)
