@@ -2,8 +2,8 @@
 
 use carrousel_rank::wire::{HEAD_MAX, decode, encode};
 use carrousel_rank::{
-    Call, Event, Job, Memory, Mirror, Options, Protocol, Published, Rank, RankId, Receive, Send, Source,
-    Speculation, Tag, TagSelector, Work,
+    Call, Communicator, Event, Job, Memory, Mirror, Options, Protocol, Published, Rank, RankId, Receive,
+    Send, Source, Speculation, Tag, TagSelector, Work,
 };
 
 const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
@@ -60,11 +60,25 @@ fn call<P: Protocol>(rank: &mut Rank<P>, n: u32, work: &mut Vec<Work>) {
         0 | 1 => Call::Receive(Receive {
             from: Source::Rank(RankId(1)),
             tag: TagSelector::Tag(Tag(n % 2)),
+            communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
         }),
-        2 => Call::Receive(Receive { from: Source::Any, tag: TagSelector::Any, len, memory: MEMORY }),
-        3 => Call::Send(Send { to: RankId(1), tag: Tag(n % 2), len, memory: MEMORY, synchronous: false }),
+        2 => Call::Receive(Receive {
+            from: Source::Any,
+            tag: TagSelector::Any,
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+        }),
+        3 => Call::Send(Send {
+            to: RankId(1),
+            tag: Tag(n % 2),
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+            synchronous: false,
+        }),
         _ => Call::Barrier,
     };
     rank.call(call, work).expect("the call is right");

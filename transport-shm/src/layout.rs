@@ -6,7 +6,8 @@
 //! | 1 | [`VERSION`] |
 //! | 2 | peers |
 //! | 3 | capacity of a ring, in words |
-//! | 4 to 15 | zero |
+//! | 4 | 1 once the owner has sent all of its messages, 0 before |
+//! | 5 to 15 | zero |
 //! | 16 + i * (32 + capacity) | ring of peer i: 32 words for positions, then the messages |
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
@@ -22,6 +23,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 const VERSION: u64 = 1;
 /// Words of the header.
 const HEADER: usize = 16;
+/// The word that tells whether the owner has finished.
+pub(crate) const FINISHED: usize = 4;
 /// The most peers: those of the largest nodes, and some.
 const PEERS_MAX: u64 = 1 << 16;
 /// The least capacity, so that a ring ends where a pair of cache lines does.

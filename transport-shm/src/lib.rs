@@ -45,6 +45,8 @@ mod error;
 mod frame;
 #[cfg(not(loom))]
 mod layout;
+#[cfg(not(loom))]
+mod node;
 pub mod ring;
 // Mapping memory cannot be had without `unsafe`; all else can.
 #[cfg(not(loom))]
@@ -56,6 +58,8 @@ pub use error::{Corrupt, PushError, Unfit};
 pub use frame::Frame;
 #[cfg(not(loom))]
 pub use layout::{Layout, LayoutError};
+#[cfg(not(loom))]
+pub use node::{Address, BadAddress, ConnectError, Node, NodeError, Out, Settings};
 pub use ring::{Consumer, Producer, largest};
 #[cfg(not(loom))]
 pub use segment::{Ring, Segment, SegmentError};

@@ -6,8 +6,8 @@
 //! what is gone (SIGBUS): the file is sealed against that, and one that is not is refused. And
 //! an atomic word has no wrong value, so what other processes write there, and when, does not matter.
 
-use crate::layout::{Layout, LayoutError};
-use crate::sync::AtomicU64;
+use crate::layout::{FINISHED, Layout, LayoutError};
+use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -134,6 +134,16 @@ impl Segment {
     /// How many rings there are, and how large.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// Says that this process, which has created the segment, has sent all of its messages.
+    pub fn finish(&self) {
+        self.mapping.words()[FINISHED].store(1, Ordering::Release);
+    }
+
+    /// Whether its owner has said so.
+    pub fn is_finished(&self) -> bool {
+        self.mapping.words()[FINISHED].load(Ordering::Acquire) == 1
     }
 
     /// The ring of a peer: for a [`Consumer`](crate::Consumer) in the process that created the segment,

@@ -2,9 +2,9 @@
 
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
-use carrousel_rank::Context;
 use carrousel_rank::{
-    Call, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Transfer,
+    Call, Communicator, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation, Tag,
+    TagSelector, Transfer,
 };
 use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, OptionValue, Scenario};
 
@@ -46,6 +46,7 @@ fn selector(tag: scenario::TagSelector) -> TagSelector {
 
 /// What the statement number `at` of a program does; `None` if the simulator does not know it.
 pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
+    let communicator = Communicator::WORLD;
     let one = |call, blocking| Action::Calls { calls: [Some(call), None], blocking };
     Some(match &program.steps[at].op {
         Op::Compute { ns } => Action::Compute(*ns),
@@ -53,19 +54,31 @@ pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
         Op::Send { to, tag, size, buf, synchronous, blocking } => {
             let (to, tag) = (RankId(*to), Tag(*tag));
             let memory = memory(*buf, at);
-            one(Call::Send(Send { to, tag, len: *size, memory, synchronous: *synchronous }), *blocking)
+            one(
+                Call::Send(Send { to, tag, communicator, len: *size, memory, synchronous: *synchronous }),
+                *blocking,
+            )
         }
         Op::Recv { from, tag, size, buf, blocking } => {
             let (from, tag) = (source(*from), selector(*tag));
-            one(Call::Receive(Receive { from, tag, len: *size, memory: memory(*buf, at) }), *blocking)
+            one(
+                Call::Receive(Receive { from, tag, communicator, len: *size, memory: memory(*buf, at) }),
+                *blocking,
+            )
         }
         Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
             let (from, tag) = (source(*from), selector(*recv_tag));
-            let receive =
-                Receive { from, tag, len: *recv_size, memory: Memory { key: 2, ..memory(None, at) } };
+            let receive = Receive {
+                from,
+                tag,
+                communicator,
+                len: *recv_size,
+                memory: Memory { key: 2, ..memory(None, at) },
+            };
             let send = Send {
                 to: RankId(*to),
                 tag: Tag(*send_tag),
+                communicator,
                 len: *send_size,
                 memory: memory(None, at),
                 synchronous: false,
@@ -73,7 +86,7 @@ pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
             Action::Calls { calls: [Some(Call::Receive(receive)), Some(Call::Send(send))], blocking: true }
         }
         Op::Probe { from, tag } => {
-            let context = Context::MESSAGES;
+            let context = communicator.messages();
             Action::Probe(Pattern { source: source(*from), tag: selector(*tag), context })
         }
         Op::Wait(_) | Op::WaitAll | Op::Test(_) => Action::Requests,

@@ -57,7 +57,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub use carrousel_rendezvous::Lane;
+mod driver;
+
+pub use carrousel_matching::{Context, Handle, RankId};
+pub use carrousel_rendezvous::{Lane, Memory, Packet, wire};
+pub use driver::{Arrival, Handler, Outbound, Payload, Read, Regions, Transport, Write};
 
 /// What one rank posts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

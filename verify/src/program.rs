@@ -3,7 +3,7 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
-use carrousel_rank::{Call, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector};
+use carrousel_rank::{Call, Communicator, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector};
 use std::sync::Arc;
 
 /// How many requests a rank started before this one.
@@ -99,11 +99,15 @@ impl Start {
         match *self {
             Self::Send { to, tag, len, synchronous, buffer } => {
                 let (to, tag, memory) = (RankId(to), Tag(tag), memory(buffer));
-                Call::Send(Send { to, tag, len, memory, synchronous })
+                Call::Send(Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous })
             }
-            Self::Receive { from, tag, len, buffer } => {
-                Call::Receive(Receive { from, tag, len, memory: memory(buffer) })
-            }
+            Self::Receive { from, tag, len, buffer } => Call::Receive(Receive {
+                from,
+                tag,
+                communicator: Communicator::WORLD,
+                len,
+                memory: memory(buffer),
+            }),
             Self::Barrier => Call::Barrier,
         }
     }

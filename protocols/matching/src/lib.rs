@@ -25,6 +25,6 @@ mod envelope;
 mod names;
 mod queues;
 
-pub use envelope::{Context, Envelope, Pattern, Source, Tag, TagSelector};
+pub use envelope::{Communicator, Context, Envelope, Pattern, Source, Tag, TagSelector};
 pub use names::{Handle, RankId};
 pub use queues::{Posted, Unexpected};

@@ -28,14 +28,21 @@ struct Ends<P: Protocol> {
 impl<P: Protocol> Ends<P> {
     fn post(&mut self) {
         let (from, tag) = (Source::Rank(RankId(0)), TagSelector::Tag(Tag(5)));
-        let receive = Receive { from, tag, len: LEN, memory: MEMORY };
+        let receive = Receive { from, tag, communicator: Communicator::WORLD, len: LEN, memory: MEMORY };
         self.receive = self.receiver.call(black_box(Call::Receive(receive)), &mut self.work).expect("right");
     }
 
     /// What is counted.
     #[inline(never)]
     fn message(&mut self) {
-        let send = Send { to: RankId(1), tag: Tag(5), len: LEN, memory: MEMORY, synchronous: false };
+        let send = Send {
+            to: RankId(1),
+            tag: Tag(5),
+            communicator: Communicator::WORLD,
+            len: LEN,
+            memory: MEMORY,
+            synchronous: false,
+        };
         let send = self.sender.call(black_box(Call::Send(send)), &mut self.work).expect("right");
         let packet = match self.work.first() {
             Some(Work::Send { packet, .. }) => *packet,

@@ -2,7 +2,7 @@
 
 use crate::rank::{Posting, Rank};
 use crate::{Sink, Work};
-use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
+use carrousel_matching::{Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
 
 /// A receive that may be announced now.
@@ -88,6 +88,6 @@ impl<P: Protocol> Rank<P> {
         debug_assert_eq!(index, ahead + 1);
         self.flows.with(from, pattern.context).receiver.announced(index);
         let packet = Packet::Rtr(Rtr { tag: pattern.tag, seen, ahead, receive, len, memory });
-        out.work(Work::Send { to: from, context: Context::MESSAGES, packet, data: None });
+        out.work(Work::Send { to: from, context: pattern.context, packet, data: None });
     }
 }

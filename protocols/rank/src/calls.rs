@@ -1,6 +1,6 @@
 //! The inputs of a rank.
 
-use carrousel_matching::{Context, Handle, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Memory, Packet};
 
 /// A message that the application sends.
@@ -10,6 +10,8 @@ pub struct Send {
     pub to: RankId,
     /// With which tag.
     pub tag: Tag,
+    /// Among which ranks.
+    pub communicator: Communicator,
     /// Bytes.
     pub len: u64,
     /// Where they are; the library's until the request is complete.
@@ -25,6 +27,8 @@ pub struct Receive {
     pub from: Source,
     /// With which tag.
     pub tag: TagSelector,
+    /// Among which ranks.
+    pub communicator: Communicator,
     /// Bytes that fit.
     pub len: u64,
     /// Where they go; the library's until the request is complete.

@@ -17,7 +17,8 @@
 //! let job = Job { ranks: 2 };
 //! let (mut rank, mut work) = (Rank::<Mirror>::new(RankId(0), &job, &Options::default()), Vec::new());
 //! let memory = Memory { address: 0x1000, key: 7 };
-//! let small = Send { to: RankId(1), tag: Tag(0), len: 8, memory, synchronous: false };
+//! let (to, tag, communicator) = (RankId(1), Tag(0), Communicator::WORLD);
+//! let small = Send { to, tag, communicator, len: 8, memory, synchronous: false };
 //! let request = rank.call(Call::Send(small), &mut work)?;
 //! assert!(rank.is_complete(request)); // a small message does not wait for its receive
 //! assert!(matches!(work[0], Work::Send { packet: Packet::Eager { len: 8, .. }, .. }));
@@ -40,7 +41,9 @@ mod requests;
 mod work;
 
 pub use calls::{Call, Event, Receive, Send};
-pub use carrousel_matching::{Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector};
+pub use carrousel_matching::{
+    Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
+};
 pub use carrousel_rendezvous::{Lane, LineId, Memory, Mirror, Packet, Protocol, Published, Rtr, wire};
 pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};

@@ -27,8 +27,7 @@ impl<P: Protocol> Rank<P> {
         packet: &Packet,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
-        let known = context == Context::MESSAGES || context == Context::COLLECTIVES;
-        if from.0 >= self.ranks || !known {
+        if from.0 >= self.ranks {
             return Err(Wrong::Peer);
         }
         match *packet {
@@ -37,15 +36,20 @@ impl<P: Protocol> Rank<P> {
                 Ok(())
             }
             Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
-            _ if context == Context::COLLECTIVES => Err(Wrong::Context),
-            _ => self.rendezvous(from, packet, out),
+            _ if context.is_collective() => Err(Wrong::Context),
+            _ => self.rendezvous(from, context, packet, out),
         }
     }
 
     /// Apart from eager messages, which need none of its registers and stack.
     #[inline(never)]
-    fn rendezvous(&mut self, from: RankId, packet: &Packet, out: &mut impl Sink) -> Result<(), Wrong> {
-        let context = Context::MESSAGES;
+    fn rendezvous(
+        &mut self,
+        from: RankId,
+        context: Context,
+        packet: &Packet,
+        out: &mut impl Sink,
+    ) -> Result<(), Wrong> {
         let envelope = |tag| Envelope { source: from, tag, context };
         match *packet {
             Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
@@ -85,22 +89,22 @@ impl<P: Protocol> Rank<P> {
                 Ok(())
             }
             Packet::Done { send } => {
-                let len = self.offered(send, from)?.0;
+                let len = self.offered(send, from, context)?.0;
                 self.flows.with(from, context).sender.finished(send);
                 self.complete(send, Status { message: None, len, failure: None }, out);
                 Ok(())
             }
             Packet::RtsAck { send } => {
-                self.offered(send, from)?;
+                self.offered(send, from, context)?;
                 self.flows.with(from, context).sender.answered(send);
                 Ok(())
             }
             Packet::Clear { send, receive, len, memory } => {
-                let (offered, source) = self.offered(send, from)?;
+                let (offered, source) = self.offered(send, from, context)?;
                 if len > offered {
                     return Err(Wrong::Length(send));
                 }
-                self.requests.set(send, State::Writing { to: from, len: offered, then: None });
+                self.requests.set(send, State::Writing { to: from, context, len: offered, then: None });
                 out.work(Work::Write {
                     to: from,
                     context,
@@ -121,10 +125,12 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// The message that `send` offers to `peer`: its length and memory.
-    fn offered(&self, send: Handle, peer: RankId) -> Result<(u64, Memory), Wrong> {
+    /// The message that `send` offers to `peer` in the communicator `here`: its length and memory.
+    fn offered(&self, send: Handle, peer: RankId, here: Context) -> Result<(u64, Memory), Wrong> {
         match self.requests.get(send) {
-            Some(State::Offered { to, len, memory }) if *to == peer => Ok((*len, *memory)),
+            Some(State::Offered { to, context, len, memory }) if (*to, *context) == (peer, here) => {
+                Ok((*len, *memory))
+            }
             _ => Err(Wrong::Request(send)),
         }
     }
@@ -152,7 +158,7 @@ impl<P: Protocol> Rank<P> {
             let number = flow.processed;
             let kept = Kept { from: envelope.source, context: envelope.context, number };
             // The messages of a barrier are empty: there is nothing to keep, or to take.
-            if envelope.context == Context::MESSAGES {
+            if !envelope.context.is_collective() {
                 out.work(Work::Keep { kept, len });
             }
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
@@ -160,7 +166,7 @@ impl<P: Protocol> Rank<P> {
         };
         flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
         self.candidates -= u32::from(posting.is_unannounced());
-        if envelope.context == Context::COLLECTIVES {
+        if envelope.context.is_collective() {
             self.barrier_heard(posting.request, out);
             return;
         }
@@ -212,7 +218,7 @@ impl<P: Protocol> Rank<P> {
             out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
             self.complete(request, status, out);
         } else if self.options.transfer == Transfer::Read {
-            self.requests.set(request, State::Reading { from: peer, send, status });
+            self.requests.set(request, State::Reading { from: peer, context, send, status });
             out.work(Work::Read { of: peer, context, from, send, into, len: status.len, request });
         } else {
             self.requests.set(request, State::Filling { from: peer, status });
@@ -225,6 +231,7 @@ impl<P: Protocol> Rank<P> {
     fn written_into(&mut self, envelope: &Envelope, line: LineId, len: u64) -> Result<Posting, Wrong> {
         let first = self.posted.first(envelope).map(|posting| posting.request);
         let named = self.posted.iter().find(|(_, posting)| posting.request == line.receive);
+        let named = named.filter(|(pattern, _)| pattern.context == envelope.context);
         let Some((_, posting)) = named else { return Err(Wrong::Request(line.receive)) };
         // The buffer of a receive that a later one's RTR announced is not known to the peer.
         if posting.line.is_none_or(|own| own.receive != line.receive) {

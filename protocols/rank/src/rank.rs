@@ -164,7 +164,7 @@ impl<P: Protocol> Rank<P> {
         self.is_rendezvous(message)
             && self
                 .flows
-                .get(message.to, Context::MESSAGES)
+                .get(message.to, message.communicator.messages())
                 .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
     }
 
@@ -196,15 +196,16 @@ impl<P: Protocol> Rank<P> {
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Result<Handle, UsageError> {
         self.check_rank(message.to)?;
         Self::check_tag(message.tag)?;
-        let Send { to, tag, len, memory, .. } = *message;
+        let Send { to, tag, communicator, len, memory, .. } = *message;
+        let context = communicator.messages();
         let rendezvous = self.is_rendezvous(message);
         if !self.lost.is_empty() && self.lost.binary_search(&to).is_ok() {
-            let request = self.requests.open(State::Offered { to, len, memory });
+            let request = self.requests.open(State::Offered { to, context, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
             Ok(request)
         } else {
             let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
-            Ok(self.send_to_peer(to, &outgoing, memory, out))
+            Ok(self.send_to_peer(to, context, &outgoing, memory, out))
         }
     }
 
@@ -212,12 +213,12 @@ impl<P: Protocol> Rank<P> {
     fn send_to_peer(
         &mut self,
         to: RankId,
+        context: Context,
         message: &Outgoing,
         memory: Memory,
         out: &mut impl Sink,
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
-        let context = Context::MESSAGES;
         let adaptation = self.adaptation();
         let sender = &mut self.flows.with(to, context).sender;
         match sender.send(message, adaptation, || out.agree_to_write()) {
@@ -230,25 +231,28 @@ impl<P: Protocol> Rank<P> {
                 send
             }
             Route::Rts(hint) => {
-                let send = self.requests.open(State::Offered { to, len, memory });
+                let send = self.requests.open(State::Offered { to, context, len, memory });
                 let packet = Packet::Rts { tag, len, send, memory, hint };
                 out.work(Work::Send { to, context, packet, data: None });
                 send
             }
-            Route::Write(target) => self.write(to, message, memory, target, out),
+            Route::Write(target) => self.write(to, context, message, memory, target, out),
         }
     }
 
+    /// Apart from eager messages, which need none of its registers and stack.
+    #[inline(never)]
     fn write(
         &mut self,
         to: RankId,
+        context: Context,
         message: &Outgoing,
         from: Memory,
         target: Target,
         out: &mut impl Sink,
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
-        let (line, context) = (target.line, Context::MESSAGES);
+        let line = target.line;
         let (notice, then) = match P::NOTICE {
             Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, len }), None),
             Notice::AckThenFilled => {
@@ -258,7 +262,7 @@ impl<P: Protocol> Rank<P> {
             }
             Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag })),
         };
-        let request = self.requests.open(State::Writing { to, len, then });
+        let request = self.requests.open(State::Writing { to, context, len, then });
         out.work(Work::Write {
             to,
             context,
@@ -279,8 +283,9 @@ impl<P: Protocol> Rank<P> {
         if let TagSelector::Tag(tag) = receive.tag {
             Self::check_tag(tag)?;
         }
-        let Receive { from, tag, len, memory } = *receive;
-        let pattern = Pattern { source: from, tag, context: Context::MESSAGES };
+        let Receive { from, tag, communicator, len, memory } = *receive;
+        let context = communicator.messages();
+        let pattern = Pattern { source: from, tag, context };
         let request = self.requests.open(State::Posted { asked: None });
         let named = matches!(from, Source::Rank(_));
         let candidate =
@@ -337,15 +342,17 @@ impl<P: Protocol> Rank<P> {
 
     /// Takes a receive that has no message out of the queue: its cancellation has succeeded.
     pub(crate) fn withdraw(&mut self, request: Handle, out: &mut impl Sink) {
-        let mut source = Source::Any;
+        let mut announced_to = None;
         let found = self.posted.iter().find(|(_, posting)| posting.request == request);
         if let Some((pattern, _)) = found {
-            source = pattern.source;
+            announced_to = Some(*pattern);
         }
         if let Some(posting) = self.posted.take_by(|posting| posting.request == request) {
             self.candidates -= u32::from(posting.is_unannounced());
-            if let (Some(_), Source::Rank(from)) = (posting.line, source) {
-                self.flows.with(from, Context::MESSAGES).receiver.withdrawn();
+            if let (Some(_), Some(Pattern { source: Source::Rank(from), context, .. })) =
+                (posting.line, announced_to)
+            {
+                self.flows.with(from, context).receiver.withdrawn();
             }
         }
         self.fail(request, Failure::Cancelled, out);
@@ -361,11 +368,10 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn written(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
-        let Some(State::Writing { to, len, then }) = self.requests.get(request) else {
+        let Some(State::Writing { to, context, len, then }) = self.requests.get(request) else {
             return self.late_completion(request);
         };
-        let (to, len, then) = (*to, *len, *then);
-        let context = Context::MESSAGES;
+        let (to, context, len, then) = (*to, *context, *len, *then);
         if let Some(then) = then {
             let packet = match then {
                 Then::Filled(receive) => Packet::Filled { receive },
@@ -379,12 +385,12 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn read(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
-        let Some(State::Reading { from, send, status }) = self.requests.get(request) else {
+        let Some(State::Reading { from, context, send, status }) = self.requests.get(request) else {
             return self.late_completion(request);
         };
-        let (to, send, status) = (*from, *send, *status);
+        let (to, context, send, status) = (*from, *context, *send, *status);
         let packet = Packet::Done { send };
-        out.work(Work::Send { to, context: Context::MESSAGES, packet, data: None });
+        out.work(Work::Send { to, context, packet, data: None });
         self.complete(request, status, out);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::UsageError;
 use alloc::vec::Vec;
-use carrousel_matching::{Handle, RankId, Tag};
+use carrousel_matching::{Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
 
 /// How a request ended.
@@ -34,13 +34,13 @@ pub enum Failure {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     /// A message whose RTS is out: waits for DONE or CTS.
-    Offered { to: RankId, len: u64, memory: Memory },
+    Offered { to: RankId, context: Context, len: u64, memory: Memory },
     /// A message that is being written; `then` is what to tell the receiver afterwards.
-    Writing { to: RankId, len: u64, then: Option<Then> },
+    Writing { to: RankId, context: Context, len: u64, then: Option<Then> },
     /// A receive without a message; `asked` while its cancellation is.
     Posted { asked: Option<LineId> },
     /// A receive whose data is being read; `send` is the peer's request.
-    Reading { from: RankId, send: Handle, status: Status },
+    Reading { from: RankId, context: Context, send: Handle, status: Status },
     /// A receive whose data is being written by its peer.
     Filling { from: RankId, status: Status },
     /// A barrier in its round `round`, counted from 0.

@@ -100,9 +100,21 @@ impl<P: Protocol> Ends<P> {
 
     /// One message of `len` bytes from rank 0 to rank 1, from the calls to the release of both requests.
     fn exchange(&mut self, len: u64, late: bool) {
-        let receive =
-            Receive { from: Source::Rank(RankId(0)), tag: TagSelector::Tag(Tag(5)), len, memory: MEMORY };
-        let send = Send { to: RankId(1), tag: Tag(5), len, memory: MEMORY, synchronous: false };
+        let receive = Receive {
+            from: Source::Rank(RankId(0)),
+            tag: TagSelector::Tag(Tag(5)),
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+        };
+        let send = Send {
+            to: RankId(1),
+            tag: Tag(5),
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+            synchronous: false,
+        };
         let early = (!late).then(|| self.call(1, Call::Receive(receive)));
         let sent = self.call(0, Call::Send(send));
         let received = early.unwrap_or_else(|| self.call(1, Call::Receive(receive)));

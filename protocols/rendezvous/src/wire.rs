@@ -213,18 +213,43 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
 /// # Errors
 /// When the bytes are not exactly one frame.
 pub fn decode(bytes: &[u8]) -> Result<Frame<'_>, WireError> {
+    let Head { context, packet, len } = decode_head(bytes, bytes.len())?;
+    Ok(Frame { context, packet, data: &bytes[len..] })
+}
+
+/// The head of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The communicator.
+    pub context: Context,
+    /// The packet.
+    pub packet: Packet,
+    /// Bytes of the head: the data of an EAGER begins behind them.
+    pub len: usize,
+}
+
+/// Takes the head of a frame of `total` bytes apart, whose data lies elsewhere: of `bytes`, which are its
+/// first ones, [`HEAD_MAX`] are enough.
+///
+/// # Errors
+/// When no frame of this length begins like that.
+#[inline]
+pub fn decode_head(bytes: &[u8], total: usize) -> Result<Head, WireError> {
     let (prefix, rest) = take::<Prefix>(bytes, 0)?;
     if prefix.version != VERSION {
         return Err(WireError::Version(prefix.version));
     }
-    let (packet, data) = packet(prefix.kind, rest)?;
+    let (packet, rest) = packet(prefix.kind, rest)?;
+    let len = bytes.len() - rest.len();
     let said = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-    if said != data.len() as u64 {
-        return Err(WireError::Data { said, got: data.len() });
+    let got = total.saturating_sub(len);
+    if said != got as u64 {
+        return Err(WireError::Data { said, got });
     }
-    Ok(Frame { context: Context(prefix.context.get()), packet, data })
+    Ok(Head { context: Context(prefix.context.get()), packet, len })
 }
 
+#[inline]
 fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
     let request = || {
         let (body, data) = take::<RequestBody>(bytes, size_of::<Prefix>())?;

@@ -30,7 +30,13 @@ impl<P: Protocol> Ends<P> {
 
     fn receive(&mut self, len: u64, tag: u32) -> Handle {
         let tag = TagSelector::Tag(Tag(tag));
-        let receive = Receive { from: Source::Rank(RankId(0)), tag, len, memory: MEMORY };
+        let receive = Receive {
+            from: Source::Rank(RankId(0)),
+            tag,
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+        };
         self.receiver.call(black_box(Call::Receive(receive)), &mut self.answered).expect("it is right")
     }
 
@@ -49,7 +55,14 @@ impl<P: Protocol> Ends<P> {
             receiver.event(Event::Announce(request), answered).expect("it may be");
         }
         deliver(receiver, sender, RankId(1), answered, asked);
-        let send = Send { to: RankId(1), tag: Tag(tag), len, memory: MEMORY, synchronous: false };
+        let send = Send {
+            to: RankId(1),
+            tag: Tag(tag),
+            communicator: Communicator::WORLD,
+            len,
+            memory: MEMORY,
+            synchronous: false,
+        };
         let send = sender.call(black_box(Call::Send(send)), asked).expect("it is right");
         // In both directions, until both are silent.
         while !asked.is_empty() || !answered.is_empty() {

@@ -15,6 +15,7 @@ under_both!(
     announcements_stay_within_the_limit,
     a_receive_is_announced_once,
     a_packet_comes_from_a_peer_in_a_communicator,
+    what_is_right_in_one_communicator_is_not_in_another,
     only_small_messages_travel_in_the_collective_context,
     nobody_answers_for_another_rank,
 );
@@ -196,7 +197,18 @@ fn a_packet_comes_from_a_peer_in_a_communicator<P: Protocol>() {
         for peer in [2, u32::MAX] {
             refused_from(&mut pair, RankId(peer), Context::MESSAGES, packet, Wrong::Peer);
         }
-        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Peer);
+    }
+}
+
+fn what_is_right_in_one_communicator_is_not_in_another<P: Protocol>() {
+    let mut pair = Pair::<P>::announcing();
+    let receive = pair.receive(0, from(1), tag(5), LARGE);
+    let send = pair.send(0, 1, 7, &bytes(LARGE, 1));
+    for packet in writes(receive, 5, 8) {
+        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Request(receive));
+    }
+    for packet in answers(send, 8) {
+        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Request(send));
     }
 }
 

@@ -51,12 +51,18 @@ fn call() -> impl Strategy<Value = Call> {
     let send = (rank(), tag(), len(), any::<bool>()).prop_map(|(to, tag, len, synchronous)| Send {
         to,
         tag,
+        communicator: Communicator::WORLD,
         len,
         memory: MEMORY,
         synchronous,
     });
-    let receive =
-        (source(), selector(), len()).prop_map(|(from, tag, len)| Receive { from, tag, len, memory: MEMORY });
+    let receive = (source(), selector(), len()).prop_map(|(from, tag, len)| Receive {
+        from,
+        tag,
+        communicator: Communicator::WORLD,
+        len,
+        memory: MEMORY,
+    });
     prop_oneof![
         4 => send.prop_map(Call::Send),
         6 => receive.prop_map(Call::Receive),

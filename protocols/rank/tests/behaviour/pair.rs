@@ -140,13 +140,20 @@ impl<P: Protocol> Pair<P> {
 
     fn send_in_mode(&mut self, by: u32, to: u32, tag: u32, data: &[u8], synchronous: bool) -> Handle {
         let memory = self.allocate(by, data.to_vec());
-        let send = Send { to: RankId(to), tag: Tag(tag), len: data.len() as u64, memory, synchronous };
+        let send = Send {
+            to: RankId(to),
+            tag: Tag(tag),
+            communicator: Communicator::WORLD,
+            len: data.len() as u64,
+            memory,
+            synchronous,
+        };
         self.call(by, Call::Send(send)).expect("the send is right")
     }
 
     pub(crate) fn receive(&mut self, by: u32, from: Source, tag: TagSelector, len: usize) -> Handle {
         let memory = self.allocate(by, [vec![0xEE; len], GUARD.to_vec()].concat());
-        let receive = Receive { from, tag, len: len as u64, memory };
+        let receive = Receive { from, tag, communicator: Communicator::WORLD, len: len as u64, memory };
         let request = self.call(by, Call::Receive(receive)).expect("the receive is right");
         self.memory_of.insert((by, request), memory);
         request

@@ -23,11 +23,18 @@ fn refused<P: Protocol>(pair: &mut Pair<P>, call: Call, error: UsageError) {
 }
 
 fn sending(to: u32, tag: u32) -> Call {
-    Call::Send(Send { to: RankId(to), tag: Tag(tag), len: 1, memory: MEMORY, synchronous: false })
+    Call::Send(Send {
+        to: RankId(to),
+        tag: Tag(tag),
+        communicator: Communicator::WORLD,
+        len: 1,
+        memory: MEMORY,
+        synchronous: false,
+    })
 }
 
 fn receiving(from: Source, tag: TagSelector) -> Call {
-    Call::Receive(Receive { from, tag, len: 1, memory: MEMORY })
+    Call::Receive(Receive { from, tag, communicator: Communicator::WORLD, len: 1, memory: MEMORY })
 }
 
 fn a_rank_that_does_not_exist_is_refused<P: Protocol>() {

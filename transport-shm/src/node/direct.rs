@@ -1,0 +1,89 @@
+//! Copies straight between this process's memory and that of a peer (`process_vm_readv(2)`): one copy,
+//! no help of the peer's processor.
+//!
+//! The system permits it to whoever may trace the peer. Yama lets only descendants (`ptrace_scope` 1)
+//! unless the peer has agreed, and containers often forbid it; so it is tried first.
+
+use nix::errno::Errno;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
+use nix::unistd::Pid;
+use std::io::{IoSlice, IoSliceMut};
+
+/// What a peer reads to see whether it may, and whether it is this library that it talks to.
+pub(super) static PROBE: u64 = u64::from_le_bytes(*b"carrshm1");
+
+/// Lets every process of this user copy from and to this one, as far as it can permit that.
+pub(super) fn permit() {
+    // Without Yama there is nothing to permit, and the call fails.
+    let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
+}
+
+/// Why bytes were not copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is forbidden here: there is another way.
+    Forbidden,
+    /// The process is gone, or the memory is not there: nothing of it is to be trusted.
+    Broken,
+}
+
+impl From<Errno> for Refused {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::EPERM | Errno::ENOSYS | Errno::EACCES => Self::Forbidden,
+            _ => Self::Broken,
+        }
+    }
+}
+
+/// Copies from `address` in process `pid`.
+pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), Refused> {
+    let mut base = address as usize;
+    while !into.is_empty() {
+        let remote = [RemoteIoVec { base, len: into.len() }];
+        let copied = process_vm_readv(pid, &mut [IoSliceMut::new(into)], &remote)?;
+        if copied == 0 {
+            return Err(Refused::Broken);
+        }
+        into = &mut into[copied..];
+        base = base.wrapping_add(copied);
+    }
+    Ok(())
+}
+
+/// Copies to `address` in process `pid`.
+pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), Refused> {
+    let mut base = address as usize;
+    while !from.is_empty() {
+        let remote = [RemoteIoVec { base, len: from.len() }];
+        let copied = process_vm_writev(pid, &[IoSlice::new(from)], &remote)?;
+        if copied == 0 {
+            return Err(Refused::Broken);
+        }
+        from = &from[copied..];
+        base = base.wrapping_add(copied);
+    }
+    Ok(())
+}
+
+/// Whether memory of `pid` may be read, and is that of this library.
+pub(super) fn is_permitted(pid: Pid, probe: u64) -> bool {
+    let mut found = [0; 8];
+    read(pid, probe, &mut found) == Ok(()) && u64::from_le_bytes(found) == PROBE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let own = Pid::this();
+        assert!(is_permitted(own, &raw const PROBE as u64));
+        assert!(!is_permitted(own, 8));
+        assert_eq!(read(own, 8, &mut [0]), Err(Refused::Broken));
+        assert_eq!(write(own, &[0], 8), Err(Refused::Broken));
+        // The largest possible process number is 2^22.
+        assert_eq!(read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]), Err(Refused::Broken));
+    }
+}

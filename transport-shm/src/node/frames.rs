@@ -1,0 +1,124 @@
+//! What travels in a ring: packets, and, where memory cannot be copied directly, pieces of messages.
+
+use crate::Frame;
+use carrousel_transport::{Handle, Memory, Payload};
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// A packet, as `carrousel_transport::wire` has it, with its data.
+pub(super) const PACKET: u32 = 1;
+/// A [`Piece`], and its bytes.
+pub(super) const PIECE: u32 = 2;
+/// An [`Ask`].
+pub(super) const ASK: u32 = 3;
+
+/// Memory, as bytes.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Place {
+    address: U64,
+    key: U32,
+}
+
+impl From<Memory> for Place {
+    fn from(memory: Memory) -> Self {
+        Self { address: memory.address.into(), key: memory.key.into() }
+    }
+}
+
+impl From<Place> for Memory {
+    fn from(place: Place) -> Self {
+        Self { address: place.address.get(), key: place.key.get() }
+    }
+}
+
+/// In front of a piece of a message: where it belongs in the memory of whoever gets it.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Piece {
+    into: Place,
+    /// 1 if a read is complete with it.
+    last: U32,
+    index: U32,
+    generation: U32,
+}
+
+impl Piece {
+    /// Of a write; or of the read that `read` asked for, when it is the last.
+    pub(super) fn new(into: Memory, read: Option<Handle>) -> Self {
+        let (index, generation) = read.map_or((0, 0), |read| (read.index, read.generation));
+        let last = u32::from(read.is_some());
+        Self { into: into.into(), last: last.into(), index: index.into(), generation: generation.into() }
+    }
+
+    pub(super) fn target(&self) -> Memory {
+        self.into.into()
+    }
+
+    /// The read that is complete with this piece.
+    pub(super) fn read(&self) -> Option<Handle> {
+        let handle = Handle { index: self.index.get(), generation: self.generation.get() };
+        (self.last.get() != 0).then_some(handle)
+    }
+}
+
+/// Asks for bytes: the peer is to send them in pieces.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Ask {
+    from: Place,
+    into: Place,
+    len: U64,
+    index: U32,
+    generation: U32,
+}
+
+impl Ask {
+    pub(super) fn new(from: Memory, into: Memory, len: u64, read: Handle) -> Self {
+        let (index, generation) = (read.index.into(), read.generation.into());
+        Self { from: from.into(), into: into.into(), len: len.into(), index, generation }
+    }
+
+    pub(super) fn source(&self) -> Memory {
+        self.from.into()
+    }
+
+    pub(super) fn target(&self) -> Memory {
+        self.into.into()
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len.get()
+    }
+
+    pub(super) fn read(&self) -> Handle {
+        Handle { index: self.index.get(), generation: self.generation.get() }
+    }
+}
+
+/// What stands in front of `frame`, if it is long enough.
+pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
+    let mut head = T::new_zeroed();
+    let bytes = head.as_mut_bytes();
+    (frame.len() >= bytes.len()).then(|| frame.copy_to(0, bytes))?;
+    Some(head)
+}
+
+/// The data of a packet, in the ring still.
+pub(super) struct Data<'a> {
+    pub(super) frame: Frame<'a>,
+    /// Where it begins.
+    pub(super) at: usize,
+}
+
+impl Payload for Data<'_> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.frame.len() - self.at
+    }
+
+    #[inline]
+    fn copy_to(&self, into: &mut [u8]) {
+        self.frame.copy_to(self.at, into);
+    }
+}

@@ -1,0 +1,295 @@
+//! Rings and memory put together: a transport between the ranks of one node.
+//!
+//! A process has one [`Node`], whose [`Address`] it publishes; whoever wants to send to it connects. What
+//! was published by whom, and which ranks share the node, is for the caller to find out.
+//!
+//! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
+//! the memory of the processes where the system permits that, found out when a peer is connected; where it
+//! does not, they go through the rings in pieces, with the peer's help.
+
+mod address;
+mod direct;
+mod frames;
+mod outbound;
+
+pub use address::{Address, BadAddress};
+pub use outbound::Out;
+
+use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece};
+use self::outbound::Done;
+use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
+use carrousel_transport::wire::{HEAD_MAX, decode_head};
+use carrousel_transport::{Arrival, Handler, Payload, RankId, Regions, Transport};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, AsRawFd};
+use thiserror::Error;
+
+/// Why a peer cannot be connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// It is not on this node.
+    #[error("{0} is not on this node")]
+    NotHere(RankId),
+    /// Its process cannot be found.
+    #[error(
+        "{rank} is said to be process {pid}, which cannot be found: {why} (do the ranks share a PID namespace?)"
+    )]
+    NoProcess {
+        /// The peer.
+        rank: RankId,
+        /// Its process.
+        pid: u32,
+        /// What the system says.
+        why: Errno,
+    },
+    /// Its segment cannot be opened.
+    #[error("the shared memory of {rank} cannot be used: {why}")]
+    Segment {
+        /// The peer.
+        rank: RankId,
+        /// Why not.
+        why: SegmentError,
+    },
+}
+
+/// Which ranks are on the node, and where in a segment each has its ring.
+#[derive(Clone, Debug)]
+struct Places {
+    /// The rank at each place, ascending.
+    ranks: Vec<RankId>,
+    /// Whether the ranks follow each other without gaps.
+    first: Option<u32>,
+    /// This process's own place.
+    own: usize,
+}
+
+impl Places {
+    fn new(me: RankId, ranks: &[RankId]) -> Option<Self> {
+        let mut ranks = ranks.to_vec();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let own = ranks.binary_search(&me).ok()?;
+        let first = ranks.first()?.0;
+        let follow = (first..).zip(&ranks).all(|(expected, rank)| rank.0 == expected);
+        Some(Self { ranks, first: follow.then_some(first), own })
+    }
+
+    fn count(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The place of `rank`, if it is on the node.
+    #[inline]
+    fn of(&self, rank: RankId) -> Option<usize> {
+        match self.first {
+            Some(first) => {
+                Some(rank.0.wrapping_sub(first) as usize).filter(|place| *place < self.ranks.len())
+            }
+            None => self.ranks.binary_search(&rank).ok(),
+        }
+    }
+}
+
+/// How a [`Node`] is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Words of 8 bytes of the ring from each peer, a power of two.
+    pub capacity: usize,
+    /// Whether memory is copied directly where that is permitted.
+    pub direct: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { capacity: 8 << 10, direct: true }
+    }
+}
+
+/// The transport between a process and its peers on the node.
+#[derive(Debug)]
+pub struct Node {
+    segment: Segment,
+    /// By place.
+    rings: Vec<Consumer<Ring>>,
+    /// By place.
+    states: Vec<State>,
+    out: Out,
+}
+
+/// What is to be done about a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Frames are taken from it.
+    Open,
+    /// Its process has ended: what is in it is all that comes.
+    Ending,
+    /// It is damaged, or empty for good.
+    Closed,
+}
+
+/// The most frames of one ring that are taken before others get their turn.
+const BATCH: usize = 16;
+
+impl Node {
+    /// The end of rank `me`, with a ring for each of the `ranks` of this node, of which it is one.
+    ///
+    /// # Errors
+    /// When the settings are wrong, or there is too little memory.
+    pub fn new(me: RankId, ranks: &[RankId], settings: Settings) -> Result<Self, NodeError> {
+        let places = Places::new(me, ranks).ok_or(NodeError::NotHere(me))?;
+        let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
+        let segment = Segment::create(layout)?;
+        let ring = |place| Consumer::new(segment.ring(place)?).map_err(|_| NodeError::NotHere(me));
+        let rings = (0..places.count()).map(ring).collect::<Result<_, NodeError>>()?;
+        let states = vec![State::Open; places.count()];
+        if settings.direct {
+            direct::permit();
+        }
+        Ok(Self { segment, rings, states, out: Out::new(places, settings.direct) })
+    }
+
+    /// What peers need to connect.
+    pub fn address(&self) -> Address {
+        let fd = self.segment.as_fd().as_raw_fd();
+        Address { pid: std::process::id(), fd, probe: &raw const direct::PROBE as u64 }
+    }
+
+    /// The most data, in bytes, that an EAGER can have.
+    pub fn largest_eager(&self) -> u64 {
+        largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
+    }
+
+    /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
+    pub fn finish(&self) {
+        self.segment.finish();
+    }
+
+    /// Looks which peers have ended. What they had sent before still arrives; then they are reported as lost,
+    /// unless they had [finished](Node::finish). A system call: to be made now and then while nothing
+    /// arrives.
+    pub fn check(&mut self) {
+        for place in self.out.ended() {
+            if self.states[place] == State::Open {
+                self.states[place] = State::Ending;
+            }
+        }
+    }
+
+    /// Takes up to [`BATCH`] frames from the ring of `place`.
+    #[inline]
+    fn take<H: Handler<Out>>(&mut self, place: usize, handler: &mut H) -> usize {
+        let from = self.out.places.ranks[place];
+        let out = &mut self.out;
+        for count in 0..BATCH {
+            match self.rings[place].take(|frame| accept(&frame, from, place, handler, out)) {
+                Ok(None) => return count,
+                Ok(Some(true)) => {}
+                Ok(Some(false)) | Err(_) => {
+                    out.lose(place);
+                    self.states[place] = State::Closed;
+                    return count;
+                }
+            }
+        }
+        BATCH
+    }
+}
+
+/// Why there is no node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The rank is not one of those of its own node.
+    #[error("{0} is not among the ranks of its node")]
+    NotHere(RankId),
+    /// There is no shared memory.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+}
+
+/// Takes one frame. False if no honest peer sends it.
+#[inline]
+fn accept<H: Handler<Out>>(
+    frame: &Frame<'_>,
+    from: RankId,
+    place: usize,
+    handler: &mut H,
+    out: &mut Out,
+) -> bool {
+    if frame.tag() != PACKET {
+        return accept_data(frame, place, handler, out);
+    }
+    let mut head = [0; HEAD_MAX];
+    let len = frame.len().min(HEAD_MAX);
+    frame.copy_to(0, &mut head[..len]);
+    let Ok(head) = decode_head(&head[..len], frame.len()) else { return false };
+    let arrival = Arrival::Packet { from, context: head.context, packet: head.packet };
+    handler.arrival(arrival, &Data { frame: *frame, at: head.len }, out);
+    true
+}
+
+/// Takes a frame that is part of a write or a read.
+#[cold]
+fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H, out: &mut Out) -> bool {
+    match frame.tag() {
+        PIECE => {
+            let Some(piece) = frames::head::<Piece>(frame) else { return false };
+            let data = Data { frame: *frame, at: size_of::<Piece>() };
+            let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
+            let Some(bytes) = bytes else { return false };
+            data.copy_to(bytes);
+            if let Some(read) = piece.read() {
+                handler.arrival(Arrival::Read(read), &[] as &[u8], out);
+            }
+            true
+        }
+        ASK => {
+            let Some(ask) = frames::head::<Ask>(frame) else { return false };
+            out.answer(place, &ask, handler.regions())
+        }
+        _ => false,
+    }
+}
+
+impl Transport for Node {
+    type Out = Out;
+
+    #[inline]
+    fn out(&mut self) -> &mut Out {
+        &mut self.out
+    }
+
+    #[inline]
+    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+        let mut done = self.out.flush(handler.regions());
+        while let Some(completion) = self.out.done.pop_front() {
+            done += 1;
+            let arrival = match completion {
+                Done::Written(request) => Arrival::Written(request),
+                Done::Read(request) => Arrival::Read(request),
+            };
+            handler.arrival(arrival, &[] as &[u8], &mut self.out);
+        }
+        for place in 0..self.rings.len() {
+            let state = self.states[place];
+            if state == State::Closed {
+                continue;
+            }
+            let taken = self.take(place, handler);
+            done += taken;
+            if state == State::Ending && taken == 0 {
+                self.states[place] = State::Closed;
+                if !self.out.has_finished(place) {
+                    self.out.lose(place);
+                }
+            }
+        }
+        while let Some(place) = self.out.to_report.pop_front() {
+            done += 1;
+            let rank = self.out.places.ranks[place];
+            handler.arrival(Arrival::Lost(rank), &[] as &[u8], &mut self.out);
+        }
+        done
+    }
+}

@@ -1,0 +1,330 @@
+//! The sending half: rings of peers, and what waits for room in them.
+
+use super::address::Address;
+use super::direct::{self, Refused};
+use super::frames::{ASK, Ask, PACKET, PIECE, Piece};
+use super::{ConnectError, Places};
+use crate::{Producer, PushError, Ring, Segment};
+use carrousel_transport::wire::{HEAD_MAX, encode};
+use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write};
+use nix::unistd::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use zerocopy::IntoBytes;
+
+/// A completion that has not been reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    Written(Handle),
+    Read(Handle),
+}
+
+/// What waits for room in a ring.
+#[derive(Debug)]
+enum Waiting {
+    /// A frame, as it is.
+    Frame(u32, Vec<u8>),
+    /// Bytes that go in pieces.
+    Stream(Stream),
+}
+
+#[derive(Debug)]
+struct Stream {
+    from: Memory,
+    into: Memory,
+    len: u64,
+    /// Bytes that have gone.
+    gone: u64,
+    end: End,
+}
+
+/// What happens when all bytes of a stream have gone.
+#[derive(Debug)]
+enum End {
+    /// A write of this process is complete, and its notice follows.
+    Written(Handle, Option<(Context, Packet)>),
+    /// The last piece says that this read of the peer is complete.
+    Answered(Handle),
+}
+
+/// One peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    ring: Producer<Ring>,
+    segment: Segment,
+    pid: Pid,
+    process: OwnedFd,
+    /// Whether its memory can be copied from and to.
+    direct: bool,
+    waiting: VecDeque<Waiting>,
+}
+
+/// The half of a [`Node`](super::Node) that takes operations.
+#[derive(Debug)]
+pub struct Out {
+    pub(super) places: Places,
+    /// By place.
+    peers: Vec<Option<Box<Peer>>>,
+    /// By place: no operation has an effect any more.
+    lost: Vec<bool>,
+    /// Lost, and not reported.
+    pub(super) to_report: VecDeque<usize>,
+    pub(super) done: VecDeque<Done>,
+    /// How much waits for room, over all peers.
+    waiting: usize,
+    /// Whether direct copies are tried at all.
+    direct: bool,
+}
+
+impl Out {
+    pub(super) fn new(places: Places, direct: bool) -> Self {
+        let count = places.count();
+        Self {
+            places,
+            peers: (0..count).map(|_| None).collect(),
+            lost: vec![false; count],
+            to_report: VecDeque::new(),
+            done: VecDeque::new(),
+            waiting: 0,
+            direct,
+        }
+    }
+
+    /// Whether operations can be posted to `rank`.
+    #[inline]
+    pub fn is_connected(&self, rank: RankId) -> bool {
+        self.places.of(rank).is_some_and(|place| self.peers[place].is_some() || self.lost[place])
+    }
+
+    /// Connects to the peer that has published `address`.
+    ///
+    /// # Errors
+    /// When there is no such process, or no segment of this version that has a ring for this one.
+    pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
+        let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
+        let pid = Pid::from_raw(address.pid as i32);
+        // First, so that whoever is found under this number later is noticed to be another one.
+        let process = rustix::process::Pid::from_raw(address.pid as i32)
+            .ok_or(rustix::io::Errno::SRCH)
+            .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()))
+            .map_err(|why| ConnectError::NoProcess { rank, pid: address.pid, why })?;
+        let refused = |why| ConnectError::Segment { rank, why };
+        let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
+        let ring = segment.ring(self.places.own).map_err(refused)?;
+        // A layout has no ring that none could live in.
+        let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
+        let direct = self.direct && direct::is_permitted(pid, address.probe);
+        let waiting = VecDeque::new();
+        self.peers[place] = Some(Box::new(Peer { ring, segment, pid, process, direct, waiting }));
+        Ok(())
+    }
+
+    /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
+    /// connected.
+    pub fn is_direct(&self, rank: RankId) -> Option<bool> {
+        let place = self.places.of(rank)?;
+        self.peers[place].as_ref().map(|peer| peer.direct)
+    }
+
+    /// Whether something waits for room.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// The connected peers whose processes have ended.
+    pub(super) fn ended(&self) -> Vec<usize> {
+        let living = |place: &usize| !self.lost[*place];
+        let places: Vec<usize> =
+            (0..self.peers.len()).filter(|place| self.peers[*place].is_some()).filter(living).collect();
+        let process = |place: &usize| self.peers[*place].as_ref().map(|peer| &peer.process);
+        let fds = places.iter().filter_map(process);
+        let mut polled: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        match rustix::event::poll(&mut polled, Some(&Timespec::default())) {
+            Ok(0) | Err(_) => Vec::new(),
+            Ok(_) => {
+                let ended = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
+                places.into_iter().zip(polled).filter(ended).map(|(place, _)| place).collect()
+            }
+        }
+    }
+
+    /// Whether the process at `place` has ended as it should, with all of its messages sent.
+    pub(super) fn has_finished(&self, place: usize) -> bool {
+        self.peers[place].as_ref().is_some_and(|peer| peer.segment.is_finished())
+    }
+
+    /// Forgets a peer, and completes what was posted to it.
+    pub(super) fn lose(&mut self, place: usize) {
+        if std::mem::replace(&mut self.lost[place], true) {
+            return;
+        }
+        self.to_report.push_back(place);
+        if let Some(peer) = self.peers[place].take() {
+            self.waiting -= peer.waiting.len();
+            for waiting in peer.waiting {
+                if let Waiting::Stream(Stream { end: End::Written(request, _), .. }) = waiting {
+                    self.done.push_back(Done::Written(request));
+                }
+            }
+        }
+    }
+
+    /// Answers a peer that has asked for bytes. False when it must not.
+    pub(super) fn answer(&mut self, place: usize, ask: &Ask, regions: &impl Regions) -> bool {
+        if regions.bytes(ask.source(), ask.len()).is_none() {
+            return false;
+        }
+        let (from, into, end) = (ask.source(), ask.target(), End::Answered(ask.read()));
+        self.wait(place, Waiting::Stream(Stream { from, into, len: ask.len(), gone: 0, end }))
+    }
+
+    fn wait(&mut self, place: usize, waiting: Waiting) -> bool {
+        let Some(peer) = &mut self.peers[place] else { return false };
+        peer.waiting.push_back(waiting);
+        self.waiting += 1;
+        true
+    }
+
+    /// Pushes a frame, or keeps it until there is room.
+    #[inline]
+    fn push(&mut self, place: usize, tag: u32, parts: &[&[u8]]) {
+        let Some(peer) = &mut self.peers[place] else { return };
+        if peer.waiting.is_empty() {
+            match peer.ring.push(tag, parts) {
+                Ok(()) => return,
+                Err(PushError::Full) => {}
+                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => return self.lose(place),
+            }
+        }
+        self.wait(place, Waiting::Frame(tag, parts.concat()));
+    }
+
+    /// Pushes what waits, as far as there is room. Returns how much went.
+    pub(super) fn flush(&mut self, regions: &impl Regions) -> usize {
+        if self.waiting == 0 {
+            return 0;
+        }
+        (0..self.peers.len()).map(|place| self.flush_one(place, regions)).sum()
+    }
+
+    fn flush_one(&mut self, place: usize, regions: &impl Regions) -> usize {
+        let mut went = 0;
+        while let Some(peer) = &mut self.peers[place] {
+            let Some(first) = peer.waiting.front_mut() else { break };
+            let pushed = match first {
+                Waiting::Frame(tag, bytes) => peer.ring.push(*tag, &[bytes]),
+                Waiting::Stream(stream) => stream.push(&mut peer.ring, regions),
+            };
+            match pushed {
+                Ok(()) => went += 1,
+                Err(PushError::Full) => break,
+                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => {
+                    self.lose(place);
+                    break;
+                }
+            }
+            if matches!(first, Waiting::Stream(stream) if stream.gone < stream.len) {
+                continue;
+            }
+            // What is behind a write goes where the write was.
+            let ended = match first {
+                Waiting::Stream(Stream { end: End::Written(request, notice), .. }) => {
+                    Some((*request, notice.take()))
+                }
+                _ => None,
+            };
+            if let Some((request, notice)) = ended {
+                self.done.push_back(Done::Written(request));
+                if let Some((context, packet)) = notice {
+                    let mut head = [0; HEAD_MAX];
+                    let len = encode(context, &packet, &mut head);
+                    *first = Waiting::Frame(PACKET, head[..len].to_vec());
+                    continue;
+                }
+            }
+            peer.waiting.pop_front();
+            self.waiting -= 1;
+        }
+        went
+    }
+
+    /// The place of a peer that operations can be posted to.
+    #[inline]
+    fn place(&self, rank: RankId) -> Option<usize> {
+        self.places.of(rank).filter(|place| self.peers[*place].is_some())
+    }
+}
+
+impl Stream {
+    /// Pushes the next piece.
+    fn push(&mut self, ring: &mut Producer<Ring>, regions: &impl Regions) -> Result<(), PushError> {
+        let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.gone), ..memory };
+        let room = ring.largest().saturating_sub(size_of::<Piece>()) as u64;
+        let len = (self.len - self.gone).min(room);
+        let last = self.gone + len == self.len;
+        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
+        // A request that has ended meanwhile has its memory back: the peer gets zeros, which it has lost
+        // the right to look at.
+        let zeros = [0; 64];
+        let bytes = regions.bytes(at(self.from), len).unwrap_or(&zeros[..zeros.len().min(len as usize)]);
+        ring.push(PIECE, &[Piece::new(at(self.into), read).as_bytes(), bytes])?;
+        self.gone += len;
+        Ok(())
+    }
+}
+
+impl Outbound for Out {
+    #[inline]
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+        let Some(place) = self.place(to) else { return };
+        let mut head = [0; HEAD_MAX];
+        let len = encode(context, packet, &mut head);
+        self.push(place, PACKET, &[&head[..len], data]);
+    }
+
+    fn write(&mut self, write: &Write, regions: &mut impl Regions) {
+        let Write { to, from, into, len, request, notice } = *write;
+        let written = Done::Written(request);
+        let Some(place) = self.place(to) else { return self.done.push_back(written) };
+        let Some(bytes) = regions.bytes(from, len) else { return self.done.push_back(written) };
+        if let Some(peer) = self.peers[place].as_mut().filter(|peer| peer.direct || len == 0) {
+            match direct::write(peer.pid, bytes, into.address) {
+                Ok(()) => {
+                    self.done.push_back(written);
+                    if let Some((context, packet)) = notice {
+                        self.send(to, context, &packet, &[]);
+                    }
+                    return;
+                }
+                Err(Refused::Forbidden) => peer.direct = false,
+                Err(Refused::Broken) => {
+                    self.done.push_back(written);
+                    return self.lose(place);
+                }
+            }
+        }
+        let end = End::Written(request, notice);
+        self.wait(place, Waiting::Stream(Stream { from, into, len, gone: 0, end }));
+        self.flush_one(place, regions);
+    }
+
+    fn read(&mut self, read: &Read, regions: &mut impl Regions) {
+        let Read { of, from, into, len, request } = *read;
+        let done = Done::Read(request);
+        let Some(place) = self.place(of) else { return self.done.push_back(done) };
+        let Some(bytes) = regions.bytes_mut(into, len) else { return self.done.push_back(done) };
+        if let Some(peer) = self.peers[place].as_mut().filter(|peer| peer.direct || len == 0) {
+            match direct::read(peer.pid, from.address, bytes) {
+                Ok(()) => return self.done.push_back(done),
+                Err(Refused::Forbidden) => peer.direct = false,
+                Err(Refused::Broken) => {
+                    self.done.push_back(done);
+                    return self.lose(place);
+                }
+            }
+        }
+        let ask = Ask::new(from, into, len, request);
+        self.push(place, ASK, &[ask.as_bytes()]);
+    }
+}

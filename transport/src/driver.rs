@@ -1,0 +1,136 @@
+//! The contract as types: what an engine calls, and what it is told.
+//!
+//! Memory is named, never pointed at: a [`Memory`] is an address and the key under which its owner has
+//! registered it. A transport asks [`Regions`] for the bytes behind the names of its own process, so it
+//! touches no byte that is not registered, whatever a peer asks for.
+
+use crate::{Context, Handle, Memory, Packet, RankId};
+
+/// Registered memory of this process.
+pub trait Regions {
+    /// The bytes, to be read; `None` when they are not all registered under this key.
+    fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]>;
+
+    /// The bytes, to be written; `None` when they are not all registered for writing under this key.
+    fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]>;
+}
+
+/// The data of an eager message, wherever it lies.
+pub trait Payload {
+    /// Bytes.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies the first bytes, as many as `into` takes.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    fn copy_to(&self, into: &mut [u8]);
+}
+
+impl Payload for [u8] {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn copy_to(&self, into: &mut [u8]) {
+        into.copy_from_slice(&self[..into.len()]);
+    }
+}
+
+/// What a transport reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A packet of a peer. The data of an EAGER is at hand while it is reported.
+    Packet {
+        /// Who sent it.
+        from: RankId,
+        /// In which communicator.
+        context: Context,
+        /// What.
+        packet: Packet,
+    },
+    /// The write that was posted for this request is complete.
+    Written(Handle),
+    /// The read that was posted for this request is complete.
+    Read(Handle),
+    /// The connection to a peer is broken.
+    Lost(RankId),
+}
+
+/// A write into a peer's memory, and the packet behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Whose memory.
+    pub to: RankId,
+    /// Where the data is.
+    pub from: Memory,
+    /// Where it goes.
+    pub into: Memory,
+    /// Bytes.
+    pub len: u64,
+    /// What to report.
+    pub request: Handle,
+    /// What to send behind the data, in which communicator.
+    pub notice: Option<(Context, Packet)>,
+}
+
+/// A read of a peer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Whose memory.
+    pub of: RankId,
+    /// Where the data is.
+    pub from: Memory,
+    /// Where it goes.
+    pub into: Memory,
+    /// Bytes.
+    pub len: u64,
+    /// What to report.
+    pub request: Handle,
+}
+
+/// The half of a transport that takes operations.
+///
+/// No call waits or fails: what there is no room for is kept and posted later, in order, and what goes
+/// wrong is reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
+/// have a request are reported as complete, for the rank has ended the request already.
+pub trait Outbound {
+    /// Sends a packet, with `data` behind it if it is an EAGER; both may be reused when this returns.
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]);
+
+    /// Posts a write; [`Arrival::Written`] follows. The memory is registered until then.
+    fn write(&mut self, write: &Write, regions: &mut impl Regions);
+
+    /// Posts a read; [`Arrival::Read`] follows. The memory is registered until then.
+    fn read(&mut self, read: &Read, regions: &mut impl Regions);
+}
+
+/// Takes what a transport reports.
+pub trait Handler<O: Outbound> {
+    /// The registered memory of this process.
+    type Regions: Regions;
+
+    /// The registered memory of this process.
+    fn regions(&mut self) -> &mut Self::Regions;
+
+    /// Takes one arrival, with the data of an EAGER (empty with others), and may post what follows from it.
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O);
+}
+
+/// A transport between this process and some of its peers.
+pub trait Transport {
+    /// The half that takes operations.
+    type Out: Outbound;
+
+    /// The half that takes operations.
+    fn out(&mut self) -> &mut Self::Out;
+
+    /// Reports what has arrived, up to a bounded number of arrivals, and posts what there was no room for.
+    /// Returns how much was done: 0 if nothing.
+    fn poll(&mut self, handler: &mut impl Handler<Self::Out>) -> usize;
+}
