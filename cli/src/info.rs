@@ -1,10 +1,9 @@
 //! `carrousel info`: what there is, and which value each option has.
 
 use crate::args::Format;
-use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::input;
 use crate::numbers::bytes;
-use crate::options::OPTIONS;
 use crate::out::Out;
 use crate::rules::{self, Rule};
 use crate::status::Status;
@@ -12,14 +11,15 @@ use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::memory;
 use crate::wrap::wrapped;
-use carrousel_rank::Options;
+use carrousel_options::{Origin, Settings};
 use carrousel_transport_sim::{Network, Protocol};
 use serde::Serialize;
 
 /// Show this host, the options and their values, networks, protocols and rules
 ///
-/// An option has its default, or the value of its CARROUSEL_ variable; a scenario's own `option` line
-/// comes before both. A CARROUSEL_ variable that is no option is an error.
+/// An option has its default, or the value from the file that CARROUSEL_OPTIONS names (lines `NAME VALUE`), or
+/// that of its own CARROUSEL_ variable; a scenario's `option` line comes before all of these. A CARROUSEL_
+/// variable that is no option is an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +56,8 @@ struct OptionInfo {
     name: &'static str,
     value: String,
     source: String,
+    #[serde(skip)]
+    is_default: bool,
     default: String,
     range: String,
     variable: String,
@@ -70,7 +72,7 @@ struct Named {
 
 /// `carrousel info`.
 pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
-    let info = collect(&Environment::read()?)?;
+    let info = collect(&input::settings()?)?;
     match args.format {
         Format::Json => out.line(&crate::verify::json(&info)?)?,
         Format::Human => print(&info, out)?,
@@ -78,20 +80,18 @@ pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-fn collect(environment: &Environment) -> Result<Info, Failure> {
-    let defaults = Options::default();
-    let options = OPTIONS.iter().map(|spec| {
-        let default = (spec.default)(&defaults);
-        let set = environment.value(spec.name);
-        OptionInfo {
-            name: spec.name,
-            value: set.unwrap_or(&default).to_owned(),
-            source: if set.is_some() { spec.variable() } else { "default".to_owned() },
-            default,
-            range: spec.range(),
-            variable: spec.variable(),
-            doc: spec.doc,
-        }
+fn collect(settings: &Settings) -> Result<Info, Failure> {
+    let defaults = Settings::default();
+    let default = defaults.all().map(|(_, value, _)| value);
+    let options = settings.all().zip(default).map(|((spec, value, origin), default)| OptionInfo {
+        name: spec.name,
+        value,
+        source: origin.to_string(),
+        is_default: *origin == Origin::Default,
+        default,
+        range: spec.range(),
+        variable: spec.variable(),
+        doc: spec.doc,
     });
     Ok(Info {
         version: env!("CARGO_PKG_VERSION"),
@@ -168,7 +168,7 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
         ("takes", Align::Left),
     ]);
     for option in &info.options {
-        let paint = if option.source == "default" { Paint::Faint } else { Paint::Note };
+        let paint = if option.is_default { Paint::Faint } else { Paint::Note };
         table.row([
             option.name.into(),
             option.value.as_str().into(),

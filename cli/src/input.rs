@@ -1,11 +1,10 @@
 //! Reading scenarios.
 
-use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::options;
 use crate::status::Status;
 use crate::style::{Paint, Style};
-use carrousel_scenario::{Scenario, load};
+use carrousel_options::{OptionError, Settings, Spec, vocabulary};
+use carrousel_scenario::{Scenario, load_with};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{ErrorKind, stdin};
@@ -37,15 +36,27 @@ pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
+/// What the environment, and the file that it names, set.
+pub(crate) fn settings() -> Result<Settings, Failure> {
+    let explain = |error: OptionError| {
+        let failure = Failure::wrong(&error);
+        match error.help {
+            Some(help) => failure.with_help(help),
+            None => failure,
+        }
+    };
+    Settings::read().map_err(explain)
+}
+
 /// A scenario, with the options that the environment sets and the file does not.
-pub(crate) fn scenario(path: &Path, environment: &Environment, errors: Style) -> Result<Scenario, Failure> {
-    let loaded = load(&name(path), &read(path)?);
+pub(crate) fn scenario(path: &Path, settings: &Settings, errors: Style) -> Result<Scenario, Failure> {
+    let loaded = load_with(&name(path), &read(path)?, &vocabulary());
     let mut scenario =
         loaded.map_err(|error| Failure::diagnostic(error.render(errors.color), Status::Wrong))?;
     for setting in &scenario.options {
-        options::check(setting).map_err(|message| at_line(&scenario, setting.line, message, errors))?;
+        Spec::check(setting).map_err(|message| at_line(&scenario, setting.line, message, errors))?;
     }
-    environment.apply(&mut scenario);
+    settings.apply(&mut scenario);
     Ok(scenario)
 }
 

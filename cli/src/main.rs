@@ -8,14 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod environment;
 mod failure;
 mod fmt;
 mod generate;
 mod info;
 mod input;
 mod numbers;
-mod options;
 mod out;
 mod rules;
 mod sim;

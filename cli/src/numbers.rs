@@ -34,22 +34,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A size from the command line, or from the environment: as in a scenario.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let expected = || format!("`{text}` is no size; write bytes, or 16KiB, 512MiB, 8GiB");
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let factor = match unit {
-        "" => 1,
-        unit => match Unit::from_name(unit).filter(|unit| unit.is_size()) {
-            Some(unit) => unit.factor().unsigned_abs(),
-            None => return Err(expected()),
-        },
-    };
-    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,15 +42,6 @@ mod tests {
     fn thousands_are_grouped() {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn sizes_are_read_as_in_scenarios() {
-        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
-        assert_eq!(parse_size("12"), Ok(12));
-        for wrong in ["", "GiB", "-1", "1GB", "1.5GiB", "10s", "99999999999999999999", "17179869184GiB"] {
-            assert!(parse_size(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -4,13 +4,15 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
+    ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-transport-shm", &["carrousel-transport"]),
+    ("carrousel-engine", &["carrousel-rank", "carrousel-transport", "carrousel-transport-shm"]),
     (
         "carrousel-transport-sim",
         &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-transport"],
@@ -27,7 +29,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ),
     (
         "carrousel-cli",
-        &["carrousel-scenario", "carrousel-rank", "carrousel-transport-sim", "carrousel-verify"],
+        &["carrousel-scenario", "carrousel-options", "carrousel-transport-sim", "carrousel-verify"],
     ),
     ("carrousel-tests", &["carrousel-verify"]),
     ("xtask", &[]),

@@ -3,7 +3,6 @@
 mod human;
 
 use crate::args::Format;
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::{Out, to_stderr};
@@ -63,10 +62,10 @@ pub(crate) struct Args {
 /// `carrousel sim`.
 pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
-    let environment = Environment::read()?;
+    let settings = input::settings()?;
     let network = Network::named(&args.network).map_err(Failure::wrong)?;
-    let scenario = input::scenario(&args.file, &environment, errors)?;
-    for option in environment.written() {
+    let scenario = input::scenario(&args.file, &settings, errors)?;
+    for option in settings.written() {
         to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
     let mut config = Config::new(network);

@@ -1,7 +1,7 @@
 //! The arguments of `verify`.
 
 use crate::args::Format;
-use crate::numbers::parse_size;
+use carrousel_options::parse_size;
 use clap::ValueEnum;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;

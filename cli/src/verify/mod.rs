@@ -13,8 +13,8 @@ pub(crate) use args::Args;
 pub(crate) use charts::Drawing;
 pub(crate) use scenario::json;
 
-use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::input;
 use crate::out::Out;
 use crate::status::Status;
 use crate::style::Style;
@@ -27,9 +27,9 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     if let Some(which) = args.suite {
         return suite::run(args, which, out, errors);
     }
-    let environment = Environment::read()?;
+    let settings = input::settings()?;
     if let Some(address) = args.explore {
-        return scenario::serve(args, address, &environment, errors);
+        return scenario::serve(args, address, &settings, errors);
     }
-    scenario::run(args, &environment, out, errors)
+    scenario::run(args, &settings, out, errors)
 }

@@ -4,12 +4,12 @@ use super::args::{Args, Protocol};
 use super::verdict::conclude;
 use super::{Drawing, charts, human, memory, progress};
 use crate::args::Format;
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::{Out, to_stderr};
 use crate::status::Status;
 use crate::style::{Paint, Style};
+use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_verify::explore::{Limits, Progress};
 use carrousel_verify::rules::RuleSet;
@@ -18,24 +18,19 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 /// Verifies each file; the status is the worst one.
-pub(crate) fn run(
-    args: &Args,
-    environment: &Environment,
-    out: &mut Out,
-    errors: Style,
-) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if args.chart.is_some() && args.files.len() > 1 {
         return Err(Failure::wrong("--chart draws the counterexamples of one file, not of several")
             .with_help("verify one file at a time, each with a --chart of its own"));
     }
     let drawing = args.chart.as_deref().map(Drawing::of).transpose()?;
-    say_environment(environment, errors);
+    say_environment(settings, errors);
     let mut worst = Status::Fine;
     for (at, file) in args.files.iter().enumerate() {
         if at > 0 && args.format == Format::Human {
             out.line("")?;
         }
-        let result = one(args, file, drawing, environment, out, errors);
+        let result = one(args, file, drawing, settings, out, errors);
         let status = Failure::settle(result, out, errors)?;
         worst = worst.max(status);
         out.flush()?;
@@ -43,8 +38,8 @@ pub(crate) fn run(
     Ok(worst)
 }
 
-fn say_environment(environment: &Environment, errors: Style) {
-    for option in environment.written() {
+fn say_environment(settings: &Settings, errors: Style) {
+    for option in settings.written() {
         to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
 }
@@ -53,11 +48,11 @@ fn one(
     args: &Args,
     file: &Path,
     drawing: Option<Drawing>,
-    environment: &Environment,
+    settings: &Settings,
     out: &mut Out,
     errors: Style,
 ) -> Result<Status, Failure> {
-    let scenario = input::scenario(file, environment, errors)?;
+    let scenario = input::scenario(file, settings, errors)?;
     let report = {
         let line = progress::Line::new(&scenario.file, errors);
         let show = |progress: Progress| line.show(progress);
@@ -79,7 +74,7 @@ fn one(
 pub(crate) fn serve(
     args: &Args,
     address: SocketAddr,
-    environment: &Environment,
+    settings: &Settings,
     errors: Style,
 ) -> Result<Status, Failure> {
     let [file] = &args.files[..] else {
@@ -87,8 +82,8 @@ pub(crate) fn serve(
             Failure::wrong("--explore shows one file").with_help("name only the one that you want to see")
         );
     };
-    let scenario = input::scenario(file, environment, errors)?;
-    say_environment(environment, errors);
+    let scenario = input::scenario(file, settings, errors)?;
+    say_environment(settings, errors);
     if !address.ip().is_loopback() {
         let note = errors.paint(Paint::Note, "note:");
         to_stderr(&format!("{note} {address} is open to other hosts; whoever reaches it sees the states"));

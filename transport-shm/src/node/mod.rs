@@ -273,7 +273,7 @@ impl Transport for Node {
         }
         for place in 0..self.rings.len() {
             let state = self.states[place];
-            if state == State::Closed {
+            if state == State::Closed || self.out.is_lost(place) {
                 continue;
             }
             let taken = self.take(place, handler);

@@ -127,6 +127,14 @@ impl Out {
         self.peers[place].as_ref().map(|peer| peer.direct)
     }
 
+    /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
+    /// acted upon any more.
+    pub fn abandon(&mut self, rank: RankId) {
+        if let Some(place) = self.places.of(rank) {
+            self.lose(place);
+        }
+    }
+
     /// Whether something waits for room.
     pub fn is_waiting(&self) -> bool {
         self.waiting > 0
@@ -152,6 +160,12 @@ impl Out {
     /// Whether the process at `place` has ended as it should, with all of its messages sent.
     pub(super) fn has_finished(&self, place: usize) -> bool {
         self.peers[place].as_ref().is_some_and(|peer| peer.segment.is_finished())
+    }
+
+    /// Whether the peer at `place` is lost.
+    #[inline]
+    pub(super) fn is_lost(&self, place: usize) -> bool {
+        self.lost[place]
     }
 
     /// Forgets a peer, and completes what was posted to it.

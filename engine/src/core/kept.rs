@@ -1,0 +1,33 @@
+//! Data of messages that arrived before their receive.
+
+use carrousel_rank::Kept;
+use std::collections::HashMap;
+
+/// The most empty buffers that are kept for the next such message.
+const SPARE: usize = 64;
+
+/// Data of messages that arrived before their receive, by message.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    data: HashMap<Kept, Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Store {
+    /// Memory for the `len` bytes of a message.
+    pub(crate) fn keep(&mut self, kept: Kept, len: usize) -> &mut [u8] {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.resize(len, 0);
+        self.data.entry(kept).insert_entry(buffer).into_mut()
+    }
+
+    /// Hands the data of a message to `read`, and forgets it.
+    pub(crate) fn take(&mut self, kept: Kept, read: impl FnOnce(&[u8])) {
+        if let Some(buffer) = self.data.remove(&kept) {
+            read(&buffer);
+            if self.spare.len() < SPARE {
+                self.spare.push(buffer);
+            }
+        }
+    }
+}

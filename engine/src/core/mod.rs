@@ -1,0 +1,279 @@
+//! One rank at work: its state machine, its memory, and its transport.
+
+mod directory;
+mod hands;
+mod kept;
+mod pace;
+mod pending;
+
+pub(crate) use directory::{Directory, LookUp};
+pub(crate) use pending::What;
+
+use self::hands::Hands;
+use self::kept::Store;
+use self::pace::Pace;
+use self::pending::Pending;
+use crate::Error;
+use crate::lend::Registry;
+use carrousel_rank::{
+    Call, Communicator, Envelope, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
+    Source, Status, Tag, TagSelector,
+};
+use carrousel_transport::Transport;
+use carrousel_transport_shm::{Node, NodeError, Settings};
+use std::collections::VecDeque;
+
+/// Who this process is, and who its peers are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// This rank.
+    pub(crate) me: RankId,
+    /// How many ranks there are.
+    pub(crate) ranks: u32,
+    /// Those of this node, this one included.
+    pub(crate) neighbours: Vec<RankId>,
+}
+
+/// One rank at work.
+#[derive(Debug)]
+pub(crate) struct Core {
+    node: Node,
+    hands: Hands,
+    pending: Pending,
+    ranks: u32,
+    /// Whether every rank is on this node.
+    all_here: bool,
+    neighbours: Vec<RankId>,
+}
+
+impl Core {
+    /// The rank at `place`. Its [`Core::address`] has to be published before any peer is used.
+    pub(crate) fn new(
+        place: &Place,
+        options: &Options,
+        settings: Settings,
+        look_up: LookUp,
+    ) -> Result<Self, NodeError> {
+        let node = Node::new(place.me, &place.neighbours, settings)?;
+        let eager_threshold = options.eager_threshold.min(node.largest_eager());
+        let options = Options { eager_threshold, ..*options };
+        let hands = Hands {
+            me: place.me,
+            rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options),
+            registry: Registry::default(),
+            kept: Store::default(),
+            local: VecDeque::new(),
+            directory: Directory::new(look_up),
+            work: Vec::new(),
+            trouble: None,
+        };
+        let neighbours = place.neighbours.clone();
+        let all_here = neighbours.len() == place.ranks as usize;
+        Ok(Self { node, hands, pending: Pending::default(), ranks: place.ranks, all_here, neighbours })
+    }
+
+    /// What peers need to connect, as text.
+    pub(crate) fn address(&self) -> String {
+        self.node.address().to_string()
+    }
+
+    pub(crate) fn me(&self) -> u32 {
+        self.hands.me.0
+    }
+
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Starts a send of `len` bytes that are lent to the library.
+    ///
+    /// # Safety
+    ///
+    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
+    /// ended the request.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn lend(
+        &mut self,
+        start: *const u8,
+        len: usize,
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+    ) -> Result<Handle, Error> {
+        // SAFETY: as the caller promises: the key is released when the request ends.
+        let memory = unsafe { self.hands.registry.register(start, len) };
+        self.reach(to, memory.key)?;
+        let (len, communicator) = (len as u64, Communicator::WORLD);
+        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
+        self.start(Call::Send(send), What::Send { to, tag, len, synchronous }, memory.key)
+    }
+
+    /// Starts a receive into `len` bytes that are lent to the library.
+    ///
+    /// # Safety
+    ///
+    /// They are valid for reads and writes, initialised, and used by nobody else, until [`Core::finish`] or
+    /// [`Core::wait`] has ended the request.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn lend_mut(
+        &mut self,
+        start: *mut u8,
+        len: usize,
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<Handle, Error> {
+        // SAFETY: as the caller promises: the key is released when the request ends.
+        let memory = unsafe { self.hands.registry.register_mut(start, len) };
+        if let Source::Rank(rank) = from {
+            self.reach(rank.0, memory.key)?;
+        }
+        let (len, communicator) = (len as u64, Communicator::WORLD);
+        let receive = Receive { from, tag, communicator, len, memory };
+        self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key)
+    }
+
+    /// Starts a barrier of all ranks.
+    pub(crate) fn barrier(&mut self) -> Result<Handle, Error> {
+        if let Some(rank) = (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
+            return Err(Error::Unreachable { rank });
+        }
+        let none = Registry::NONE;
+        self.start(Call::Barrier, What::Barrier, none.key)
+    }
+
+    #[inline]
+    fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
+        match self.hands.rank.call(call, &mut self.hands.work) {
+            Ok(request) => {
+                self.pending.begin(request, what, key);
+                self.hands.perform(&[] as &[u8], self.node.out());
+                Ok(request)
+            }
+            Err(error) => {
+                self.hands.registry.release(key);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Cancels a receive if it has no message yet.
+    pub(crate) fn cancel(&mut self, request: Handle) {
+        // The only mistake that could be made is to cancel what is no receive, which changes nothing.
+        let _ = self.hands.rank.call(Call::Cancel(request), &mut self.hands.work);
+        self.hands.perform(&[] as &[u8], self.node.out());
+    }
+
+    #[inline]
+    fn is_reachable(&self, rank: u32) -> bool {
+        // A rank that does not exist is for the protocol to refuse.
+        self.all_here || rank >= self.ranks || self.neighbours.binary_search(&RankId(rank)).is_ok()
+    }
+
+    #[inline]
+    fn reach(&mut self, rank: u32, key: u32) -> Result<(), Error> {
+        if self.is_reachable(rank) {
+            return Ok(());
+        }
+        self.hands.registry.release(key);
+        Err(Error::Unreachable { rank })
+    }
+
+    /// Takes in what has arrived. Returns whether anything had.
+    #[inline]
+    pub(crate) fn progress(&mut self) -> bool {
+        let local = self.hands.local(self.node.out());
+        let arrived = self.node.poll(&mut self.hands);
+        local + arrived > 0
+    }
+
+    #[inline]
+    pub(crate) fn is_complete(&self, request: Handle) -> bool {
+        self.hands.rank.is_complete(request)
+    }
+
+    /// Ends a request that is complete: its memory is the application's again. `None` if it is not.
+    #[inline]
+    pub(crate) fn finish(&mut self, request: Handle) -> Option<Result<Status, Error>> {
+        match self.hands.rank.release(request) {
+            Ok(None) => None,
+            Ok(Some(status)) => {
+                self.hands.registry.release(self.pending.end(request));
+                Some(self.outcome(status))
+            }
+            // Whoever has a request has opened it, and ends it once.
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    fn outcome(&mut self, status: Status) -> Result<Status, Error> {
+        match status.failure {
+            None => Ok(status),
+            Some(Failure::Cancelled) => Ok(status),
+            Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }),
+            Some(Failure::PeerLost(rank)) => {
+                Err(self.hands.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }))
+            }
+        }
+    }
+
+    /// Waits for a request and ends it.
+    #[inline]
+    pub(crate) fn wait(&mut self, request: Handle) -> Result<Status, Error> {
+        self.wait_until(|core| core.is_complete(request));
+        self.finish(request).unwrap_or(Err(Error::Internal("a request that is complete cannot be ended")))
+    }
+
+    /// Takes in what arrives until `done`.
+    #[inline]
+    pub(crate) fn wait_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        let mut pace = Pace::new();
+        while !done(self) {
+            if self.progress() {
+                pace.reset();
+            } else if pace.idle() {
+                self.look_around();
+            }
+        }
+    }
+
+    /// What is too dear to be done whenever nothing has arrived.
+    #[cold]
+    fn look_around(&mut self) {
+        // Whoever is waited for is connected, so that its end is noticed.
+        let awaited: Vec<RankId> = self
+            .hands
+            .rank
+            .pending()
+            .flat_map(|request| match self.pending.what(request) {
+                What::Send { to: peer, .. } | What::Receive { from: Source::Rank(RankId(peer)), .. } => {
+                    vec![RankId(peer)]
+                }
+                What::Receive { from: Source::Any, .. } | What::Barrier => self.neighbours.clone(),
+            })
+            .collect();
+        for peer in awaited {
+            let out = self.node.out();
+            if peer != self.hands.me && !out.is_connected(peer) {
+                self.hands.directory.connect(peer, out, &mut self.hands.trouble);
+            }
+        }
+        self.node.check();
+    }
+
+    /// The first message that a receive like this would get.
+    pub(crate) fn probe(&mut self, from: Source, tag: TagSelector) -> Option<(Envelope, u64)> {
+        let pattern = Pattern { source: from, tag, context: Communicator::WORLD.messages() };
+        self.hands.rank.probe(&pattern)
+    }
+
+    /// Sends what is left, waits for all ranks, and says that this one is done.
+    pub(crate) fn finalize(&mut self) -> Result<(), Error> {
+        let barrier = self.barrier()?;
+        let result = self.wait(barrier);
+        self.wait_until(|core| !core.node.out().is_waiting());
+        self.node.finish();
+        result.map(|_| ())
+    }
+}

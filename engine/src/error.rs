@@ -1,0 +1,126 @@
+//! Errors, and the class that MPI gives each.
+
+use carrousel_rank::{ProtocolError, UsageError};
+use std::fmt;
+use thiserror::Error;
+
+/// MPI's error classes (MPI-4.1, 9.4), those that can occur here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// `MPI_ERR_RANK`: there is no such rank.
+    Rank,
+    /// `MPI_ERR_TAG`: a tag is out of its range.
+    Tag,
+    /// `MPI_ERR_REQUEST`: there is no such request.
+    Request,
+    /// `MPI_ERR_TRUNCATE`: a message is longer than its receive.
+    Truncate,
+    /// `MPI_ERR_COUNT`: bytes are no whole number of elements.
+    Count,
+    /// `MPI_ERR_PROC_FAILED` of the fault tolerance working group: a peer is gone.
+    ProcessFailed,
+    /// `MPI_ERR_NO_MEM`: there is too little memory.
+    NoMemory,
+    /// `MPI_ERR_OTHER`: the message says what.
+    Other,
+    /// `MPI_ERR_INTERN`: a mistake of this library.
+    Internal,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rank => "MPI_ERR_RANK",
+            Self::Tag => "MPI_ERR_TAG",
+            Self::Request => "MPI_ERR_REQUEST",
+            Self::Truncate => "MPI_ERR_TRUNCATE",
+            Self::Count => "MPI_ERR_COUNT",
+            Self::ProcessFailed => "MPI_ERR_PROC_FAILED",
+            Self::NoMemory => "MPI_ERR_NO_MEM",
+            Self::Other => "MPI_ERR_OTHER",
+            Self::Internal => "MPI_ERR_INTERN",
+        })
+    }
+}
+
+/// What can go wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The application's mistake; nothing has begun.
+    #[error("{class}: {0}", class = self.class())]
+    Usage(#[from] UsageError),
+    /// A message is longer than its receive; nothing was written past the end.
+    #[error("{class}: a message of {sent} bytes does not fit the {room} bytes of its receive", class = self.class())]
+    Truncated {
+        /// Bytes of the message.
+        sent: u64,
+        /// Bytes of the receive.
+        room: u64,
+    },
+    /// A message is no whole number of elements.
+    #[error("{class}: a message of {bytes} bytes is no whole number of elements of {element} bytes", class = self.class())]
+    Uneven {
+        /// Bytes of the message.
+        bytes: u64,
+        /// Bytes of an element.
+        element: usize,
+    },
+    /// A peer has ended, or its connection is broken.
+    #[error("{class}: rank {rank} is gone", class = self.class())]
+    PeerLost {
+        /// The peer.
+        rank: u32,
+    },
+    /// A peer does not speak the protocol.
+    #[error("{class}: {0}", class = self.class())]
+    Protocol(#[from] ProtocolError),
+    /// A peer cannot be connected.
+    #[error("{class}: rank {rank} cannot be connected: {why}", class = self.class())]
+    Connect {
+        /// The peer.
+        rank: u32,
+        /// Why not.
+        why: String,
+    },
+    /// No transport leads to a rank.
+    #[error("{class}: rank {rank} is on another node, and this build has no transport between nodes", class = self.class())]
+    Unreachable {
+        /// The rank.
+        rank: u32,
+    },
+    /// The job cannot be joined.
+    #[error("{class}: {0}", class = self.class())]
+    Launch(String),
+    /// An option has a value that it cannot have, or there is no such option.
+    #[error("{class}: {0}", class = self.class())]
+    Option(String),
+    /// There is no shared memory for the rings.
+    #[error("{class}: {0}", class = self.class())]
+    Memory(String),
+    /// A mistake of this library.
+    #[error("{class}: {0}; please report this", class = self.class())]
+    Internal(&'static str),
+}
+
+impl Error {
+    /// The class of the error, as MPI has it.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Usage(UsageError::NoSuchRank { .. }) => Class::Rank,
+            Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
+            Self::Usage(_) => Class::Request,
+            Self::Truncated { .. } => Class::Truncate,
+            Self::Uneven { .. } => Class::Count,
+            Self::PeerLost { .. } => Class::ProcessFailed,
+            Self::Memory(_) => Class::NoMemory,
+            Self::Internal(_) => Class::Internal,
+            Self::Protocol(_)
+            | Self::Connect { .. }
+            | Self::Unreachable { .. }
+            | Self::Launch(_)
+            | Self::Option(_) => Class::Other,
+        }
+    }
+}

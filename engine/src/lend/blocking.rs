@@ -1,0 +1,93 @@
+//! Calls that return when the buffer is the application's again.
+
+use crate::core::Core;
+use crate::shared::received;
+use crate::{Error, Status};
+use carrousel_rank::{Handle, Source, TagSelector};
+
+/// Ends the process if it is dropped while a request has a buffer that is about to go: only a panic within
+/// the library could, and what follows that must not be a message in somebody else's memory.
+struct Abort;
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        eprintln!("carrousel: a panic while a message is on its way: its buffer cannot be kept");
+        std::process::abort();
+    }
+}
+
+fn uninterrupted<T>(call: impl FnOnce() -> T) -> T {
+    let abort = Abort;
+    let value = call();
+    std::mem::forget(abort);
+    value
+}
+
+fn got(status: &carrousel_rank::Status) -> Result<Status, Error> {
+    received(status).ok_or(Error::Internal("a receive has ended without a message"))
+}
+
+impl Core {
+    /// Sends bytes, and waits until they may be changed.
+    #[inline]
+    pub(crate) fn send_and_wait(
+        &mut self,
+        bytes: &[u8],
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+    ) -> Result<(), Error> {
+        uninterrupted(|| {
+            // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
+            // request. Noticed by: tests/messages.rs, under Miri.
+            let handle = unsafe { self.lend(bytes.as_ptr(), bytes.len(), to, tag, synchronous) }?;
+            self.wait(handle).map(|_| ())
+        })
+    }
+
+    /// Receives a message.
+    #[inline]
+    pub(crate) fn receive_and_wait(
+        &mut self,
+        bytes: &mut [u8],
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<Status, Error> {
+        uninterrupted(|| {
+            // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
+            let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), from, tag) }?;
+            got(&self.wait(handle)?)
+        })
+    }
+
+    /// Sends and receives at once.
+    pub(crate) fn exchange(
+        &mut self,
+        (data, to, send_tag): (&[u8], u32, u32),
+        (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
+    ) -> Result<Status, Error> {
+        uninterrupted(|| {
+            // SAFETY: as in `receive_and_wait`: every way out of here has waited for the request.
+            let receive = unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), from, receive_tag) }?;
+            // SAFETY: as in `send_and_wait`.
+            let send = match unsafe { self.lend(data.as_ptr(), data.len(), to, send_tag, false) } {
+                Ok(send) => send,
+                Err(error) => {
+                    self.abandon(receive);
+                    return Err(error);
+                }
+            };
+            let sent = self.wait(send);
+            let status = self.wait(receive)?;
+            sent?;
+            got(&status)
+        })
+    }
+
+    /// Cancels a receive and waits for its end.
+    fn abandon(&mut self, receive: Handle) {
+        self.cancel(receive);
+        // What became of it is no longer of interest.
+        let _ = self.wait(receive);
+    }
+}

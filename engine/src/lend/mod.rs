@@ -1,0 +1,20 @@
+//! Buffers that are lent to the library, and come back.
+//!
+//! A buffer belongs to the library from the call that starts its request to the one that ends it: until
+//! then no code of the application can reach it. There are three ways to see to that, and all `unsafe`
+//! code of this crate is theirs:
+//!
+//! - the call does not return before ([`blocking`]);
+//! - the request owns the buffer, and gives it back when it ends, or leaks it with itself ([`request`]);
+//! - the buffer is borrowed for longer than a scope lasts, which does not end before ([`scope`]).
+// Memory that is lent cannot be had without `unsafe`; all else can.
+#![allow(unsafe_code)]
+
+mod blocking;
+mod registry;
+mod request;
+mod scope;
+
+pub(crate) use registry::Registry;
+pub use request::Request;
+pub use scope::{Scope, ScopedRequest};

@@ -1,0 +1,192 @@
+//! Registered memory: the only bytes of the application that the library touches.
+//!
+//! A request registers its buffer when it begins and releases it when it ends. In between, the memory
+//! has a name, an address with a key; everything else in the library has the name only, and asks here
+//! for the bytes. A name that is out of date, or a peer's invention, has none.
+
+use carrousel_rank::Memory;
+use carrousel_transport::Regions;
+
+/// The bits of a key that are a position; the others count how often it was used.
+const POSITION_BITS: u32 = 20;
+/// The most regions at a time: the last position stays free, for [`Registry::NONE`].
+const POSITIONS: usize = (1 << POSITION_BITS) - 1;
+/// The bits of a key that are its position.
+const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
+
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    start: *mut u8,
+    len: usize,
+    access: Access,
+    /// The upper bits of the key.
+    uses: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    None,
+    Read,
+    Write,
+}
+
+/// The registered memory of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    regions: Vec<Region>,
+    /// Positions that are free.
+    free: Vec<u32>,
+}
+
+impl Registry {
+    /// Memory that there is not, for what needs none.
+    pub(crate) const NONE: Memory = Memory { address: 0, key: u32::MAX };
+
+    /// Registers memory for reading.
+    ///
+    /// # Safety
+    ///
+    /// Until the key is released the memory is valid for reads, and nobody writes to it.
+    pub(crate) unsafe fn register(&mut self, start: *const u8, len: usize) -> Memory {
+        self.add(start.cast_mut(), len, Access::Read)
+    }
+
+    /// Registers memory for reading and writing.
+    ///
+    /// # Safety
+    ///
+    /// Until the key is released the memory is valid for reads and writes, initialised, and used by nobody
+    /// else.
+    pub(crate) unsafe fn register_mut(&mut self, start: *mut u8, len: usize) -> Memory {
+        self.add(start, len, Access::Write)
+    }
+
+    fn add(&mut self, start: *mut u8, len: usize, access: Access) -> Memory {
+        let position = self.free.pop().unwrap_or_else(|| {
+            let position = self.regions.len();
+            assert!(position < POSITIONS, "more than {POSITIONS} buffers in use at a time");
+            self.regions.push(Region { start, len, access: Access::None, uses: 0 });
+            position as u32
+        });
+        let region = &mut self.regions[position as usize];
+        *region = Region { start, len, access, uses: region.uses };
+        Memory { address: start.addr() as u64, key: region.uses << POSITION_BITS | position }
+    }
+
+    /// Ends a registration; the memory is its owner's again.
+    pub(crate) fn release(&mut self, key: u32) {
+        let position = key & POSITION_MASK;
+        if let Some(region) = self.regions.get_mut(position as usize)
+            && region.access != Access::None
+            && region.uses == key >> POSITION_BITS
+        {
+            region.access = Access::None;
+            region.uses = (region.uses + 1) & (u32::MAX >> POSITION_BITS);
+            self.free.push(position);
+        }
+    }
+
+    /// Where the bytes are, if they are registered under this key.
+    #[inline]
+    fn find(&self, memory: Memory, len: u64) -> Option<(*mut u8, usize, Access)> {
+        let region = self.regions.get((memory.key & POSITION_MASK) as usize)?;
+        if region.uses != memory.key >> POSITION_BITS {
+            return None;
+        }
+        let offset = memory.address.checked_sub(region.start.addr() as u64)?;
+        let fits = offset.checked_add(len).is_some_and(|end| end <= region.len as u64);
+        // `wrapping_add`, because memory of length 0 may be anywhere.
+        fits.then(|| (region.start.wrapping_add(offset as usize), len as usize, region.access))
+    }
+
+    /// Copies between two registered places, which may overlap; nothing if one of them is none.
+    pub(crate) fn copy(&mut self, from: Memory, into: Memory, len: u64) {
+        let Some((from, len, Access::Read | Access::Write)) = self.find(from, len) else { return };
+        let Some((into, _, Access::Write)) = self.find(into, len as u64) else { return };
+        // SAFETY: both are `len` bytes of registered memory, `into` for writing, so by the promises of
+        // `register` and `register_mut` they are valid; `copy` allows that they overlap.
+        // Noticed by: tests/messages.rs, a message to oneself, under Miri.
+        unsafe { std::ptr::copy(from, into, len) }
+    }
+}
+
+impl Regions for Registry {
+    #[inline]
+    fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
+        match self.find(memory, len)? {
+            (_, _, Access::None) => None,
+            // Zero bytes may be at any address, null too.
+            (_, 0, _) => Some(&[]),
+            // SAFETY: registered, so by the promise of `register` or `register_mut` valid for reads and
+            // written by nobody else; not by this library either while the slice lives, since it borrows
+            // `self` and writing takes `&mut self`. A peer that writes here (it has been told the name)
+            // does so by a system call, in another process: as the kernel does for `read(2)`.
+            (start, len, _) => Some(unsafe { std::slice::from_raw_parts(start, len) }),
+        }
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
+        match self.find(memory, len)? {
+            (_, _, Access::None | Access::Read) => None,
+            (_, 0, _) => Some(&mut []),
+            // SAFETY: registered for writing, so by the promise of `register_mut` valid and used by nobody
+            // else; the slice borrows `self`, so there is no other one.
+            (start, len, _) => Some(unsafe { std::slice::from_raw_parts_mut(start, len) }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_there_from_registration_to_release() {
+        let mut registry = Registry::default();
+        let mut buffer = [1u8, 2, 3, 4];
+        // SAFETY: the buffer is not used directly until the key is released.
+        let memory = unsafe { registry.register_mut(buffer.as_mut_ptr(), 4) };
+        assert_eq!(registry.bytes(memory, 4), Some(&[1, 2, 3, 4][..]));
+        let inner = Memory { address: memory.address + 2, ..memory };
+        registry.bytes_mut(inner, 2).expect("it is inside").fill(9);
+        registry.release(memory.key);
+        assert_eq!(registry.bytes(memory, 4), None);
+        assert_eq!(buffer, [1, 2, 9, 9]);
+    }
+
+    #[test]
+    fn what_a_peer_invents_is_not_there() {
+        let mut registry = Registry::default();
+        let buffer = [0u8; 8];
+        // SAFETY: the buffer lives, and is not written to.
+        let memory = unsafe { registry.register(buffer.as_ptr(), 8) };
+        let at = |address: u64| Memory { address, ..memory };
+        for (forged, len) in [
+            (memory, 9),
+            (at(memory.address + 1), 8),
+            (at(memory.address - 1), 1),
+            (at(u64::MAX), 1),
+            (memory, u64::MAX),
+            (Memory { key: memory.key + 1, ..memory }, 1),
+            (Memory { key: memory.key + (1 << POSITION_BITS), ..memory }, 1),
+        ] {
+            assert_eq!(registry.bytes(forged, len), None, "{forged:?}, {len}");
+        }
+        assert_eq!(registry.bytes_mut(memory, 8), None, "it is for reading only");
+    }
+
+    #[test]
+    fn a_key_of_before_is_none() {
+        let mut registry = Registry::default();
+        let buffer = [0u8; 8];
+        // SAFETY: the buffer lives, and is not written to.
+        let first = unsafe { registry.register(buffer.as_ptr(), 8) };
+        registry.release(first.key);
+        // SAFETY: as before.
+        let second = unsafe { registry.register(buffer.as_ptr(), 8) };
+        registry.release(first.key);
+        assert_eq!(registry.bytes(first, 1), None);
+        assert!(registry.bytes(second, 1).is_some());
+    }
+}

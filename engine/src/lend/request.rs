@@ -1,0 +1,114 @@
+//! Requests that own their buffer.
+
+use crate::shared::{Shared, received};
+use crate::{Communicator, Element, Error, Source, Status, Tag};
+use carrousel_rank::Handle;
+use zerocopy::IntoBytes;
+
+/// A message on its way, and its buffer, which comes back from [`Request::wait`].
+///
+/// Dropped before that, it waits: a receive is cancelled first, if it has no message yet. Leaked, it leaks its
+/// buffer, so that nothing is ever written to memory that is somebody else's.
+#[derive(Debug)]
+#[must_use = "a request that is dropped waits for its message: keep it, and wait when there is nothing else to do"]
+pub struct Request<T: Element> {
+    shared: Shared,
+    handle: Handle,
+    receives: bool,
+    /// Until the request has ended.
+    buffer: Option<Vec<T>>,
+}
+
+impl Communicator {
+    /// Starts to send `data` (`MPI_Isend`), which comes back from [`Request::wait`].
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub fn isend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
+        self.start_send(data, to, tag, false)
+    }
+
+    /// Starts to send `data`; complete only once its receive has begun (`MPI_Issend`).
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub fn issend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
+        self.start_send(data, to, tag, true)
+    }
+
+    fn start_send<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+    ) -> Result<Request<T>, Error> {
+        let bytes = data.as_slice().as_bytes();
+        let (start, len) = (bytes.as_ptr(), bytes.len());
+        // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
+        // which uses it no more and drops it only after the library has ended the request; if the
+        // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under Miri.
+        let handle = self.shared.with(|core| unsafe { core.lend(start, len, to, tag, synchronous) })?;
+        Ok(Request { shared: self.shared.clone(), handle, receives: false, buffer: Some(data) })
+    }
+
+    /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub fn irecv<T: Element>(
+        &self,
+        mut buffer: Vec<T>,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Request<T>, Error> {
+        let bytes = buffer.as_mut_slice().as_mut_bytes();
+        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
+        let (from, tag) = (from.into().0, tag.into().0);
+        // SAFETY: as in `start_send`; and nobody else has the buffer.
+        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, from, tag) })?;
+        Ok(Request { shared: self.shared.clone(), handle, receives: true, buffer: Some(buffer) })
+    }
+}
+
+impl<T: Element> Request<T> {
+    /// Whether it is complete. Lets messages move.
+    pub fn test(&mut self) -> bool {
+        let handle = self.handle;
+        self.shared.with(|core| {
+            if !core.is_complete(handle) {
+                core.progress();
+            }
+            core.is_complete(handle)
+        })
+    }
+
+    /// Waits until the buffer may be used again, and returns it; with what has been received, if this is
+    /// a receive that got a message. One that was cancelled got none.
+    ///
+    /// # Errors
+    /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
+    pub fn wait(mut self) -> Result<(Vec<T>, Option<Status>), Error> {
+        let status = self.shared.with(|core| core.wait(self.handle));
+        let buffer = self.buffer.take().unwrap_or_default();
+        Ok((buffer, received(&status?)))
+    }
+
+    /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
+    /// a send.
+    pub fn cancel(&mut self) {
+        if self.receives {
+            self.shared.with(|core| core.cancel(self.handle));
+        }
+    }
+}
+
+impl<T: Element> Drop for Request<T> {
+    fn drop(&mut self) {
+        if self.buffer.is_some() {
+            self.cancel();
+            // Nobody is left to hear what went wrong.
+            let _ = self.shared.with(|core| core.wait(self.handle));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Message passing between processes: the proven protocols, carried out.
+//!
+//! What a rank does about a message is decided by the state machine of `carrousel-rank`, the same type that
+//! the checker explores and the simulator runs. This crate carries its decisions out: it has the
+//! memory, the transport to the peers, and the calls that an application makes.
+//!
+//! **Promises.** Messages as MPI has them: standard and synchronous sends, receives by source and tag or any,
+//! in the order of the standard. No buffer is touched when the application has it. A peer that
+//! dies is an error of the calls that need it, in bounded time.
+//! **Leaves to others.** Starting processes (`carrousel run`, or any launcher that speaks PMI-1).
+//! **Limits.** Ranks of one node, until there is a transport between nodes. A rank is one thread: what
+//! [`init`] returns stays in it. Messages move while a call of this library runs.
+//! **Entry point.** [`init`], then [`Communicator`].
+//!
+//! ```no_run
+//! let world = carrousel::init()?;
+//! if world.rank() == 0 {
+//!     world.send(&[1.0f64, 2.0], 1, 7)?;
+//! } else {
+//!     let mut values = [0.0f64; 2];
+//!     let status = world.recv(&mut values, carrousel::Any, 7)?;
+//!     assert_eq!((status.source, values), (0, [1.0, 2.0]));
+//! }
+//! # Ok::<(), carrousel::Error>(())
+//! ```
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod communicator;
+mod core;
+mod element;
+mod error;
+mod lend;
+mod shared;
+mod status;
+mod threads;
+
+pub use communicator::Communicator;
+pub use element::Element;
+pub use error::{Class, Error};
+pub use lend::{Request, Scope, ScopedRequest};
+pub use status::{Any, Source, Status, Tag};
+pub use threads::threads;

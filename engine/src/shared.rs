@@ -1,0 +1,28 @@
+//! The rank that communicators and requests of a process share.
+
+use crate::Status;
+use crate::core::Core;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The rank of this process. A thread's own: whoever has it is in the thread that started it.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Rc<RefCell<Core>>);
+
+impl Shared {
+    pub(crate) fn new(core: Core) -> Self {
+        Self(Rc::new(RefCell::new(core)))
+    }
+
+    /// Calls the library. It calls nothing of the application, so it is never called from within itself.
+    #[inline]
+    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Core) -> T) -> T {
+        call(&mut self.0.borrow_mut())
+    }
+}
+
+/// What a request got, if it is a receive that got a message.
+#[inline]
+pub(crate) fn received(status: &carrousel_rank::Status) -> Option<Status> {
+    status.message.map(|(source, tag)| Status { source: source.0, tag: tag.0, bytes: status.len })
+}

@@ -1,0 +1,65 @@
+//! What a receive got.
+
+use crate::Error;
+
+/// What a receive got, or a probe has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Whose message.
+    pub source: u32,
+    /// Its tag.
+    pub tag: u32,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl Status {
+    /// How many elements of type `T` the message has.
+    ///
+    /// # Errors
+    /// When its bytes are no whole number of them.
+    pub fn count<T>(&self) -> Result<usize, Error> {
+        let element = size_of::<T>();
+        match element {
+            0 => Ok(0),
+            _ if self.bytes.is_multiple_of(element as u64) => Ok((self.bytes / element as u64) as usize),
+            _ => Err(Error::Uneven { bytes: self.bytes, element }),
+        }
+    }
+}
+
+/// Whose message, or any (`MPI_ANY_SOURCE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source(pub(crate) carrousel_rank::Source);
+
+/// Which tag, or any (`MPI_ANY_TAG`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag(pub(crate) carrousel_rank::TagSelector);
+
+/// Any source or any tag, see [`Source`] and [`Tag`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Any;
+
+impl From<u32> for Source {
+    fn from(rank: u32) -> Self {
+        Self(carrousel_rank::Source::Rank(carrousel_rank::RankId(rank)))
+    }
+}
+
+impl From<Any> for Source {
+    fn from(_: Any) -> Self {
+        Self(carrousel_rank::Source::Any)
+    }
+}
+
+impl From<u32> for Tag {
+    fn from(tag: u32) -> Self {
+        Self(carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(tag)))
+    }
+}
+
+impl From<Any> for Tag {
+    fn from(_: Any) -> Self {
+        Self(carrousel_rank::TagSelector::Any)
+    }
+}

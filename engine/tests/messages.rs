@@ -1,0 +1,177 @@
+//! Messages between ranks that are threads.
+
+use carrousel::{Any, Class, Communicator, Error, Status, threads};
+
+/// Sizes on both sides of every threshold: nothing, less than a word, eager, rendezvous, many pieces.
+const SIZES: [usize; 7] = [0, 1, 8, 1000, 16 << 10, 100_000, 3 << 20];
+
+fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + seed * 7 + at / 251) as u8).collect()
+}
+
+fn run(ranks: u32, body: impl Fn(&Communicator) + Sync) {
+    threads(ranks, body).expect("the job can be set up");
+}
+
+#[test]
+fn messages_of_every_size_arrive() {
+    run(2, |world| {
+        for (round, size) in SIZES.into_iter().enumerate() {
+            if world.rank() == 0 {
+                world.send(&pattern(size, round), 1, 3).expect("rank 1 is there");
+                world.ssend(&pattern(size, round + 1), 1, 4).expect("rank 1 is there");
+            } else {
+                let mut buffer = vec![0; size];
+                let status = world.recv(&mut buffer, 0, 3).expect("it fits");
+                assert_eq!(status, Status { source: 0, tag: 3, bytes: size as u64 });
+                assert_eq!(buffer, pattern(size, round));
+                world.recv(&mut buffer, Any, Any).expect("it fits");
+                assert_eq!(buffer, pattern(size, round + 1));
+            }
+        }
+    });
+}
+
+#[test]
+fn receives_that_are_posted_first_get_their_messages() {
+    run(2, |world| {
+        let peer = 1 - world.rank();
+        for round in 0..3 {
+            let receives: Vec<_> = SIZES
+                .iter()
+                .map(|size| world.irecv(vec![0u8; *size], peer, 0).expect("there is such a rank"))
+                .collect();
+            world.barrier().expect("both are there");
+            let sends: Vec<_> = SIZES
+                .iter()
+                .map(|size| world.isend(pattern(*size, round), peer, 0).expect("there is such a rank"))
+                .collect();
+            for (receive, size) in receives.into_iter().zip(SIZES) {
+                let (buffer, status) = receive.wait().expect("it fits");
+                assert_eq!(status.map(|status| status.bytes), Some(size as u64));
+                assert!(buffer == pattern(size, round), "{size} bytes");
+            }
+            for send in sends {
+                send.wait().expect("it has been received");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_rank_sends_to_itself() {
+    run(1, |world| {
+        for size in SIZES {
+            let send = world.isend(pattern(size, 5), 0, 1).expect("there is such a rank");
+            let mut buffer = vec![0; size];
+            world.recv(&mut buffer, 0, 1).expect("it fits");
+            assert!(buffer == pattern(size, 5));
+            send.wait().expect("it has been received");
+            let mut other = vec![0; size];
+            world.sendrecv((&buffer, 0, 2), (&mut other, Any, 2)).expect("it fits");
+            assert!(other == buffer);
+        }
+    });
+}
+
+#[test]
+fn more_messages_than_a_ring_holds_wait_for_room() {
+    run(2, |world| {
+        let (count, size) = (2_000, 4_000);
+        if world.rank() == 0 {
+            for number in 0..count {
+                world.send(&pattern(size, number), 1, 0).expect("rank 1 is there");
+            }
+        } else {
+            // Rank 0 is far ahead by then.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            let mut buffer = vec![0; size];
+            for number in 0..count {
+                world.recv(&mut buffer, 0, 0).expect("it fits");
+                assert!(buffer == pattern(size, number), "message {number}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_message_that_is_too_long_is_an_error() {
+    run(2, |world| {
+        for size in [100, 100_000] {
+            if world.rank() == 0 {
+                world.send(&pattern(size, 0), 1, 0).expect("rank 1 is there");
+            } else {
+                let mut buffer = vec![0u8; size];
+                let error = world.recv(&mut buffer[..size / 2], 0, 0).expect_err("it does not fit");
+                assert_eq!(error, Error::Truncated { sent: size as u64, room: size as u64 / 2 });
+                assert_eq!(error.class(), Class::Truncate);
+                assert_eq!(buffer[size / 2], 0, "nothing is written past the end");
+            }
+        }
+    });
+}
+
+#[test]
+fn mistakes_are_errors_and_change_nothing() {
+    run(1, |world| {
+        let class = |error: Error| error.class();
+        assert_eq!(world.send(&[0u8], 1, 0).map_err(class), Err(Class::Rank));
+        assert_eq!(world.send(&[0u8], 0, 1 << 31).map_err(class), Err(Class::Tag));
+        assert_eq!(world.recv(&mut [0u8], 7, 0).map_err(class), Err(Class::Rank));
+        let status = Status { source: 0, tag: 0, bytes: 10 };
+        assert_eq!(status.count::<u64>().map_err(class), Err(Class::Count));
+        assert_eq!(status.count::<u16>(), Ok(5));
+    });
+}
+
+#[test]
+fn a_dropped_receive_is_cancelled() {
+    run(2, |world| {
+        let peer = 1 - world.rank();
+        drop(world.irecv(vec![0u8; 100_000], peer, 9).expect("there is such a rank"));
+        let mut receive = world.irecv(vec![0u8; 10], Any, 9).expect("there is such a rank");
+        receive.cancel();
+        assert_eq!(receive.wait().expect("it is cancelled").1, None);
+        world.barrier().expect("both are there");
+    });
+}
+
+#[test]
+fn probes_see_messages_and_leave_them() {
+    run(2, |world| {
+        if world.rank() == 0 {
+            assert_eq!(world.iprobe(1, 5), Ok(None));
+            world.barrier().expect("both are there");
+            let found = world.probe(Any, Any).expect("it comes");
+            assert_eq!(found, Status { source: 1, tag: 5, bytes: 24 });
+            let mut values = vec![0.0f64; found.count::<f64>().expect("it is whole")];
+            world.recv(&mut values, found.source, found.tag).expect("it fits");
+            assert_eq!(values, [1.0, 2.0, 3.0]);
+        } else {
+            world.barrier().expect("both are there");
+            world.send(&[1.0f64, 2.0, 3.0], 0, 5).expect("rank 0 is there");
+        }
+    });
+}
+
+#[test]
+fn a_scope_ends_when_its_messages_have() {
+    run(4, |world| {
+        let (me, size) = (world.rank(), world.size());
+        let here = pattern(50_000, me as usize);
+        let mut there = [vec![0u8; 50_000], vec![0u8; 50_000]];
+        let [left, right] = &mut there;
+        world
+            .scope(|scope| {
+                scope.irecv(left, (me + size - 1) % size, 0)?;
+                let receive = scope.irecv(right, (me + 1) % size, 1)?;
+                scope.isend(&here, (me + 1) % size, 0)?;
+                scope.issend(&here, (me + size - 1) % size, 1)?;
+                assert_eq!(receive.wait()?.map(|status| status.tag), Some(1));
+                Ok(())
+            })
+            .expect("everybody sends");
+        assert!(there[0] == pattern(50_000, ((me + size - 1) % size) as usize));
+        assert!(there[1] == pattern(50_000, ((me + 1) % size) as usize));
+    });
+}

@@ -1,0 +1,27 @@
+//! The options of Carrousel: one registry, and where each value comes from.
+//!
+//! An option has a value from the first of these that sets it: an `option` line of a scenario, since what the
+//! file says is part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS`
+//! names, with a line `NAME VALUE` for each; its default.
+//!
+//! **Promises.** A name that is no option, or a value out of range, is an error that says what would be
+//! right: a misspelt option would silently not apply.
+//! **Leaves to others.** What the options do.
+//! **Entry point.** [`OPTIONS`] and [`Settings::read`].
+//!
+//! ```
+//! use carrousel_options::Settings;
+//! let environment = [("CARROUSEL_RTR_LIMIT", "3")].map(|(name, value)| (name.into(), value.into()));
+//! let settings = Settings::of(environment.into_iter())?;
+//! assert_eq!(settings.protocol().rtr_limit, 3);
+//! # Ok::<(), carrousel_options::OptionError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod registry;
+mod settings;
+mod value;
+
+pub use registry::{Kind, OPTIONS, Spec, vocabulary};
+pub use settings::{OptionError, Origin, Settings};
+pub use value::parse_size;

@@ -1,0 +1,227 @@
+//! The registry: name, what it takes, default, range, and what it is for.
+
+use crate::value::{parse_size, parse_time};
+use carrousel_rank::{Options, Speculation};
+use carrousel_scenario::{OptionKind, OptionSetting, OptionSpec, OptionValue, Vocabulary, units};
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes.
+    Size,
+    /// Bytes: a power of two between these two.
+    Power(u64, u64),
+    /// A time, in nanoseconds.
+    Time,
+    /// A number between these two.
+    Integer(i64, i64),
+    /// `on` or `off`.
+    OnOff,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// As in a scenario.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it is for.
+    pub doc: &'static str,
+    default: fn() -> OptionValue,
+}
+
+const SPECULATION: [&str; 3] = ["off", "always", "adaptive"];
+
+/// The words of `speculation`.
+pub(crate) fn speculation(word: &str) -> Speculation {
+    match word {
+        "off" => Speculation::Off,
+        "always" => Speculation::Always,
+        _ => Speculation::Adaptive,
+    }
+}
+
+/// All of them: those of the protocols first, which simulation and proof know too.
+pub const OPTIONS: [Spec; 6] = [
+    Spec {
+        name: "eager_threshold",
+        kind: Kind::Size,
+        doc: "the largest message that a standard send sends without waiting (sim: the network's, unless set; \
+              run: at most what half a ring holds)",
+        default: || OptionValue::Size(Options::default().eager_threshold),
+    },
+    Spec {
+        name: "speculation",
+        kind: Kind::Choice(&SPECULATION),
+        doc: "when receives are announced to senders: never, whenever it is safe, or while it pays",
+        default: || OptionValue::Word(SPECULATION[2].to_owned()),
+    },
+    Spec {
+        name: "rtr_limit",
+        kind: Kind::Integer(0, u16::MAX as i64),
+        doc: "the most announced receives outstanding towards one peer",
+        default: || OptionValue::Integer(Options::default().rtr_limit.into()),
+    },
+    Spec {
+        name: "shm_ring",
+        kind: Kind::Power(1 << 12, 1 << 30),
+        doc: "memory for messages on their way from one rank of a node to another",
+        default: || OptionValue::Size(64 << 10),
+    },
+    Spec {
+        name: "shm_direct",
+        kind: Kind::OnOff,
+        doc: "whether large messages are copied directly between the memory of processes, where the system \
+              permits that",
+        default: || OptionValue::OnOff(true),
+    },
+    Spec {
+        name: "hang_report",
+        kind: Kind::Time,
+        doc: "how long a rank waits in one call before it says what for; 0: never",
+        default: || OptionValue::TimeNs(30_000_000_000),
+    },
+];
+
+impl Spec {
+    /// The option of this name.
+    pub fn named(name: &str) -> Option<&'static Spec> {
+        OPTIONS.iter().find(|spec| spec.name == name)
+    }
+
+    /// The variable that sets it.
+    pub fn variable(&self) -> String {
+        format!("CARROUSEL_{}", self.name.to_uppercase())
+    }
+
+    /// What it is unless something sets it.
+    pub fn default_value(&self) -> OptionValue {
+        (self.default)()
+    }
+
+    /// What values there are, for a person.
+    pub fn range(&self) -> String {
+        match self.kind {
+            Kind::Size => "a size".to_owned(),
+            Kind::Power(least, most) => {
+                format!("a power of two, {} to {}", units::size(least), units::size(most))
+            }
+            Kind::Time => "a time".to_owned(),
+            Kind::Integer(least, most) => format!("{least} to {most}"),
+            Kind::OnOff => "on, off".to_owned(),
+            Kind::Choice(words) => words.join(", "),
+        }
+    }
+
+    /// A value from text.
+    ///
+    /// # Errors
+    /// When it is none; the error says what is.
+    pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
+        let wrong = || format!("`{text}` is no value of {}; it takes {}", self.name, self.range());
+        let value = match self.kind {
+            Kind::Size | Kind::Power(..) => OptionValue::Size(parse_size(text)?),
+            Kind::Time => OptionValue::TimeNs(parse_time(text)?),
+            Kind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
+            Kind::OnOff => OptionValue::OnOff(match text {
+                "on" => true,
+                "off" => false,
+                _ => return Err(wrong()),
+            }),
+            Kind::Choice(_) => OptionValue::Word(text.to_owned()),
+        };
+        if self.takes(&value) { Ok(value) } else { Err(wrong()) }
+    }
+
+    /// Whether a value is in range.
+    fn takes(&self, value: &OptionValue) -> bool {
+        match (self.kind, value) {
+            (Kind::Size, OptionValue::Size(_))
+            | (Kind::Time, OptionValue::TimeNs(_))
+            | (Kind::OnOff, OptionValue::OnOff(_)) => true,
+            (Kind::Power(least, most), OptionValue::Size(bytes)) => {
+                bytes.is_power_of_two() && (least..=most).contains(bytes)
+            }
+            (Kind::Integer(least, most), OptionValue::Integer(number)) => (least..=most).contains(number),
+            (Kind::Choice(words), OptionValue::Word(word)) => words.contains(&word.as_str()),
+            _ => false,
+        }
+    }
+
+    /// Whether a file sets an option within its range; the language knows only its kind.
+    ///
+    /// # Errors
+    /// When it does not; the error says what the range is.
+    pub fn check(setting: &OptionSetting) -> Result<(), String> {
+        let spec = Spec::named(&setting.name).filter(|_| setting.window.is_none());
+        match spec {
+            Some(spec) if !spec.takes(&setting.value) => {
+                Err(format!("`{}` is {}, expected {}", setting.name, written(&setting.value), spec.range()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A value as it is written.
+pub(crate) fn written(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Size(bytes) => units::size(*bytes),
+        OptionValue::TimeNs(ns) => units::time(*ns),
+        OptionValue::Integer(number) => number.to_string(),
+        OptionValue::OnOff(on) => if *on { "on" } else { "off" }.to_owned(),
+        OptionValue::Word(word) => word.clone(),
+    }
+}
+
+/// The options that a scenario may set.
+pub fn vocabulary() -> Vocabulary {
+    let option = |spec: &Spec| match spec.kind {
+        Kind::Size | Kind::Power(..) => OptionSpec::new(spec.name, OptionKind::Size),
+        Kind::Time => OptionSpec::new(spec.name, OptionKind::Time),
+        Kind::Integer(..) => OptionSpec::new(spec.name, OptionKind::Integer),
+        Kind::OnOff => OptionSpec::new(spec.name, OptionKind::OnOff),
+        Kind::Choice(words) => OptionSpec::choice(spec.name, words),
+    };
+    Vocabulary { engine: OPTIONS.iter().map(option).collect(), ..Vocabulary::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_language_has_by_itself_is_registered() {
+        let all = vocabulary();
+        for option in Vocabulary::default().engine {
+            assert!(all.engine.contains(&option), "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_value() {
+        for spec in OPTIONS {
+            let text = written(&spec.default_value());
+            assert_eq!(spec.parse(&text), Ok(spec.default_value()), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused() {
+        for (name, text) in [
+            ("eager_threshold", "big"),
+            ("speculation", "on"),
+            ("rtr_limit", "70000"),
+            ("shm_ring", "100000"),
+            ("shm_ring", "16"),
+            ("shm_direct", "yes"),
+            ("hang_report", "30"),
+        ] {
+            let spec = Spec::named(name).expect("it is registered");
+            assert!(spec.parse(text).is_err(), "{name}={text}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Which value each option has, and where it comes from.
+
+use crate::registry::{OPTIONS, Spec, speculation, written};
+use carrousel_rank::Options;
+use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
+use std::ffi::OsString;
+use std::{env, fmt, fs};
+use thiserror::Error;
+
+const PREFIX: &str = "CARROUSEL_";
+/// Names the file of options.
+const FILE: &str = "CARROUSEL_OPTIONS";
+/// Variables that are no options: the file, and what a launcher tells its ranks.
+const OTHERS: [&str; 2] = [FILE, "CARROUSEL_LAUNCHER"];
+
+/// What is wrong with an option, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct OptionError {
+    message: String,
+    /// The way out, if it is not in the message.
+    pub help: Option<String>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing sets it.
+    Default,
+    /// A line of a file of options.
+    File {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The environment variable of this name.
+    Variable(String),
+    /// A line of the scenario, from 1.
+    Scenario(u32),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { file, line } => write!(f, "{file}:{line}"),
+            Self::Variable(name) => f.write_str(name),
+            Self::Scenario(line) => write!(f, "scenario, line {line}"),
+        }
+    }
+}
+
+/// The values of all options, by position in [`OPTIONS`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    values: Vec<(OptionValue, Origin)>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { values: OPTIONS.iter().map(|spec| (spec.default_value(), Origin::Default)).collect() }
+    }
+}
+
+impl Settings {
+    /// What the environment of this process sets, and the file that it names.
+    ///
+    /// # Errors
+    /// When a variable or a line is no option, or its value is none of the option's.
+    pub fn read() -> Result<Self, OptionError> {
+        Self::of(env::vars_os())
+    }
+
+    /// What these environment variables set.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn of(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
+        let text = |(name, value): (OsString, OsString)| {
+            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+        };
+        let mut variables: Vec<_> =
+            variables.map(text).filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        // So that of several faults always the same is reported.
+        variables.sort();
+        let mut settings = Self::default();
+        if let Some((_, path)) = variables.iter().find(|(name, _)| name == FILE) {
+            settings.read_file(path)?;
+        }
+        for (name, value) in variables.iter().filter(|(name, _)| !OTHERS.contains(&name.as_str())) {
+            let known = OPTIONS.iter().position(|spec| spec.variable() == *name);
+            let at = known.ok_or_else(|| unknown("the environment sets ", name, Spec::variable))?;
+            let value = OPTIONS[at].parse(value);
+            let value =
+                value.map_err(|error| OptionError { message: format!("{name}: {error}"), help: None })?;
+            settings.values[at] = (value, Origin::Variable(name.clone()));
+        }
+        Ok(settings)
+    }
+
+    fn read_file(&mut self, path: &str) -> Result<(), OptionError> {
+        let text = fs::read_to_string(path).map_err(|error| OptionError {
+            message: format!("cannot read {path}, the file that {FILE} names: {error}"),
+            help: Some(format!("unset {FILE}, or write lines `NAME VALUE` there")),
+        })?;
+        for (line, text) in (1..).zip(text.lines()) {
+            let statement = text.split('#').next().unwrap_or_default().trim();
+            if statement.is_empty() {
+                continue;
+            }
+            let (name, value) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
+            let place = format!("{path}:{line}: ");
+            let known = OPTIONS.iter().position(|spec| spec.name == name);
+            let at = known.ok_or_else(|| unknown(&place, name, |spec| spec.name.to_owned()))?;
+            let value = OPTIONS[at].parse(value.trim());
+            let value =
+                value.map_err(|error| OptionError { message: format!("{place}{error}"), help: None })?;
+            self.values[at] = (value, Origin::File { file: path.to_owned(), line });
+        }
+        Ok(())
+    }
+
+    /// What a scenario sets comes before all others.
+    #[must_use]
+    pub fn with_scenario(mut self, scenario: &Scenario) -> Self {
+        for setting in scenario.options.iter().filter(|setting| setting.window.is_none() && setting.line > 0)
+        {
+            if let Some(at) = OPTIONS.iter().position(|spec| spec.name == setting.name) {
+                self.values[at] = (setting.value.clone(), Origin::Scenario(setting.line));
+            }
+        }
+        self
+    }
+
+    /// Sets in a scenario what is set here and not by the scenario itself.
+    pub fn apply(&self, scenario: &mut Scenario) {
+        for (spec, value, _) in self.set() {
+            let same = |setting: &OptionSetting| setting.window.is_none() && setting.name == spec.name;
+            if !scenario.options.iter().any(same) {
+                let (name, value) = (spec.name.to_owned(), value.clone());
+                // Line 0: it stands in no line of the file.
+                scenario.options.push(OptionSetting { window: None, name, value, line: 0 });
+            }
+        }
+    }
+
+    /// Each option with its value, as it is written, and where that comes from.
+    pub fn all(&self) -> impl Iterator<Item = (&'static Spec, String, &Origin)> {
+        OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, written(value), origin))
+    }
+
+    /// What is not a default, `NAME VALUE` each.
+    pub fn written(&self) -> Vec<String> {
+        self.set().map(|(spec, value, _)| format!("{} {}", spec.name, written(value))).collect()
+    }
+
+    fn set(&self) -> impl Iterator<Item = (&'static Spec, &OptionValue, &Origin)> {
+        let all = OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, value, origin));
+        all.filter(|(.., origin)| **origin != Origin::Default)
+    }
+
+    fn value(&self, name: &str) -> &OptionValue {
+        let at = OPTIONS.iter().position(|spec| spec.name == name);
+        debug_assert!(at.is_some(), "{name} is registered");
+        &self.values[at.unwrap_or(0)].0
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        match self.value(name) {
+            OptionValue::Size(number) | OptionValue::TimeNs(number) => *number,
+            OptionValue::Integer(number) => number.unsigned_abs(),
+            OptionValue::OnOff(on) => u64::from(*on),
+            OptionValue::Word(_) => 0,
+        }
+    }
+
+    /// The options of the protocols.
+    pub fn protocol(&self) -> Options {
+        let word = if let OptionValue::Word(word) = self.value("speculation") { word } else { "" };
+        Options {
+            eager_threshold: self.number("eager_threshold"),
+            speculation: speculation(word),
+            // Its range is that of the type.
+            rtr_limit: self.number("rtr_limit") as u16,
+            ..Options::default()
+        }
+    }
+
+    /// `shm_ring`, in bytes.
+    pub fn shm_ring(&self) -> u64 {
+        self.number("shm_ring")
+    }
+
+    /// `shm_direct`.
+    pub fn shm_direct(&self) -> bool {
+        self.number("shm_direct") != 0
+    }
+
+    /// `hang_report`, in nanoseconds; `None` for never.
+    pub fn hang_report(&self) -> Option<u64> {
+        Some(self.number("hang_report")).filter(|ns| *ns > 0)
+    }
+}
+
+fn unknown(place: &str, name: &str, of: impl Fn(&Spec) -> String) -> OptionError {
+    /// More letters than these, and it is another word.
+    const FAR: usize = 4;
+    let distance = |known: &String| strsim::damerau_levenshtein(known, name);
+    let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= FAR);
+    let list = "`carrousel info` lists the options";
+    let help = nearest.map_or(list.to_owned(), |known| format!("did you mean {known}? {list}"));
+    OptionError { message: format!("{place}{name}, which is no option"), help: Some(help) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Result<Settings, OptionError> {
+        Settings::of(variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))))
+    }
+
+    #[test]
+    fn what_the_scenario_sets_wins() {
+        let settings =
+            of(&[("CARROUSEL_EAGER_THRESHOLD", "1KiB"), ("CARROUSEL_RTR_LIMIT", "3"), ("HOME", "/")]);
+        let settings = settings.expect("these are options");
+        let text = b"ranks 1\noption eager_threshold 2KiB\n";
+        let mut scenario = carrousel_scenario::load("x.scn", text).expect("it is a scenario");
+        settings.apply(&mut scenario);
+        let set: Vec<_> = scenario.options.iter().map(|o| (o.name.as_str(), o.value.clone())).collect();
+        let expected = [("eager_threshold", OptionValue::Size(2048)), ("rtr_limit", OptionValue::Integer(3))];
+        assert_eq!(set, expected);
+        let settings = settings.with_scenario(&scenario);
+        assert_eq!((settings.protocol().eager_threshold, settings.protocol().rtr_limit), (2048, 3));
+        let from: Vec<String> = settings.all().take(3).map(|(.., origin)| origin.to_string()).collect();
+        assert_eq!(from, ["scenario, line 2", "default", "CARROUSEL_RTR_LIMIT"]);
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_an_error() {
+        let help = |result: Result<Settings, OptionError>| result.err().and_then(|error| error.help);
+        let misspelt = help(of(&[("CARROUSEL_EAGER_TRESHOLD", "1KiB")])).expect("it is no option");
+        assert!(misspelt.contains("did you mean CARROUSEL_EAGER_THRESHOLD?"), "{misspelt}");
+        assert!(of(&[("CARROUSEL_eager_threshold", "1KiB")]).is_err());
+        assert!(of(&[("CARROUSEL_RTR_LIMIT", "-1")]).is_err());
+        assert!(of(&[("CARROUSEL_LAUNCHER", "1")]).is_ok());
+    }
+
+    #[test]
+    fn a_file_sets_what_no_variable_does() {
+        let path = env::temp_dir().join(format!("carrousel-options-{}", std::process::id()));
+        let path = path.to_string_lossy().into_owned();
+        let read = |text: &str| {
+            fs::write(&path, text).expect("it can be written");
+            of(&[(FILE, &path), ("CARROUSEL_RTR_LIMIT", "3")])
+        };
+        let settings =
+            read("# here\nrtr_limit 5\nhang_report  2s # soon\n\nshm_direct off\n").expect("it is right");
+        assert_eq!(settings.protocol().rtr_limit, 3);
+        assert_eq!(settings.hang_report(), Some(2_000_000_000));
+        assert!(!settings.shm_direct());
+        assert_eq!(settings.written(), ["rtr_limit 3", "shm_direct off", "hang_report 2s"]);
+        let wrong = read("rtr_limits 5\n").expect_err("there is no such option");
+        assert!(wrong.to_string().contains(":1: rtr_limits"), "{wrong}");
+        assert!(read("hang_report\n").is_err());
+        fs::remove_file(&path).expect("it is there");
+        assert!(of(&[(FILE, &path)]).is_err());
+    }
+}
