@@ -1,5 +1,6 @@
 //! Jobs for tests. The test program starts itself again, as a launcher or as a rank, with its task in an
 //! environment variable; so each launcher has a process of its own, as it wants.
+// Each test program uses a part of it.
 #![allow(dead_code)]
 
 use carrousel_launch::{Client, Event, Host, Job, agent, run};
@@ -9,14 +10,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What the process is to do: `launch`, `agent`, or the name of a rank's task.
-pub const TASK: &str = "LAUNCH_TASK";
+pub(crate) const TASK: &str = "LAUNCH_TASK";
 /// For a launcher: ranks, and options in words.
-pub const SPEC: &str = "LAUNCH_SPEC";
+pub(crate) const SPEC: &str = "LAUNCH_SPEC";
 /// Longer than any of these tests takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Does what the environment says, and does not return then. `ranks` knows the tasks of ranks.
-pub fn play(ranks: fn(&str)) {
+pub(crate) fn play(ranks: fn(&str)) {
     let Ok(task) = env::var(TASK) else { return };
     match task.as_str() {
         "launch" => std::process::exit(launch()),
@@ -80,7 +81,7 @@ fn launch() -> i32 {
 }
 
 /// A launcher of `spec`, e.g. `4 prefix`, and a program with its arguments.
-pub fn launcher(spec: &str, program: &[&str]) -> Command {
+pub(crate) fn launcher(spec: &str, program: &[&str]) -> Command {
     let mut command = Command::new(env::current_exe().expect("it has a path"));
     command.args(["--exact", "child", "--quiet", "--nocapture"]);
     command.env(TASK, "launch").env(SPEC, format!("{spec} -- {}", program.join("\u{1f}")));
@@ -89,7 +90,7 @@ pub fn launcher(spec: &str, program: &[&str]) -> Command {
 }
 
 /// A process that is killed at the latest when the test is over.
-pub struct Running(pub Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -99,34 +100,34 @@ impl Drop for Running {
 }
 
 /// What a launcher did.
-pub struct Done {
-    pub status: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Done {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Done {
     /// Lines of standard error that begin so, without that beginning, in order.
-    pub fn lines(&self, begin: &str) -> Vec<&str> {
+    pub(crate) fn lines(&self, begin: &str) -> Vec<&str> {
         let mut lines: Vec<&str> = self.stderr.lines().filter_map(|line| line.strip_prefix(begin)).collect();
         lines.sort_unstable();
         lines
     }
 
     /// The milliseconds at which the first failure was told.
-    pub fn first_failure_ms(&self) -> u64 {
+    pub(crate) fn first_failure_ms(&self) -> u64 {
         let (_, rest) = self.stderr.split_once("failed after ").expect("there is a failure");
         rest.split_once(" ms").and_then(|(ms, _)| ms.parse().ok()).expect("a number")
     }
 }
 
 /// Runs a launcher to its end.
-pub fn finish(mut command: Command) -> Done {
+pub(crate) fn finish(mut command: Command) -> Done {
     wait(Running(command.spawn().expect("it can be started")))
 }
 
 /// Waits for a launcher's end, and for that of its output: so nobody is left who could write.
-pub fn wait(mut running: Running) -> Done {
+pub(crate) fn wait(mut running: Running) -> Done {
     let stdout = collect(running.0.stdout.take().expect("it is a pipe"));
     let stderr = collect(running.0.stderr.take().expect("it is a pipe"));
     let begun = Instant::now();
@@ -150,12 +151,12 @@ fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Stri
 }
 
 /// A rank's connection. It has to be there.
-pub fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::from_environment().expect("the launcher is understood").expect("there is a launcher")
 }
 
 /// Waits until `done` gives something.
-pub fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(value) = done() {
@@ -167,7 +168,7 @@ pub fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Whether a process is there, and not only waiting to be collected.
-pub fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
