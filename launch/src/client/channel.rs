@@ -1,0 +1,109 @@
+//! The connection of a rank to its launcher: lines in both directions.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::RawFd;
+
+/// The longest line that a launcher sends is a mapping or a value: far less than this.
+const LINE_MAX: usize = 1 << 20;
+const CHUNK: usize = 4096;
+
+/// A connection, and what has arrived on it beyond the last whole line that was taken.
+#[derive(Debug)]
+pub(super) struct Channel {
+    socket: OwnedFd,
+    arrived: Vec<u8>,
+}
+
+/// What a look at the connection brings.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// A line, without its end.
+    Line(Vec<u8>),
+    /// Nothing yet. Only for who does not wait.
+    Nothing,
+    /// The other side has closed it.
+    Closed,
+}
+
+impl Channel {
+    /// A connection to a launcher that listens.
+    pub(super) fn connect(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        // Requests are small, and each is waited for.
+        stream.set_nodelay(true)?;
+        Ok(Self::new(stream.into()))
+    }
+
+    /// The socket that the launcher has let this process inherit. Programs that this one starts do not
+    /// inherit it in turn: they are no ranks, and would keep it open.
+    pub(super) fn inherit(fd: RawFd) -> io::Result<Self> {
+        Ok(Self::new(duplicate(fd)?))
+    }
+
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self { socket, arrived: Vec::new() }
+    }
+
+    /// Sends a line, which comes with its end, in one piece: Slurm reads a request with one `read`.
+    pub(super) fn send(&self, line: &str) -> io::Result<()> {
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            // Without a signal when the launcher is gone: the host program may be one that dies of it.
+            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(sent) => rest = &rest[sent..],
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next line. Waits for it if `wait`.
+    pub(super) fn line(&mut self, wait: bool) -> io::Result<Looked> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.arrived[searched..].iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.arrived.drain(..=searched + end).collect();
+                line.pop();
+                return Ok(Looked::Line(line));
+            }
+            searched = self.arrived.len();
+            if searched > LINE_MAX {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "the launcher's line has no end"));
+            }
+            let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+            let mut chunk = [0; CHUNK];
+            match rustix::net::recv(&self.socket, &mut chunk[..], flags) {
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Looked::Closed),
+                Ok((read, _)) => self.arrived.extend_from_slice(&chunk[..read]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if !wait => return Ok(Looked::Nothing),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+// An inherited descriptor is only a number, which safe code cannot turn into a file.
+#[allow(unsafe_code)]
+fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(Errno::BADF.into());
+    }
+    // SAFETY: the number is valid for a borrow (not -1). The launcher has opened it for this process, whose
+    // other code neither knows it nor closes it; if there is no such descriptor, the call below says so.
+    let inherited = unsafe { BorrowedFd::borrow_raw(fd) };
+    let ours = rustix::io::fcntl_dupfd_cloexec(inherited, 3)?;
+    rustix::io::fcntl_setfd(inherited, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(ours)
+}

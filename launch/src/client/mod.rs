@@ -1,0 +1,412 @@
+//! A rank's side of PMI-1, and what only our own launcher adds to it.
+
+mod channel;
+pub(crate) mod environment;
+#[cfg(test)]
+mod tests;
+
+use crate::ending::Ending;
+use crate::error::LaunchError;
+use crate::line::{Line, Writer, from_hex, to_hex};
+use crate::mapping;
+use crate::server::{LINE_MAX, OURS, REPORT};
+use channel::{Channel, Looked};
+use environment::{Found, RANKS_MAX};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::collections::VecDeque;
+use std::env;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Set by our own launcher: the number of the process whose child a rank is.
+pub(crate) const LAUNCHER: &str = "CARROUSEL_LAUNCHER";
+
+/// What every launcher can store: Slurm is the strictest.
+const KEY_MAX: usize = 31;
+/// Of those, what is kept for the number of a part.
+const PART_MAX: usize = 7;
+/// More than an address needs, by far; a store is no way to send data.
+const VALUE_MAX: usize = 64 << 10;
+
+/// What has happened to another rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum News {
+    /// It has ended, and will not answer. The job is over: its ranks are ended after a grace period.
+    Lost {
+        /// Which.
+        rank: u32,
+        /// In which way.
+        how: Ending,
+    },
+}
+
+/// The connection of this process, a rank, to the launcher that has started it.
+///
+/// Requests wait for the launcher's answer; [`Self::barrier`] waits for all ranks. None may be made
+/// after [`Self::finalize`], which takes the client.
+#[derive(Debug)]
+pub struct Client {
+    channel: Channel,
+    rank: u32,
+    size: u32,
+    store: Option<Store>,
+    watched: bool,
+    news: VecDeque<News>,
+}
+
+/// Where values are put. Asked for when the first is: a job that needs none starts sooner.
+#[derive(Clone, Debug)]
+struct Store {
+    name: String,
+    /// Hexadecimal digits that a value may have.
+    digits_max: usize,
+}
+
+impl Client {
+    /// Finds the launcher that has started this process, by `PMI_FD`, `PMI_RANK` and `PMI_SIZE`, or by
+    /// `PMI_PORT` and `PMI_ID`. `None` if there is none: a job of one rank. At most once in a process.
+    ///
+    /// If the launcher is our own, and the parent of this process, the system is asked to kill this
+    /// process when the launcher dies; so none is left behind, whatever happens to it.
+    pub fn from_environment() -> Result<Option<Self>, LaunchError> {
+        let mut client = match environment::read(|name| env::var(name))? {
+            None => return Ok(None),
+            Some(Found::Inherited { fd, rank, size }) => {
+                let channel = Channel::inherit(fd).map_err(|_| LaunchError::Variable {
+                    variable: "PMI_FD",
+                    value: fd.to_string(),
+                    expected: "a socket that this process has inherited",
+                })?;
+                Self::new(channel, rank, size)
+            }
+            Some(Found::Listening { address, id }) => {
+                let channel = Channel::connect(&address)
+                    .map_err(|source| LaunchError::Connect { address: address.clone(), source })?;
+                let mut client = Self::new(channel, 0, 1);
+                client.introduce(&id)?;
+                client
+            }
+        };
+        client.initialise()?;
+        if client.watched {
+            die_with_launcher()?;
+        }
+        Ok(Some(client))
+    }
+
+    fn new(channel: Channel, rank: u32, size: u32) -> Self {
+        Self { channel, rank, size, store: None, watched: false, news: VecDeque::new() }
+    }
+
+    /// The number of this process in the job, from 0.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// How many ranks the job has.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Whether the launcher is our own: whether [`Self::report`] reaches someone and [`Self::news`] tells.
+    pub fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Stores a value for other ranks, which find it after a [`Self::barrier`]. Any text is a value; a key
+    /// has at most 24 letters, digits, `_`, `.` or `-`, and is put once in a job.
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
+        let key_max = KEY_MAX - PART_MAX;
+        let valid = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if key.is_empty() || key.len() > key_max || !key.bytes().all(valid) {
+            return Err(LaunchError::Key { key: key.to_owned(), max: key_max });
+        }
+        if value.len() > VALUE_MAX {
+            return Err(LaunchError::TooLong { what: "a value", len: value.len(), max: VALUE_MAX });
+        }
+        let store = self.store()?;
+        let digits = to_hex(value.as_bytes());
+        // The first part says how many there are. `+` occurs in no key: so parts meet no other key.
+        let parts = digits.len().div_ceil(store.digits_max).max(1);
+        for part in 0..parts {
+            let begin = part * store.digits_max;
+            let some = &digits[begin..digits.len().min(begin + store.digits_max)];
+            let (key, value) = match part {
+                0 => (key.to_owned(), format!("{parts}-{some}")),
+                _ => (format!("{key}+{part}"), some.to_owned()),
+            };
+            let request = Writer::new("put").word("kvsname", &store.name).word("key", key);
+            self.ask(request.word("value", value), "put_result")?;
+        }
+        Ok(())
+    }
+
+    /// The value that a rank has put under this key before the last barrier.
+    pub fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        let Some(first) = self.lookup(key)? else { return Ok(None) };
+        let foreign = |got: &str| LaunchError::Answer {
+            asked: format!("get {key}"),
+            got: got.to_owned(),
+            expected: "a value that was put by this library",
+        };
+        let (parts, digits) = first.split_once('-').ok_or_else(|| foreign(&first))?;
+        let parts: usize = parts.parse().map_err(|_| foreign(&first))?;
+        let mut digits = digits.to_owned();
+        for part in 1..parts {
+            let more = self.lookup(&format!("{key}+{part}"))?.ok_or_else(|| foreign(&first))?;
+            digits += &more;
+            // A wrong number of parts must not keep this going.
+            if digits.len() > 2 * VALUE_MAX {
+                return Err(foreign(&first));
+            }
+        }
+        let bytes = from_hex(&digits).ok_or_else(|| foreign(&first))?;
+        String::from_utf8(bytes).map(Some).map_err(|_| foreign(&first))
+    }
+
+    /// Waits until every rank has called this. What was put before is found after.
+    ///
+    /// Fails with [`LaunchError::Lost`] if a rank has ended that would be needed.
+    pub fn barrier(&mut self) -> Result<(), LaunchError> {
+        let News::Lost { rank, how } = match self.news.front() {
+            Some(news) => news.clone(),
+            None => return self.ask_and(Writer::new("barrier_in"), "barrier_out", true).map(drop),
+        };
+        Err(LaunchError::Lost { rank, ending: how })
+    }
+
+    /// The node of each rank. Nodes are numbers; ranks with the same one share memory.
+    ///
+    /// To be called by every rank: where the launcher does not know, the ranks ask each other.
+    pub fn nodes(&mut self) -> Result<Vec<u32>, LaunchError> {
+        if let Some(text) = self.lookup(mapping::KEY)? {
+            return mapping::parse(&text, self.size).ok_or_else(|| LaunchError::Answer {
+                asked: format!("get {}", mapping::KEY),
+                got: shorten(&text),
+                expected: "(vector,(FIRST,NODES,RANKS),...)",
+            });
+        }
+        self.put(&format!("host.{}", self.rank), &host())?;
+        self.barrier()?;
+        let mut hosts: Vec<String> = Vec::new();
+        let mut nodes = Vec::new();
+        for rank in 0..self.size {
+            let key = format!("host.{rank}");
+            let host = self.get(&key)?.ok_or_else(|| LaunchError::Answer {
+                asked: format!("get {key}"),
+                got: "nothing".to_owned(),
+                expected: "the value that the rank has put before the barrier",
+            })?;
+            let node = hosts.iter().position(|known| *known == host).unwrap_or_else(|| {
+                hosts.push(host);
+                hosts.len() - 1
+            });
+            nodes.push(node as u32);
+        }
+        Ok(nodes)
+    }
+
+    /// Says that this rank is done: from now on it may exit without being missed.
+    pub fn finalize(mut self) -> Result<(), LaunchError> {
+        self.ask(Writer::new("finalize"), "finalize_ack").map(drop)
+    }
+
+    /// Says that the job cannot go on. The launcher ends its ranks, this one too, in a moment.
+    pub fn abort(&mut self, code: i32, message: &str) -> Result<(), LaunchError> {
+        let line = Writer::new("abort").word("exitcode", code).word("message", message).finish();
+        self.send("abort", &line)
+    }
+
+    /// Sends a line of JSON to our own launcher, without waiting for an answer. Other launchers get none.
+    pub fn report(&mut self, json: &str) -> Result<(), LaunchError> {
+        let max = LINE_MAX - REPORT.len() - 1;
+        if let Some(at) = json.find('\n') {
+            return Err(LaunchError::NotALine { at });
+        }
+        if json.len() > max {
+            return Err(LaunchError::TooLong { what: "a report", len: json.len(), max });
+        }
+        if !self.watched {
+            return Ok(());
+        }
+        self.send("report", &format!("cmd=report {json}\n"))
+    }
+
+    /// What has arrived about other ranks since the last call. Does not wait: when there may be something,
+    /// the descriptor ([`AsFd`]) is readable. Nothing comes from launchers that are not our own.
+    ///
+    /// Fails with [`LaunchError::Gone`] when the launcher has died.
+    pub fn news(&mut self) -> Result<Vec<News>, LaunchError> {
+        while self.watched {
+            match self.channel.line(false) {
+                Ok(Looked::Nothing) => break,
+                Ok(Looked::Line(line)) => self.keep(&line, "news")?,
+                // What was said before the end is told before it.
+                Ok(Looked::Closed) if !self.news.is_empty() => break,
+                Ok(Looked::Closed) => return Err(LaunchError::Gone { asked: "news".to_owned() }),
+                Err(source) => return Err(LaunchError::System { doing: "read from the launcher", source }),
+            }
+        }
+        Ok(self.news.drain(..).collect())
+    }
+
+    /// After connecting to a launcher that listens: who is this? It says, in lines of their own.
+    fn introduce(&mut self, id: &str) -> Result<(), LaunchError> {
+        self.ask(Writer::new("initack").word("pmiid", id), "initack")?;
+        let mut of = |key: &'static str| {
+            let asked = format!("initack ({key})");
+            let bytes = self.await_line(&asked)?;
+            let value = Line::parse(&bytes).ok().filter(|line| line.command == "set");
+            let value = value.and_then(|line| line.number::<u32>(key));
+            value.ok_or_else(|| answer(&asked, &bytes, "cmd=set size=N, rank=R and debug=D"))
+        };
+        let (size, rank) = (of("size")?, of("rank")?);
+        of("debug")?;
+        if rank >= size || size > RANKS_MAX {
+            let got = format!("rank {rank} of {size}");
+            let expected = "a rank below the size, which is at most 1048576";
+            return Err(LaunchError::Answer { asked: "initack".to_owned(), got, expected });
+        }
+        (self.size, self.rank) = (size, rank);
+        Ok(())
+    }
+
+    fn initialise(&mut self) -> Result<(), LaunchError> {
+        // Slurm takes 1.1 and 2.0, MPICH gives up the latter.
+        let request = Writer::new("init").word("pmi_version", 1).word("pmi_subversion", 1);
+        let bytes = self.ask(request, "response_to_init")?;
+        self.watched = Line::parse(&bytes).is_ok_and(|line| line.get("launcher") == Some(OURS));
+        Ok(())
+    }
+
+    fn store(&mut self) -> Result<Store, LaunchError> {
+        if let Some(store) = &self.store {
+            return Ok(store.clone());
+        }
+        let maxes = self.ask(Writer::new("get_maxes"), "maxes")?;
+        let maxes = Line::parse(&maxes).ok().and_then(|line| line.number::<usize>("vallen_max"));
+        // Room for the end of a C string, and for the number of parts.
+        let digits_max = maxes.unwrap_or(256).clamp(64, 1 << 20).min(1024) - 1 - PART_MAX;
+        let bytes = self.ask(Writer::new("get_my_kvsname"), "my_kvsname")?;
+        let name = Line::parse(&bytes).ok().and_then(|line| line.get("kvsname"));
+        let name = name.ok_or_else(|| answer("get_my_kvsname", &bytes, "kvsname=NAME"))?.to_owned();
+        Ok(self.store.insert(Store { name, digits_max }).clone())
+    }
+
+    /// The text under a key, as it is in the store.
+    fn lookup(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
+        let store = self.store()?;
+        let request = Writer::new("get").word("kvsname", &store.name).word("key", key);
+        match self.ask(request, "get_result") {
+            Ok(bytes) => {
+                Ok(Line::parse(&bytes).ok().and_then(|line| line.get("value").map(ToOwned::to_owned)))
+            }
+            // That there is no such key is all that launchers refuse a `get` for.
+            Err(LaunchError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ask(&mut self, request: Writer, expected: &'static str) -> Result<Vec<u8>, LaunchError> {
+        self.ask_and(request, expected, false)
+    }
+
+    /// One request, one answer, never two at a time: Slurm reads one request with one `read`.
+    fn ask_and(
+        &mut self,
+        request: Writer,
+        expected: &'static str,
+        needs_all: bool,
+    ) -> Result<Vec<u8>, LaunchError> {
+        let request = request.finish();
+        let asked = request.trim_end();
+        self.send(asked, &request)?;
+        loop {
+            let bytes = self.await_line(asked)?;
+            let line = Line::parse(&bytes).map_err(|_| answer(asked, &bytes, expected))?;
+            if self.watched && line.command == "lost" {
+                self.keep(&bytes, asked)?;
+                if let (true, Some(News::Lost { rank, how })) = (needs_all, self.news.back()) {
+                    return Err(LaunchError::Lost { rank: *rank, ending: how.clone() });
+                }
+                continue;
+            }
+            if line.command != expected {
+                return Err(answer(asked, &bytes, expected));
+            }
+            return match line.get("rc") {
+                None | Some("0") => Ok(bytes),
+                Some(rc) => Err(LaunchError::Refused {
+                    asked: shorten(asked),
+                    message: shorten(line.get("msg").unwrap_or(rc)),
+                }),
+            };
+        }
+    }
+
+    fn send(&mut self, asked: &str, line: &str) -> Result<(), LaunchError> {
+        self.channel.send(line).map_err(|source| match source.kind() {
+            std::io::ErrorKind::BrokenPipe | std::io::ErrorKind::ConnectionReset => {
+                LaunchError::Gone { asked: shorten(asked) }
+            }
+            _ => LaunchError::System { doing: "write to the launcher", source },
+        })
+    }
+
+    fn await_line(&mut self, asked: &str) -> Result<Vec<u8>, LaunchError> {
+        match self.channel.line(true) {
+            Ok(Looked::Line(line)) => Ok(line),
+            Ok(Looked::Closed | Looked::Nothing) => Err(LaunchError::Gone { asked: shorten(asked) }),
+            Err(source) => Err(LaunchError::System { doing: "read from the launcher", source }),
+        }
+    }
+
+    /// Keeps a line that tells about another rank.
+    fn keep(&mut self, bytes: &[u8], asked: &str) -> Result<(), LaunchError> {
+        let line = Line::parse(bytes).ok().filter(|line| line.command == "lost");
+        let news = line.and_then(|line| {
+            let rank = line.number("rank").filter(|rank| *rank < self.size)?;
+            Some(News::Lost { rank, how: Ending::read(&line)? })
+        });
+        self.news.push_back(news.ok_or_else(|| answer(asked, bytes, "cmd=lost rank=R how=..."))?);
+        Ok(())
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+fn answer(asked: &str, got: &[u8], expected: &'static str) -> LaunchError {
+    let got = shorten(&String::from_utf8_lossy(got));
+    LaunchError::Answer { asked: shorten(asked), got, expected }
+}
+
+/// So that a message stays readable whatever the other side sends.
+fn shorten(text: &str) -> String {
+    let shown: String = text.chars().take(120).map(|c| if c.is_control() { '.' } else { c }).collect();
+    if text.chars().nth(120).is_some() { shown + "..." } else { shown }
+}
+
+/// What ranks of one node have in common: names alone are equal in containers, too.
+fn host() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{} {}", rustix::system::uname().nodename().to_string_lossy(), boot.trim())
+}
+
+/// Asks the system to kill this process with the launcher, if that is its parent.
+fn die_with_launcher() -> Result<(), LaunchError> {
+    let launcher = env::var(LAUNCHER).ok().and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
+    if launcher.is_none() || getppid() != launcher {
+        return Ok(());
+    }
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(LaunchError::system("ask to be killed with the launcher"))?;
+    // It may have died just before.
+    if getppid() != launcher {
+        return Err(LaunchError::Gone { asked: "init".to_owned() });
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! The client against servers that are scripts: what it asks, and what it makes of any answer.
+
+use super::*;
+use proptest::prelude::*;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::thread;
+
+fn pair() -> (OwnedFd, OwnedFd) {
+    socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .expect("there are sockets")
+}
+
+/// A client whose requests are answered by `answer`, until that gives none.
+fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Client {
+    let (ours, theirs) = pair();
+    thread::spawn(move || {
+        let mut writer = File::from(theirs.try_clone().expect("it can be duplicated"));
+        for line in BufReader::new(File::from(theirs)).lines().map_while(Result::ok) {
+            let Some(answer) = answer(&line) else { break };
+            if writer.write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+        }
+    });
+    Client::new(Channel::new(ours), 0, size)
+}
+
+/// As Slurm answers: no mapping, `rc=1` for what is missing.
+fn slurm(line: &str) -> Option<String> {
+    Some(match Line::parse(line.as_bytes()).expect("the client writes lines").command {
+        "init" => "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned(),
+        "get_maxes" => "cmd=maxes rc=0 kvsname_max=256 keylen_max=256 vallen_max=1024\n".to_owned(),
+        "get_my_kvsname" => "cmd=my_kvsname rc=0 kvsname=1.0\n".to_owned(),
+        "get" => "cmd=get_result rc=1\n".to_owned(),
+        "finalize" => "cmd=finalize_ack rc=0\n".to_owned(),
+        _ => return None,
+    })
+}
+
+#[test]
+fn slurm_is_understood() {
+    let mut client = served(2, slurm);
+    client.initialise().expect("it is PMI-1");
+    assert!(!client.is_watched());
+    assert_eq!(client.get("missing").expect("that is an answer"), None);
+    assert_eq!(client.news().expect("nothing comes"), []);
+    client.report("{}").expect("it goes nowhere");
+    client.finalize().expect("it is acknowledged");
+}
+
+#[test]
+fn a_launcher_that_listens_says_who_this_is() {
+    let mut client = served(1, |line| {
+        assert_eq!(line, "cmd=initack pmiid=7");
+        Some("cmd=initack\ncmd=set size=4\ncmd=set rank=3\ncmd=set debug=0\n".to_owned())
+    });
+    client.introduce("7").expect("it is PMI-1");
+    assert_eq!((client.rank(), client.size()), (3, 4));
+}
+
+#[test]
+fn a_rank_beyond_the_size_is_refused() {
+    let mut client =
+        served(1, |_| Some("cmd=initack\ncmd=set size=4\ncmd=set rank=4\ncmd=set debug=0\n".into()));
+    let message = client.introduce("0").expect_err("there is no such rank").to_string();
+    assert!(message.contains("rank 4 of 4"), "{message}");
+}
+
+#[test]
+fn keys_and_values_keep_to_the_strictest_launcher() {
+    let mut client = served(1, |line| match Line::parse(line.as_bytes()).expect("it is a line") {
+        line if line.command == "put" => {
+            assert!(line.get("key").expect("it has one").len() <= KEY_MAX);
+            assert!(line.get("value").expect("it has one").len() < 1024);
+            Some("cmd=put_result rc=0 msg=success\n".to_owned())
+        }
+        _ => slurm(line),
+    });
+    client.put("abcdefghijklmnopqrstuvwx", &"; =\n".repeat(VALUE_MAX / 4)).expect("it is in parts");
+    for key in ["", "a b", "a;b", "a+1", "abcdefghijklmnopqrstuvwxy"] {
+        assert!(matches!(client.put(key, ""), Err(LaunchError::Key { .. })), "{key:?}");
+    }
+    let long = "x".repeat(VALUE_MAX + 1);
+    assert!(matches!(client.put("a", &long), Err(LaunchError::TooLong { .. })));
+}
+
+#[test]
+fn news_between_request_and_answer_is_kept() {
+    let mut client = served(3, |line| {
+        let lost = "cmd=lost rank=2 how=killed signal=9\n";
+        slurm(line).map(|answer| lost.to_owned() + &answer)
+    });
+    client.watched = true;
+    assert_eq!(client.get("missing").expect("it is answered"), None);
+    let expected = News::Lost { rank: 2, how: Ending::Killed(9) };
+    // The name of the store was asked for as well.
+    assert_eq!(client.news().expect("it is there"), vec![expected; 3]);
+}
+
+#[test]
+fn a_barrier_ends_when_a_rank_is_lost() {
+    let mut client = served(2, |_| Some("cmd=lost rank=1 how=exited code=3\n".to_owned()));
+    client.watched = true;
+    for _ in 0..2 {
+        let error = client.barrier().expect_err("nobody opens it");
+        assert!(matches!(error, LaunchError::Lost { rank: 1, ending: Ending::Exited(3) }), "{error}");
+    }
+    assert_eq!(client.news().expect("it is there").len(), 1);
+}
+
+#[test]
+fn a_launcher_that_is_gone_is_an_error() {
+    let (ours, theirs) = pair();
+    drop(theirs);
+    let mut client = Client::new(Channel::new(ours), 0, 1);
+    client.watched = true;
+    assert!(matches!(client.barrier(), Err(LaunchError::Gone { .. })));
+    assert!(matches!(client.news(), Err(LaunchError::Gone { .. })));
+}
+
+#[test]
+fn a_report_is_one_line() {
+    let mut client = served(1, slurm);
+    assert!(matches!(client.report("{\n}"), Err(LaunchError::NotALine { at: 1 })));
+}
+
+#[test]
+fn a_number_of_parts_that_is_a_lie_ends() {
+    let mut client = served(1, |line| match Line::parse(line.as_bytes()).expect("it is a line").command {
+        "get" => Some(format!("cmd=get_result rc=0 value=999999999-{}\n", "00".repeat(500))),
+        _ => slurm(line),
+    });
+    assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the launcher says: a result or an error, no panic, no endless loop.
+    #[test]
+    fn any_launcher_is_understood_or_refused(answers in proptest::collection::vec(prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..30),
+        "cmd=(response_to_init|maxes|my_kvsname|get_result|put_result|barrier_out|lost|set|initack)( (rc=[-0-9]{0,3}|kvsname=k|value=[0-9(),a-z-]{0,9}|vallen_max=[0-9]{0,25}|rank=[0-9]{0,11}|how=[a-z]{0,9}|code=1)){0,5}".prop_map(String::into_bytes),
+    ], 0..12), watched in any::<bool>()) {
+        let (ours, theirs) = pair();
+        let mut theirs = File::from(theirs);
+        for answer in &answers {
+            theirs.write_all(answer).expect("it fits the buffer");
+            theirs.write_all(b"\n").expect("it fits the buffer");
+        }
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).expect("it is open");
+        let mut client = Client::new(Channel::new(ours), 0, 4);
+        client.watched = watched;
+        let _ = client.introduce("1");
+        let _ = client.initialise();
+        let _ = client.put("a", "b");
+        let _ = client.nodes();
+        let _ = client.barrier();
+        let _ = client.news();
+    }
+}

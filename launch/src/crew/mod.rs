@@ -1,0 +1,312 @@
+//! The ranks of one node: their processes, their connections, their output.
+
+mod lines;
+mod spawn;
+pub(crate) mod sweep;
+
+use crate::ending::Ending;
+use crate::error::LaunchError;
+use crate::flow::{Inbox, Outbox};
+use crate::job::Share;
+use crate::poll::{Interest, Poll, Token};
+use crate::server::LINE_MAX;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::process::Stdio;
+
+/// What the ranks do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// A rank has sent a line.
+    Line { rank: u32, line: Vec<u8> },
+    /// Whole lines for standard output (0) or error (1).
+    Output { stream: u32, bytes: Vec<u8> },
+    /// A rank's process has ended, after all its lines.
+    Ended { rank: u32, ending: Ending },
+}
+
+/// Where rank 0 reads from, if it is in this crew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stdin {
+    /// What this process reads from.
+    Inherited,
+    /// What [`Crew::feed`] is given.
+    Fed,
+}
+
+/// Ranks of one node.
+#[derive(Debug)]
+pub(crate) struct Crew {
+    members: Vec<Member>,
+    first: u32,
+    prefix: bool,
+    feed: Option<Feed>,
+    paused: bool,
+}
+
+#[derive(Debug)]
+struct Member {
+    pid: Pid,
+    pidfd: OwnedFd,
+    control: Option<OwnedFd>,
+    inbox: Inbox,
+    outbox: Outbox,
+    taps: [Option<Tap>; 2],
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct Tap {
+    fd: OwnedFd,
+    inbox: Inbox,
+}
+
+#[derive(Debug)]
+struct Feed {
+    pipe: OwnedFd,
+    outbox: Outbox,
+    /// No more will come: close when all is written.
+    over: bool,
+    watched: bool,
+}
+
+const TAPS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
+
+impl Crew {
+    /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between.
+    ///
+    /// On an error those that were started are still there: [`Self::signal`] and [`sweep`] end them.
+    pub(crate) fn start(
+        &mut self,
+        share: &Share,
+        stdin: Stdin,
+        direct: bool,
+        poll: &Poll,
+    ) -> Result<(), LaunchError> {
+        (self.first, self.prefix) = (share.first, share.prefix);
+        let mut command = spawn::command(share);
+        for index in 0..share.count {
+            let rank = share.first + index;
+            let stdin = match stdin {
+                _ if rank > 0 => Stdio::null(),
+                Stdin::Inherited => Stdio::inherit(),
+                Stdin::Fed => Stdio::piped(),
+            };
+            let output = if direct { Stdio::inherit } else { Stdio::piped };
+            let started = spawn::start(&mut command, rank, stdin, output)?;
+            self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn new() -> Self {
+        Self { members: Vec::new(), first: 0, prefix: false, feed: None, paused: false }
+    }
+
+    fn add(&mut self, index: u32, started: spawn::Started, poll: &Poll) -> std::io::Result<()> {
+        poll.add(&started.pidfd, Token::Ended(index), Interest::Read)?;
+        poll.add(&started.control, Token::Control(index), Interest::Read)?;
+        let mut taps = [None, None];
+        for (tap, fd) in [started.stdout, started.stderr].into_iter().enumerate() {
+            if let Some(fd) = fd {
+                poll.add(&fd, TAPS[tap](index), Interest::Read)?;
+                taps[tap] = Some(Tap { fd, inbox: Inbox::default() });
+            }
+        }
+        if let Some(pipe) = started.stdin {
+            self.feed = Some(Feed { pipe, outbox: Outbox::default(), over: false, watched: false });
+        }
+        self.members.push(Member {
+            pid: started.pid,
+            pidfd: started.pidfd,
+            control: Some(started.control),
+            inbox: Inbox::default(),
+            outbox: Outbox::default(),
+            taps,
+            ended: false,
+        });
+        Ok(())
+    }
+
+    /// Whether every rank's process has ended.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.members.iter().all(|member| member.ended)
+    }
+
+    /// Whether all output has been passed on.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
+    }
+
+    /// Something is ready. Appends what has happened.
+    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<Happening>) {
+        match token {
+            Token::Ended(index) => self.reap(index, poll, out),
+            Token::Control(index) => {
+                self.listen(index, poll, out);
+                self.flush(index, poll);
+            }
+            Token::Stdout(index) => self.tap(index, 0, poll, out),
+            Token::Stderr(index) => self.tap(index, 1, poll, out),
+            Token::Feed => self.flush_feed(poll),
+            _ => {}
+        }
+    }
+
+    /// Sends a line to a rank of this crew. One that is gone gets nothing.
+    pub(crate) fn send(&mut self, rank: u32, line: &[u8], poll: &Poll) {
+        let index = rank.wrapping_sub(self.first);
+        if let Some(member) = self.members.get_mut(index as usize) {
+            member.outbox.push(line);
+            self.flush(index, poll);
+        }
+    }
+
+    /// Sends a signal to the ranks that run, and to the groups of their descendants.
+    pub(crate) fn signal(&self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else { return };
+        for member in self.members.iter().filter(|member| !member.ended) {
+            // The number cannot be another's: nobody has collected the rank yet.
+            let _ = kill_process_group(member.pid, signal);
+            if signal == Signal::TERM {
+                // One that was stopped would notice only when it goes on.
+                let _ = kill_process_group(member.pid, Signal::CONT);
+            }
+        }
+    }
+
+    /// Passes standard input on to rank 0.
+    pub(crate) fn feed(&mut self, bytes: &[u8], poll: &Poll) {
+        if let Some(feed) = &mut self.feed {
+            feed.outbox.push(bytes);
+            self.flush_feed(poll);
+        }
+    }
+
+    /// Standard input has ended.
+    pub(crate) fn feed_over(&mut self, poll: &Poll) {
+        if let Some(feed) = &mut self.feed {
+            feed.over = true;
+            self.flush_feed(poll);
+        }
+    }
+
+    /// How many bytes rank 0 has not taken yet; `None` when it takes no more.
+    pub(crate) fn backlog(&self) -> Option<usize> {
+        self.feed.as_ref().map(|feed| feed.outbox.len())
+    }
+
+    /// Reads no output, so that the ranks wait when they write; or reads it again.
+    pub(crate) fn pause(&mut self, paused: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.paused, paused) == paused {
+            return;
+        }
+        for (member, index) in self.members.iter().zip(0..) {
+            for (tap, token) in member.taps.iter().zip(TAPS) {
+                match tap {
+                    Some(tap) if paused => poll.remove(&tap.fd),
+                    Some(tap) => drop(poll.add(&tap.fd, token(index), Interest::Read)),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Nobody reads this stream any more: ranks that go on writing are told as in any pipeline.
+    pub(crate) fn close(&mut self, stream: u32, poll: &Poll) {
+        for member in &mut self.members {
+            if let Some(tap) = member.taps[stream as usize].take() {
+                poll.remove(&tap.fd);
+            }
+        }
+    }
+
+    fn reap(&mut self, index: u32, poll: &Poll, out: &mut Vec<Happening>) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let Some(member) = self.members.get_mut(index as usize) else { return };
+        let status = match waitid(WaitId::PidFd(member.pidfd.as_fd()), options) {
+            Ok(Some(status)) => status,
+            _ => return,
+        };
+        member.ended = true;
+        poll.remove(&member.pidfd);
+        let ending = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Ending::Exited(code),
+            (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+        };
+        // What it said before comes before its end.
+        self.listen(index, poll, out);
+        out.push(Happening::Ended { rank: self.first + index, ending });
+    }
+
+    fn listen(&mut self, index: u32, poll: &Poll, out: &mut Vec<Happening>) {
+        let rank = self.first + index;
+        let Some(member) = self.members.get_mut(index as usize) else { return };
+        let Some(control) = &member.control else { return };
+        let mut open = member.inbox.fill(control);
+        // When the rank has ended, all that it has written is there to be read, and nothing will follow.
+        while open && member.ended {
+            let before = member.inbox.len();
+            open = member.inbox.fill(control) && member.inbox.len() > before;
+        }
+        while let Some(line) = member.inbox.line() {
+            out.push(Happening::Line { rank, line });
+        }
+        if member.inbox.len() > LINE_MAX {
+            // The server refuses it.
+            let begun = member.inbox.take(member.inbox.len());
+            out.push(Happening::Line { rank, line: begun });
+            open = false;
+        }
+        if !open {
+            poll.remove(control);
+            member.control = None;
+        }
+    }
+
+    fn flush(&mut self, index: u32, poll: &Poll) {
+        let Some(member) = self.members.get_mut(index as usize) else { return };
+        let Some(control) = &member.control else { return };
+        if member.outbox.is_empty() {
+            return;
+        }
+        if !member.outbox.flush(control, usize::MAX, || true) {
+            // It has closed its end, or died: its own end says more.
+            member.outbox.clear();
+        }
+        let interest = if member.outbox.is_empty() { Interest::Read } else { Interest::Both };
+        let _ = poll.change(control, Token::Control(index), interest);
+    }
+
+    fn tap(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<Happening>) {
+        let prefix = self.prefix.then(|| format!("[{}] ", self.first + index));
+        let Some(member) = self.members.get_mut(index as usize) else { return };
+        let slot = &mut member.taps[stream as usize];
+        let Some(tap) = slot else { return };
+        let open = tap.inbox.fill(&tap.fd);
+        let bytes = lines::take(&mut tap.inbox, prefix.as_deref(), !open);
+        if !bytes.is_empty() {
+            out.push(Happening::Output { stream, bytes });
+        }
+        if !open {
+            poll.remove(&tap.fd);
+            *slot = None;
+        }
+    }
+
+    fn flush_feed(&mut self, poll: &Poll) {
+        let Some(feed) = &mut self.feed else { return };
+        let open = feed.outbox.flush(&feed.pipe, usize::MAX, || true);
+        let over = feed.over && feed.outbox.is_empty();
+        let wait = open && !feed.outbox.is_empty();
+        if wait && !feed.watched {
+            feed.watched = poll.add(&feed.pipe, Token::Feed, Interest::Write).unwrap_or(false);
+        } else if !wait && feed.watched {
+            poll.remove(&feed.pipe);
+            feed.watched = false;
+        }
+        if !open || over {
+            self.feed = None;
+        }
+    }
+}

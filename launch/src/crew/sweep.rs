@@ -1,0 +1,79 @@
+//! Ending what ranks have left behind. This process is the reaper of all its descendants: whoever loses
+//! its parent becomes a child of this one, so that no children means no descendants.
+
+use crate::job::INSISTENCE;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, getpid, kill_process, kill_process_group,
+    set_child_subreaper, waitid,
+};
+use std::fs;
+use std::time::Duration;
+
+/// A process that cannot be killed waits for a device; nobody should wait for that with it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often to look whether the last descendants are gone.
+pub(crate) const PAUSE: Duration = Duration::from_millis(2);
+
+/// From now on, orphans among this process's descendants become its children.
+pub(crate) fn adopt() {
+    // Kernels that cannot do it are older than all else that is used here.
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// The end of everything that is left, in steps.
+#[derive(Debug, Default)]
+pub(crate) struct Sweep {
+    begun: Option<Duration>,
+}
+
+impl Sweep {
+    /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
+    /// nothing is left; otherwise to be called again after [`PAUSE`].
+    pub(crate) fn step(&mut self, now: Duration) -> bool {
+        if reap() {
+            return true;
+        }
+        let Some(begun) = self.begun else {
+            self.begun = Some(now);
+            signal(Signal::TERM);
+            signal(Signal::CONT);
+            return false;
+        };
+        if now >= begun + INSISTENCE {
+            signal(Signal::KILL);
+        }
+        now >= begun + PATIENCE
+    }
+}
+
+/// Collects the children that have ended. Whether there are no others.
+fn reap() -> bool {
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            // No children.
+            Err(_) => return true,
+        }
+    }
+}
+
+/// Sends a signal to all children, and to the groups that they are in.
+fn signal(signal: Signal) {
+    let own = getpgrp();
+    for child in children() {
+        // As long as nobody has collected the child, its numbers are given to no other.
+        let _ = match getpgid(Some(child)) {
+            Ok(group) if group != own => kill_process_group(group, signal),
+            _ => kill_process(child, signal),
+        };
+    }
+}
+
+fn children() -> Vec<Pid> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let of = |list: String| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>();
+    lists.flat_map(of).filter_map(Pid::from_raw).collect()
+}

@@ -1,0 +1,130 @@
+//! How a rank ended, as its launcher and the other ranks are told.
+
+use crate::line::{Line, Writer, from_hex, to_hex};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How a rank ended. Its text goes behind `rank 3 `.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It returned or called `exit`, with this status.
+    Exited(i32),
+    /// A signal of this number killed it.
+    Killed(i32),
+    /// It said that the job cannot go on.
+    Aborted {
+        /// The status that it wants the job to have.
+        code: i32,
+        /// Its reason, for a person.
+        message: String,
+    },
+    /// It exited with status 0 before it had said that it is done, while others still counted on it.
+    Unfinished,
+    /// It sent the launcher what no rank sends.
+    Misbehaved {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The connection to its host ended.
+    HostLost {
+        /// The host.
+        host: String,
+    },
+}
+
+impl Ending {
+    /// What a shell would say: the exit status, or 128 + the signal. Never 0 for a failure.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Exited(code) => *code as u8,
+            Self::Killed(signal) => (128 + *signal) as u8,
+            // Only the low 8 bits reach the system, and an abort is no success.
+            Self::Aborted { code, .. } => {
+                if *code as u8 == 0 {
+                    1
+                } else {
+                    *code as u8
+                }
+            }
+            Self::Unfinished | Self::Misbehaved { .. } => 1,
+            Self::HostLost { .. } => 255,
+        }
+    }
+
+    /// Appends this to a line.
+    pub(crate) fn write(&self, line: Writer) -> Writer {
+        match self {
+            Self::Exited(code) => line.word("how", "exited").word("code", code),
+            Self::Killed(signal) => line.word("how", "killed").word("signal", signal),
+            Self::Aborted { code, message } => {
+                line.word("how", "aborted").word("code", code).word("text", to_hex(message.as_bytes()))
+            }
+            Self::Unfinished => line.word("how", "unfinished"),
+            Self::Misbehaved { what } => line.word("how", "misbehaved").word("text", to_hex(what.as_bytes())),
+            Self::HostLost { host } => line.word("how", "host_lost").word("text", to_hex(host.as_bytes())),
+        }
+    }
+
+    /// Reads what [`Self::write`] has written.
+    pub(crate) fn read(line: &Line<'_>) -> Option<Self> {
+        let text = || String::from_utf8(from_hex(line.get("text")?)?).ok();
+        Some(match line.get("how")? {
+            "exited" => Self::Exited(line.number("code")?),
+            "killed" => Self::Killed(line.number("signal")?),
+            "aborted" => Self::Aborted { code: line.number("code")?, message: text()? },
+            "unfinished" => Self::Unfinished,
+            "misbehaved" => Self::Misbehaved { what: text()? },
+            "host_lost" => Self::HostLost { host: text()? },
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "exited with status {code}"),
+            Self::Killed(signal) => match signal_hook::low_level::signal_name(*signal) {
+                Some(name) => write!(f, "was killed by {name}"),
+                None => write!(f, "was killed by signal {signal}"),
+            },
+            Self::Aborted { code, message } if message.is_empty() => write!(f, "aborted with code {code}"),
+            Self::Aborted { code, message } => write!(f, "aborted with code {code}: {message}"),
+            Self::Unfinished => write!(f, "ended without finalizing, while others were still running"),
+            Self::Misbehaved { what } => write!(f, "broke the launcher's protocol: {what}"),
+            Self::HostLost { host } => write!(f, "was lost with the connection to its host {host}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_travels() {
+        let text = || "no more; memory\n=".to_owned();
+        let all = [
+            Ending::Exited(3),
+            Ending::Killed(9),
+            Ending::Aborted { code: -1, message: text() },
+            Ending::Unfinished,
+            Ending::Misbehaved { what: text() },
+            Ending::HostLost { host: text() },
+        ];
+        for ending in all {
+            let line = ending.write(Writer::new("lost")).finish();
+            let line = Line::parse(line.as_bytes()).expect("it was written here");
+            assert_eq!(Ending::read(&line), Some(ending));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_never_a_success() {
+        assert_eq!(Ending::Killed(9).status(), 137);
+        assert_eq!(Ending::Aborted { code: 256, message: String::new() }.status(), 1);
+        assert_eq!(Ending::Killed(9).to_string(), "was killed by SIGKILL");
+        assert_eq!(Ending::Killed(63).to_string(), "was killed by signal 63");
+    }
+}

@@ -1,0 +1,154 @@
+//! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
+//! this node.
+
+use crate::ending::Ending;
+use std::io;
+use thiserror::Error;
+
+/// Why a rank cannot find its job, or a job cannot be started.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A variable of the environment holds what no launcher puts there.
+    #[error(
+        "{variable}={value:?} is wrong: expected {expected}; the program that starts the ranks sets it: \
+         unset it to run as a job of one rank"
+    )]
+    Variable {
+        /// Its name.
+        variable: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// One variable is there, and another that goes with it is not.
+    #[error(
+        "{variable} is set, but {missing} is not: a launcher sets both; start the program with \
+         `carrousel run`, or unset {variable} to run as a job of one rank"
+    )]
+    Missing {
+        /// The one that is there.
+        variable: &'static str,
+        /// The one that is not.
+        missing: &'static str,
+    },
+    /// The launcher speaks PMIx only.
+    #[error(
+        "the program was started by a PMIx launcher ({variable} is set), and speaks PMI-1 only: start it \
+         with `srun --mpi=pmi2`, with `mpiexec` of MPICH (hydra), or with `carrousel run`"
+    )]
+    Pmix {
+        /// The variable that gives it away.
+        variable: &'static str,
+    },
+    /// The launcher cannot be reached.
+    #[error("cannot connect to the launcher at {address} (PMI_PORT): {source}")]
+    Connect {
+        /// Where it should be.
+        address: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The launcher has ended, or has given up on this rank.
+    #[error("the launcher has closed the connection, so the job is over (while asking for `{asked}`)")]
+    Gone {
+        /// What was going on.
+        asked: String,
+    },
+    /// The launcher has answered what cannot be understood.
+    #[error("the launcher answered `{got}` to `{asked}`: expected {expected}")]
+    Answer {
+        /// The request.
+        asked: String,
+        /// The answer, or its beginning.
+        got: String,
+        /// What PMI-1 says.
+        expected: &'static str,
+    },
+    /// The launcher has refused.
+    #[error("the launcher refused `{asked}`: {message}")]
+    Refused {
+        /// The request.
+        asked: String,
+        /// Its reason.
+        message: String,
+    },
+    /// A key that not every launcher can store.
+    #[error("the key {key:?} cannot be put: expected 1 to {max} letters, digits, `_`, `.` or `-`")]
+    Key {
+        /// The key.
+        key: String,
+        /// Bytes that a key may have.
+        max: usize,
+    },
+    /// More than the store should hold.
+    #[error("{what} of {len} bytes is too long: at most {max} can be sent")]
+    TooLong {
+        /// Of what.
+        what: &'static str,
+        /// Its length.
+        len: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A report is not one line.
+    #[error("a report has to be one line: it contains a line end at byte {at}")]
+    NotALine {
+        /// Where.
+        at: usize,
+    },
+    /// What was waited for will not happen, because another rank has ended.
+    #[error("rank {rank} {ending}, and will never enter the barrier")]
+    Lost {
+        /// Which.
+        rank: u32,
+        /// How.
+        ending: Ending,
+    },
+    /// A program cannot be started.
+    #[error("cannot start `{program}`: {source}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A host has not done what it was asked to.
+    #[error("host {host}: {message}")]
+    Host {
+        /// The host.
+        host: String,
+        /// What happened there.
+        message: String,
+    },
+    /// A list of hosts is wrong.
+    #[error("`{text}` is not a host: expected NAME or NAME:RANKS, as in `node1:4`")]
+    HostText {
+        /// The entry.
+        text: String,
+    },
+    /// A job needs a rank, and there is a limit.
+    #[error("a job has 1 to {max} ranks, not {ranks}")]
+    Ranks {
+        /// How many were asked for.
+        ranks: u32,
+        /// The limit.
+        max: u32,
+    },
+    /// The system has refused something that a launcher needs.
+    #[error("cannot {doing}: {source}")]
+    System {
+        /// What.
+        doing: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// For `map_err`: the system has refused something.
+    pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl Fn(E) -> Self {
+        move |source| Self::System { doing, source: source.into() }
+    }
+}

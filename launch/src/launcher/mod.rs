@@ -1,0 +1,353 @@
+//! Runs a job to its end: one loop over everything that can happen.
+
+mod input;
+
+use crate::crew::sweep::{PAUSE, Sweep, adopt};
+use crate::crew::{Crew, Happening, Stdin};
+use crate::ending::Ending;
+use crate::error::LaunchError;
+use crate::job::{INSISTENCE, Job};
+use crate::judge::{Judge, Verdict};
+use crate::poll::{Interest, Poll, Token};
+use crate::remote::frame::Order;
+use crate::remote::link::Link;
+use crate::server::{Effect, Server, lost};
+use crate::signals::{Signals, stop};
+use crate::sink::Sink;
+use input::{Input, Read};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use std::io::{IsTerminal, Stderr, Stdout};
+use std::time::{Duration, Instant};
+
+/// What the caller of [`run`] is told while the job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A rank has failed. The others have been told, and are ended after the grace period.
+    Failed {
+        /// Which.
+        rank: u32,
+        /// How.
+        ending: &'a Ending,
+        /// The user has sent the signal that it died of.
+        expected: bool,
+    },
+    /// A rank has said something to its launcher, by [`Client::report`](crate::Client::report).
+    Report {
+        /// Which.
+        rank: u32,
+        /// What.
+        json: &'a str,
+    },
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// What the launcher should exit with: 0, or the status of the first failure.
+    pub status: u8,
+    /// The rank that failed first, and how.
+    pub failure: Option<(u32, Ending)>,
+}
+
+/// Runs a job, and returns when all its processes are gone.
+///
+/// `watch` is told what happens; what it appends goes to standard error, whole, between the lines of the
+/// ranks. To be called from the thread that is there longest, in a process that has no other children and
+/// does nothing else meanwhile: signals are caught, all descendants adopted, and those that are left at
+/// the end are ended.
+pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<Outcome, LaunchError> {
+    let layout = job.layout()?;
+    let mut launcher = Launcher::new(job, &layout)?;
+    let done = launcher.start(job, &layout).and_then(|()| launcher.run(watch));
+    if done.is_err() {
+        launcher.clear();
+    }
+    done?;
+    // Nothing of a job that did not begin is its result.
+    if let Some(failure) = launcher.links.iter().find_map(Link::failure) {
+        return Err(failure);
+    }
+    let failure = launcher.judge.into_first();
+    Ok(Outcome { status: failure.as_ref().map_or(0, |(_, ending)| ending.status()), failure })
+}
+
+struct Launcher {
+    poll: Poll,
+    signals: Signals,
+    server: Server,
+    judge: Judge,
+    crew: Crew,
+    links: Vec<Link>,
+    input: Option<Input>,
+    output: Sink<Stdout>,
+    errors: Sink<Stderr>,
+    begun: Instant,
+    /// When everything was killed; hosts that do not answer then are given up.
+    killed: Option<Duration>,
+    sweep: Sweep,
+    swept: Option<Duration>,
+}
+
+impl Launcher {
+    fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
+        adopt();
+        allow_descriptors(job.ranks);
+        let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
+        let signals = Signals::catch()?;
+        poll.add(&signals, Token::Signals, Interest::Read).map_err(LaunchError::system("watch signals"))?;
+        Ok(Self {
+            poll,
+            signals,
+            server: Server::new(layout),
+            judge: Judge::new(job.ranks, job.grace),
+            crew: Crew::new(),
+            links: Vec::new(),
+            input: None,
+            output: Sink::new(std::io::stdout(), 0),
+            errors: Sink::new(std::io::stderr(), 1),
+            begun: Instant::now(),
+            killed: None,
+            sweep: Sweep::default(),
+            swept: None,
+        })
+    }
+
+    fn start(&mut self, job: &Job, layout: &[u32]) -> Result<(), LaunchError> {
+        let stdin = std::io::stdin();
+        if job.hosts.is_empty() {
+            // In its group of its own, a rank that reads from the terminal would be stopped.
+            let fed = stdin.is_terminal();
+            let share = job.share(0, job.ranks);
+            let direct = job.ranks == 1 && !job.prefix;
+            let from = if fed { Stdin::Fed } else { Stdin::Inherited };
+            self.crew.start(&share, from, direct, &self.poll)?;
+            self.input = fed.then(|| Input::new(stdin));
+            return Ok(());
+        }
+        let mut first = 0;
+        for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
+            let index = self.links.len() as u32;
+            let share = job.share(first, *count);
+            self.links.push(Link::start(job, &host.name, index, &share, &self.poll)?);
+            first += count;
+        }
+        self.input = Some(Input::new(stdin));
+        Ok(())
+    }
+
+    fn run(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<(), LaunchError> {
+        while !self.is_over() {
+            let mut happened = Vec::new();
+            self.prepare_input();
+            let timeout = self.timeout();
+            for token in self.poll.wait(timeout).map_err(LaunchError::system("wait for the ranks"))? {
+                match token {
+                    Token::Signals => self.forward(),
+                    Token::Input => self.read_input(),
+                    Token::Sink(_) => {}
+                    Token::LinkIn(link) | Token::LinkOut(link) => {
+                        if let Some(link) = self.links.get_mut(link as usize) {
+                            link.ready(token, &self.poll, &mut happened);
+                        }
+                    }
+                    _ => self.crew.ready(token, &self.poll, &mut happened),
+                }
+            }
+            if self.input.as_ref().is_some_and(Input::is_ready) {
+                self.read_input();
+            }
+            self.see_to_hosts(&mut happened);
+            for happening in happened {
+                self.take(happening, watch);
+            }
+            let mut verdicts = Vec::new();
+            self.judge.tick(self.begun.elapsed(), &mut verdicts);
+            self.carry_out(verdicts, watch);
+            self.write();
+        }
+        Ok(())
+    }
+
+    /// Whether all has ended and has been said.
+    fn is_over(&mut self) -> bool {
+        let now = self.begun.elapsed();
+        if !self.judge.all_ended() || self.links.iter().any(|link| !link.is_over()) {
+            return false;
+        }
+        // Only now: the connections to hosts are children, too.
+        if self.swept.is_none() && self.sweep.step(now) {
+            self.swept = Some(now);
+        }
+        let silent = self.crew.is_silent() || self.swept.is_some_and(|since| now >= since + INSISTENCE);
+        self.swept.is_some() && silent && self.output.is_empty() && self.errors.is_empty()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if self.input.as_ref().is_some_and(Input::is_ready) {
+            return Some(Duration::ZERO);
+        }
+        if self.judge.all_ended() {
+            return Some(PAUSE);
+        }
+        let killed = self.killed.map(|since| since + 2 * INSISTENCE);
+        let deadline = self.judge.deadline().into_iter().chain(killed).min()?;
+        Some(deadline.saturating_sub(self.begun.elapsed()).max(Duration::from_millis(1)))
+    }
+
+    fn take(&mut self, happening: Happening, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        let now = self.begun.elapsed();
+        let mut verdicts = Vec::new();
+        match happening {
+            Happening::Output { stream: 0, bytes } => self.output.push(&bytes),
+            Happening::Output { bytes, .. } => self.errors.push(&bytes),
+            Happening::Ended { rank, ending } => self.judge.ended(rank, ending, now, &mut verdicts),
+            Happening::Line { rank, line } => {
+                let mut effects = Vec::new();
+                self.server.handle(rank, &line, &mut effects);
+                for effect in effects {
+                    match effect {
+                        Effect::Send(rank, line) => self.send(rank, &line),
+                        Effect::Initialised(rank) => self.judge.initialised(rank, now, &mut verdicts),
+                        Effect::Finalised(rank) => self.judge.finalised(rank),
+                        Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),
+                        Effect::Report(rank, json) => {
+                            let mut said = Vec::new();
+                            watch(Event::Report { rank, json: &json }, &mut said);
+                            self.errors.push(&said);
+                        }
+                    }
+                }
+            }
+        }
+        self.carry_out(verdicts, watch);
+    }
+
+    fn carry_out(&mut self, verdicts: Vec<Verdict>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Terminate => self.signal(Signal::TERM.as_raw()),
+                Verdict::Kill => {
+                    self.killed = Some(self.begun.elapsed());
+                    self.signal(Signal::KILL.as_raw());
+                }
+                // Of a job that has not begun, the host's reason is all that matters.
+                Verdict::Failed { .. } if self.has_refused() => {}
+                Verdict::Failed { rank, ending, expected } => {
+                    let mut said = Vec::new();
+                    watch(Event::Failed { rank, ending: &ending, expected }, &mut said);
+                    self.errors.push(&said);
+                    let line = lost(rank, &ending);
+                    for other in self.judge.others(rank) {
+                        self.send(other, &line);
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, rank: u32, line: &str) {
+        match self.links.iter_mut().find(|link| link.has(rank)) {
+            Some(link) => link.send(&Order::Line { rank }, line.as_bytes(), &self.poll),
+            None => self.crew.send(rank, line.as_bytes(), &self.poll),
+        }
+    }
+
+    fn signal(&mut self, number: i32) {
+        self.crew.signal(number);
+        for link in &mut self.links {
+            link.send(&Order::Signal(number), b"", &self.poll);
+        }
+    }
+
+    /// Passes on what the user has sent to this process.
+    fn forward(&mut self) {
+        for number in self.signals.take() {
+            self.judge.forwarded(number);
+            self.signal(number);
+            if number == Signal::TSTP.as_raw() {
+                stop();
+            }
+        }
+    }
+
+    fn prepare_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        let backlog = match self.links.iter().find(|link| link.has(0)) {
+            Some(link) if link.is_over() => None,
+            Some(link) => Some(link.backlog()),
+            None => self.crew.backlog(),
+        };
+        input.prepare(backlog, &self.poll);
+    }
+
+    fn read_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        let read = input.read(&self.poll);
+        let link = self.links.iter_mut().find(|link| link.has(0));
+        match (read, link) {
+            (Read::Bytes(bytes), Some(link)) => link.send(&Order::Input, &bytes, &self.poll),
+            (Read::Bytes(bytes), None) => self.crew.feed(&bytes, &self.poll),
+            (Read::Over, Some(link)) => link.send(&Order::InputOver, b"", &self.poll),
+            (Read::Over, None) => self.crew.feed_over(&self.poll),
+        }
+    }
+
+    /// A host that cannot start its ranks ends the job; one that does not answer in the end is given up.
+    fn see_to_hosts(&mut self, happened: &mut Vec<Happening>) {
+        let now = self.begun.elapsed();
+        if self.killed.is_none() && self.has_refused() {
+            self.killed = Some(now);
+            self.signal(Signal::KILL.as_raw());
+        }
+        if self.killed.is_some_and(|since| now >= since + 2 * INSISTENCE) {
+            for link in &mut self.links {
+                link.give_up(&self.poll, happened);
+            }
+        }
+    }
+
+    fn has_refused(&self) -> bool {
+        self.links.iter().any(|link| link.failure().is_some())
+    }
+
+    /// Writes what is taken; while the reader is slow, the ranks are not read.
+    fn write(&mut self) {
+        // A reader that has gone ends the writers: as in any pipeline, they get SIGPIPE.
+        if !self.output.flush(&self.poll) {
+            self.judge.forwarded(Signal::PIPE.as_raw());
+            self.crew.close(0, &self.poll);
+        }
+        if !self.errors.flush(&self.poll) {
+            self.judge.forwarded(Signal::PIPE.as_raw());
+            self.crew.close(1, &self.poll);
+        }
+        let full = self.output.is_full() || self.errors.is_full();
+        self.crew.pause(full, &self.poll);
+        for link in &mut self.links {
+            link.pause(full, &self.poll);
+        }
+    }
+
+    /// After an error: nothing of the job stays.
+    fn clear(&mut self) {
+        self.crew.signal(Signal::KILL.as_raw());
+        for link in &mut self.links {
+            link.give_up(&self.poll, &mut Vec::new());
+        }
+        while !self.sweep.step(self.begun.elapsed()) {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// A rank needs five descriptors here; the usual limit of 1,024 is for less than that.
+fn allow_descriptors(ranks: u32) {
+    let limit = getrlimit(Resource::Nofile);
+    let needed = u64::from(ranks) * 5 + 64;
+    if limit.current.is_some_and(|current| current < needed) {
+        // Where it does not suffice, starting a rank fails, and says why.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    }
+}

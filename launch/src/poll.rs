@@ -1,0 +1,133 @@
+//! Waiting for any of many descriptors.
+
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::io;
+use std::time::Duration;
+
+/// What a descriptor is, so that an event finds its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// A signal has arrived.
+    Signals,
+    /// There is standard input.
+    Input,
+    /// Standard output (0) or error (1) takes more.
+    Sink(u32),
+    /// A rank's process has ended. The number is the position in its crew.
+    Ended(u32),
+    /// A rank's PMI connection.
+    Control(u32),
+    /// A rank's standard output.
+    Stdout(u32),
+    /// A rank's standard error.
+    Stderr(u32),
+    /// Rank 0 takes more standard input.
+    Feed,
+    /// Frames from the other side of a link.
+    LinkIn(u32),
+    /// The other side of a link takes more.
+    LinkOut(u32),
+}
+
+impl Token {
+    fn to_bits(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Signals => (0, 0),
+            Self::Input => (1, 0),
+            Self::Sink(index) => (2, index),
+            Self::Ended(index) => (3, index),
+            Self::Control(index) => (4, index),
+            Self::Stdout(index) => (5, index),
+            Self::Stderr(index) => (6, index),
+            Self::Feed => (7, 0),
+            Self::LinkIn(index) => (8, index),
+            Self::LinkOut(index) => (9, index),
+        };
+        kind << 32 | u64::from(index)
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        let index = bits as u32;
+        match bits >> 32 {
+            0 => Self::Signals,
+            1 => Self::Input,
+            2 => Self::Sink(index),
+            3 => Self::Ended(index),
+            4 => Self::Control(index),
+            5 => Self::Stdout(index),
+            6 => Self::Stderr(index),
+            7 => Self::Feed,
+            8 => Self::LinkIn(index),
+            _ => Self::LinkOut(index),
+        }
+    }
+}
+
+/// What to wait for at a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    Read,
+    Write,
+    Both,
+}
+
+impl Interest {
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Read => epoll::EventFlags::IN,
+            Self::Write => epoll::EventFlags::OUT,
+            Self::Both => epoll::EventFlags::IN | epoll::EventFlags::OUT,
+        }
+    }
+}
+
+/// A set of descriptors, each under its token. An event says that a call at it will not wait: it can be
+/// read, or written, or has been closed by the other side.
+pub(crate) struct Poll {
+    epoll: OwnedFd,
+    ready: Vec<epoll::Event>,
+}
+
+impl Poll {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(256) })
+    }
+
+    /// Watches a descriptor. `false` if it is one that never waits, such as a file.
+    pub(crate) fn add(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<bool> {
+        let data = epoll::EventData::new_u64(token.to_bits());
+        match epoll::add(&self.epoll, fd, data, interest.flags()) {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Changes what to wait for at a descriptor that is watched.
+    pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(token.to_bits());
+        Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
+    }
+
+    /// Watches a descriptor no more. One that is not watched stays so.
+    pub(crate) fn remove(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Waits for events, at most so long, and says at what.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<Token>> {
+        // Rounded up: a deadline that has not passed yet would be asked for again at once.
+        let timeout = timeout.map(|timeout| {
+            let timeout = timeout.min(Duration::from_secs(3600)) + Duration::from_micros(1);
+            Timespec { tv_sec: timeout.as_secs() as _, tv_nsec: timeout.subsec_nanos().into() }
+        });
+        self.ready.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.ready), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(self.ready.iter().map(|event| Token::from_bits(event.data.u64())).collect())
+    }
+}

@@ -1,0 +1,161 @@
+//! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
+
+use super::frame::{HELLO, Notice, Order, decode, encode};
+use crate::crew::sweep::{PAUSE, Sweep, adopt};
+use crate::crew::{Crew, Happening, Stdin};
+use crate::error::LaunchError;
+use crate::flow::Inbox;
+use crate::job::{INSISTENCE, Share};
+use crate::poll::{Interest, Poll, Token};
+use crate::sink::Sink;
+use rustix::process::Signal;
+use std::io::{Stdin as Input, Stdout};
+use std::time::{Duration, Instant};
+
+/// Carries out what a launcher on another host says on standard input, until its ranks have ended, or it
+/// is gone. For the command that [`Job::agent`](crate::Job::agent) names; like [`run`](crate::run), it
+/// wants a process of its own.
+pub fn agent() -> Result<(), LaunchError> {
+    adopt();
+    Agent::new()?.run().map_err(LaunchError::system("wait for the launcher"))
+}
+
+struct Agent {
+    poll: Poll,
+    crew: Crew,
+    input: Input,
+    inbox: Inbox,
+    output: Sink<Stdout>,
+    begun: Instant,
+    started: bool,
+    /// When the launcher was found to be gone, and the ranks were asked to end.
+    orphaned: Option<Duration>,
+    sweep: Sweep,
+    swept: Option<Duration>,
+}
+
+impl Agent {
+    fn new() -> Result<Self, LaunchError> {
+        let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
+        let input = std::io::stdin();
+        poll.add(&input, Token::Input, Interest::Read)
+            .map_err(LaunchError::system("watch standard input"))?;
+        let mut output = Sink::new(std::io::stdout(), 0);
+        output.push(format!("{HELLO}\n").as_bytes());
+        output.flush(&poll);
+        Ok(Self {
+            poll,
+            crew: Crew::new(),
+            input,
+            inbox: Inbox::default(),
+            output,
+            begun: Instant::now(),
+            started: false,
+            orphaned: None,
+            sweep: Sweep::default(),
+            swept: None,
+        })
+    }
+
+    fn run(mut self) -> std::io::Result<()> {
+        loop {
+            let pause = if self.started && self.crew.all_ended() {
+                Some(PAUSE)
+            } else {
+                self.orphaned.map(|_| INSISTENCE / 4)
+            };
+            let mut happened = Vec::new();
+            for token in self.poll.wait(pause)? {
+                match token {
+                    Token::Input => self.listen(),
+                    Token::Sink(_) => {}
+                    _ => self.crew.ready(token, &self.poll, &mut happened),
+                }
+            }
+            for happening in happened {
+                match happening {
+                    Happening::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
+                    Happening::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
+                    Happening::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
+                }
+            }
+            let open = self.output.flush(&self.poll);
+            self.crew.pause(self.output.is_full(), &self.poll);
+            let now = self.begun.elapsed();
+            if !open {
+                self.orphan(now);
+            }
+            if self.orphaned.is_some_and(|since| now >= since + INSISTENCE) {
+                self.crew.signal(Signal::KILL.as_raw());
+            }
+            if self.is_over(now) {
+                self.say(&Notice::Done, b"");
+                while self.output.flush(&self.poll) && !self.output.is_empty() && self.orphaned.is_none() {
+                    self.poll.wait(Some(PAUSE))?;
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the ranks have ended, what they have left behind too, and all has been passed on.
+    fn is_over(&mut self, now: Duration) -> bool {
+        if !self.crew.all_ended() || !(self.started || self.orphaned.is_some()) {
+            return false;
+        }
+        if self.swept.is_none() && self.sweep.step(now) {
+            self.swept = Some(now);
+        }
+        self.swept.is_some_and(|since| self.crew.is_silent() || now >= since + INSISTENCE)
+    }
+
+    fn listen(&mut self) {
+        let open = self.inbox.fill(&self.input);
+        loop {
+            match decode(&mut self.inbox) {
+                Ok(Some((order, payload))) => self.obey(order, &payload),
+                Ok(None) if open => return,
+                // The launcher is gone, or is none.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.poll.remove(&self.input);
+        self.orphan(self.begun.elapsed());
+    }
+
+    fn orphan(&mut self, now: Duration) {
+        if self.orphaned.is_none() {
+            self.orphaned = Some(now);
+            self.crew.signal(Signal::TERM.as_raw());
+        }
+    }
+
+    fn obey(&mut self, order: Order, payload: &[u8]) {
+        match order {
+            Order::Start(share) if !self.started => {
+                self.started = true;
+                if let Err(error) = self.start(&share) {
+                    self.say(&Notice::Failed { message: error.to_string() }, b"");
+                    self.crew.signal(Signal::KILL.as_raw());
+                }
+            }
+            Order::Start(_) => {}
+            Order::Line { rank } => self.crew.send(rank, payload, &self.poll),
+            Order::Signal(number) => self.crew.signal(number),
+            Order::Input => self.crew.feed(payload, &self.poll),
+            Order::InputOver => self.crew.feed_over(&self.poll),
+        }
+    }
+
+    fn start(&mut self, share: &Share) -> Result<(), LaunchError> {
+        if let Some(directory) = &share.directory {
+            std::env::set_current_dir(directory)
+                .map_err(LaunchError::system("change to the directory that the job was started in"))?;
+        }
+        self.crew.start(share, Stdin::Fed, false, &self.poll)
+    }
+
+    fn say(&mut self, notice: &Notice, payload: &[u8]) {
+        self.output.push(&encode(notice, payload));
+    }
+}

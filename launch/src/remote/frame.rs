@@ -1,0 +1,134 @@
+//! What a launcher and its agent on another host say to each other: a line of a length and JSON, and then
+//! so many bytes.
+
+use crate::ending::Ending;
+use crate::flow::Inbox;
+use crate::job::Share;
+use crate::server::LINE_MAX;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The first line of an agent, behind whatever a login says on its own.
+pub(crate) const HELLO: &str = concat!("carrousel agent ", env!("CARGO_PKG_VERSION"));
+/// A header holds a job's arguments and environment, at most.
+const HEADER_MAX: usize = 8 << 20;
+
+/// From the launcher to the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Start these ranks. The first frame, and only that.
+    Start(Share),
+    /// The bytes are for this rank's PMI connection.
+    Line { rank: u32 },
+    /// All ranks get this signal.
+    Signal(i32),
+    /// The bytes are standard input of rank 0.
+    Input,
+    /// Standard input has ended.
+    InputOver,
+}
+
+/// From the agent to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Notice {
+    /// The bytes are a line of this rank.
+    Line { rank: u32 },
+    /// The bytes are lines for standard output (0) or error (1).
+    Output { stream: u32 },
+    /// A rank's process has ended.
+    Ended { rank: u32, ending: Ending },
+    /// The ranks cannot be started.
+    Failed { message: String },
+    /// Nothing is left on this host.
+    Done,
+}
+
+/// The other side does not keep to this. Both sides are this library, so the connection is broken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum FrameError {
+    #[error("a frame has no valid header")]
+    Header,
+    #[error("a frame of {length} bytes is too long")]
+    Length { length: usize },
+}
+
+/// A frame as bytes.
+pub(crate) fn encode(header: &impl Serialize, payload: &[u8]) -> Vec<u8> {
+    let header = serde_json::to_string(header).expect("headers have no maps with keys that are no text");
+    let mut bytes = format!("{} {header}\n", payload.len()).into_bytes();
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Takes a frame, if one has arrived whole.
+pub(crate) fn decode<H: DeserializeOwned>(inbox: &mut Inbox) -> Result<Option<(H, Vec<u8>)>, FrameError> {
+    let Some(end) = inbox.bytes().iter().take(HEADER_MAX).position(|byte| *byte == b'\n') else {
+        return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::Header) };
+    };
+    let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::Header)?;
+    let (length, header) = header.split_once(' ').ok_or(FrameError::Header)?;
+    let length: usize = length.parse().map_err(|_| FrameError::Header)?;
+    if length > LINE_MAX + 1 {
+        return Err(FrameError::Length { length });
+    }
+    if inbox.len() < end + 1 + length {
+        return Ok(None);
+    }
+    let header = serde_json::from_str(header).map_err(|_| FrameError::Header)?;
+    let mut bytes = inbox.take(end + 1 + length);
+    bytes.drain(..=end);
+    Ok(Some((header, bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn inbox(bytes: &[u8]) -> Inbox {
+        let (read, mut write) = std::io::pipe().expect("there are pipes");
+        write.write_all(bytes).expect("it fits");
+        drop(write);
+        let mut inbox = Inbox::default();
+        inbox.fill(&read);
+        inbox
+    }
+
+    #[test]
+    fn frames_are_read_back() {
+        let first = encode(&Notice::Output { stream: 1 }, b"a\n\xff\n");
+        let second = encode(&Notice::Ended { rank: 3, ending: Ending::Killed(9) }, b"");
+        let mut both = inbox(&[first, second].concat());
+        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((Notice::Output { stream: 1 }, b"a\n\xff\n".to_vec())));
+        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((Notice::Ended { rank: 3, ending: Ending::Killed(9) }, Vec::new())));
+        assert_eq!(decode::<Notice>(&mut both), Ok(None));
+    }
+
+    #[test]
+    fn half_a_frame_is_waited_for() {
+        let whole = encode(&Order::Input, b"data");
+        for length in 0..whole.len() {
+            assert_eq!(decode::<Order>(&mut inbox(&whole[..length])), Ok(None), "{length}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        assert_eq!(decode::<Order>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::Header));
+        assert_eq!(decode::<Order>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::Header));
+        let length = 99_999_999;
+        assert_eq!(decode::<Order>(&mut inbox(b"99999999 \"Input\"\n")), Err(FrameError::Length { length }));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_frame_or_not(bytes in "[0-9]{0,2} ?(\"Input\"|\"Done\"|\\{\"Signal\":[0-9]{0,12}\\})?\n?\\PC{0,5}") {
+            let _ = decode::<Order>(&mut inbox(bytes.as_bytes()));
+            let _ = decode::<Notice>(&mut inbox(bytes.as_bytes()));
+        }
+    }
+}

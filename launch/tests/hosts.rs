@@ -1,0 +1,145 @@
+//! Jobs on several hosts, which are all this one: the `ssh` in front of `PATH` runs its command here.
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use support::*;
+
+/// Not a test of its own: what the other tests start this program again for.
+#[test]
+fn child() {
+    play(|task| match task {
+        "nodes" => nodes(),
+        "sleep" => sleep(),
+        other => panic!("unknown task {other}"),
+    });
+}
+
+/// A login that talks, refuses the host `closed`, and loses the host `lost` after a while.
+const SSH: &str = "#!/bin/sh
+while [ \"$1\" != -- ]; do shift; done
+host=$2; shift 2
+echo 'Welcome to this host.'
+case $host in
+  closed) echo 'connection refused' >&2; exit 255;;
+  lost) { sleep 0.5; kill -9 0; } & ;;
+esac
+export FAKE_HOST=$host
+exec sh -c \"$*\"
+";
+
+/// A launcher that finds that `ssh`.
+fn launcher(spec: &str, program: &[&str]) -> Command {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ssh-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("it can be made");
+    // Written aside and moved: another test may be running the old one.
+    let (ssh, new) = (directory.join("ssh"), directory.join(format!("{:?}", std::thread::current().id())));
+    std::fs::write(&new, SSH).expect("it can be written");
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    std::fs::rename(&new, &ssh).expect("it is ours");
+    let mut path = directory.into_os_string();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = support::launcher(spec, program);
+    command.env("PATH", path);
+    command
+}
+
+fn nodes() {
+    let mut client = client();
+    let rank = client.rank();
+    client
+        .put(&format!("host.of.{rank}"), &std::env::var("FAKE_HOST").expect("it is there"))
+        .expect("it is stored");
+    client.barrier().expect("all come");
+    let hosts =
+        (0..client.size()).map(|rank| client.get(&format!("host.of.{rank}")).expect("it is answered"));
+    let hosts: Vec<String> = hosts.collect::<Option<_>>().expect("all are there");
+    let nodes = client.nodes().expect("it is answered");
+    client.report(&format!("{hosts:?} {nodes:?}")).expect("it is sent");
+    client.finalize().expect("it is acknowledged");
+}
+
+#[test]
+fn ranks_of_several_hosts_find_each_other() {
+    let done = finish(launcher("4 hosts=a,b:2", &["@nodes"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let seen = r#"["a", "a", "b", "b"] [0, 0, 1, 1]"#;
+    let expected = (0..4).map(|rank| format!("{rank}: {seen}"));
+    assert_eq!(done.lines("report "), expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn output_input_and_directory_go_through() {
+    let mut command = launcher("3 prefix hosts=a:2,b", &["sh", "-c", "cat; pwd; echo $FAKE_HOST >&2"]);
+    let mut running = Running(command.stdin(Stdio::piped()).spawn().expect("it can be started"));
+    let mut stdin = running.0.stdin.take().expect("it is a pipe");
+    std::io::Write::write_all(&mut stdin, b"for rank 0\n").expect("it is read");
+    drop(stdin);
+    let done = wait(running);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let here = std::env::current_dir().expect("there is one");
+    for line in
+        ["[0] for rank 0".to_owned(), format!("[0] {0}", here.display()), format!("[2] {}", here.display())]
+    {
+        assert!(done.stdout.lines().any(|known| known == line), "{line} in {}", done.stdout);
+    }
+    assert_eq!(done.stdout.matches("for rank 0").count(), 1);
+    assert_eq!(done.lines("["), ["0] a", "1] a", "2] b"]);
+}
+
+#[test]
+fn a_failure_on_one_host_ends_the_job_on_all() {
+    let script = "test $PMI_RANK = 2 && kill -9 $$; exec sleep 60";
+    let done = finish(launcher("3 grace=50 hosts=a:2,b", &["sh", "-c", script]));
+    assert_eq!(done.status, 137, "{}", done.stderr);
+    assert!(done.stderr.contains("rank 2 was killed by SIGKILL"), "{}", done.stderr);
+    assert!(done.first_failure_ms() < 2000);
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_named() {
+    let done = finish(launcher("2 grace=50 hosts=a,closed", &["sleep", "60"]));
+    assert_eq!(done.status, 255, "{}", done.stderr);
+    assert!(done.stderr.contains("connection refused"), "what ssh says is shown: {}", done.stderr);
+    assert!(
+        done.stderr.contains("rank 1 was lost with the connection to its host closed"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn a_host_that_is_lost_ends_the_job() {
+    let done = finish(launcher("2 grace=50 hosts=a,lost", &["sleep", "60"]));
+    assert_eq!(done.status, 255, "{}", done.stderr);
+    assert!(done.stderr.contains("rank 1 was lost with the connection to its host lost"), "{}", done.stderr);
+}
+
+#[test]
+fn a_program_that_a_host_does_not_have_is_named_with_the_host() {
+    let done = finish(launcher("2 hosts=a,b", &["/nowhere/program"]));
+    assert_eq!(done.status, 99, "{}", done.stderr);
+    assert!(done.stderr.contains("error: host a: cannot start `/nowhere/program`"), "{}", done.stderr);
+}
+
+/// Says who it is, and waits longer than the test.
+fn sleep() {
+    let mut client = client();
+    client.report(&std::process::id().to_string()).expect("it is sent");
+    std::thread::sleep(PATIENCE);
+}
+
+#[test]
+fn a_launcher_that_is_killed_takes_the_ranks_of_all_hosts_with_it() {
+    use std::io::BufRead;
+    let mut running = Running(launcher("3 hosts=a,b:2", &["@sleep"]).spawn().expect("it can be started"));
+    let stderr = std::io::BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    let reports = stderr.lines().map_while(Result::ok).filter(|line| line.starts_with("report "));
+    let pids: Vec<u32> = reports.take(3).filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    assert_eq!(pids.len(), 3);
+    running.0.kill().expect("it can be killed");
+    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}

@@ -1,0 +1,187 @@
+//! Ranks with a client, under our own launcher.
+
+mod support;
+
+use carrousel_launch::{Ending, LaunchError, News};
+use std::io::BufRead;
+use std::time::Duration;
+use support::*;
+
+/// Not a test of its own: what the other tests start this program again for.
+#[test]
+fn child() {
+    play(|task| match task {
+        "exchange" => exchange(),
+        "survive" => survive(),
+        "barrier" => lose_in_barrier(),
+        "abort" => abort(),
+        "vanish" => vanish(),
+        "sleep" => sleep(),
+        "hostile" => hostile(),
+        "leave" => leave(),
+        other => panic!("unknown task {other}"),
+    });
+}
+
+fn exchange() {
+    let mut client = client();
+    assert!(client.is_watched());
+    let (rank, size) = (client.rank(), client.size());
+    // Blanks, separators, any script, and more than one value of the protocol can hold.
+    let value = |rank: u32| format!("rank {rank}; = ß\n").repeat(200 * rank as usize);
+    client.put(&format!("address.{rank}"), &value(rank)).expect("it is stored");
+    client.barrier().expect("all come");
+    for other in 0..size {
+        let found = client.get(&format!("address.{other}")).expect("it is answered");
+        assert_eq!(found, Some(value(other)));
+    }
+    assert_eq!(client.get("nothing").expect("it is answered"), None);
+    assert_eq!(client.nodes().expect("it is answered"), vec![0; size as usize]);
+    client.barrier().expect("all come");
+    let long = "x".repeat(300_000);
+    client.report(&format!(r#"{{"size": {size}, "blank": "a = b", "long": "{long}"}}"#)).expect("it is sent");
+    assert_eq!(client.news().expect("nobody is lost"), []);
+    client.finalize().expect("it is acknowledged");
+}
+
+#[test]
+fn four_ranks_exchange_values() {
+    let done = finish(launcher("4", &["@exchange"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let long = "x".repeat(300_000);
+    let expected = (0..4).map(|rank| format!(r#"{rank}: {{"size": 4, "blank": "a = b", "long": "{long}"}}"#));
+    assert_eq!(done.lines("report "), expected.collect::<Vec<_>>());
+}
+
+/// Rank 1 kills itself; the others wait for the news, say so, and go on until they are ended.
+fn survive() {
+    let mut client = client();
+    client.barrier().expect("all come");
+    if client.rank() == 1 {
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::KILL).expect("it may");
+    }
+    let news =
+        until("news", || Some(client.news().expect("the launcher lives")).filter(|news| !news.is_empty()));
+    assert_eq!(news, [News::Lost { rank: 1, how: Ending::Killed(9) }]);
+    client.report(r#""told""#).expect("it is sent");
+    std::thread::sleep(PATIENCE);
+}
+
+#[test]
+fn a_rank_that_is_killed_is_told_and_the_others_are_ended() {
+    let begun = std::time::Instant::now();
+    let done = finish(launcher("4 grace=300", &["@survive"]));
+    assert_eq!(done.status, 137, "{}", done.stderr);
+    assert!(done.first_failure_ms() < 2000, "{}", done.stderr);
+    assert!(done.stderr.contains("rank 1 was killed by SIGKILL expected=false"), "{}", done.stderr);
+    assert_eq!(done.stderr.matches("failed").count(), 1, "{}", done.stderr);
+    assert_eq!(done.lines("report "), [r#"0: "told""#, r#"2: "told""#, r#"3: "told""#]);
+    assert!(begun.elapsed() < Duration::from_secs(10), "they are not left to sleep");
+}
+
+/// Rank 2 exits before the barrier, in which the others wait.
+fn lose_in_barrier() {
+    let mut client = client();
+    if client.rank() == 2 {
+        std::process::exit(5);
+    }
+    match client.barrier() {
+        Err(LaunchError::Lost { rank: 2, ending: Ending::Exited(5) }) => std::process::exit(6),
+        other => panic!("unexpected: {other:?}"),
+    }
+}
+
+#[test]
+fn a_barrier_that_nobody_can_open_is_an_error() {
+    let done = finish(launcher("3", &["@barrier"]));
+    // The first failure counts, not what follows from it.
+    assert_eq!(done.status, 5, "{}", done.stderr);
+    assert_eq!(done.stderr.matches("exited with status 6").count(), 2, "{}", done.stderr);
+}
+
+fn abort() {
+    let mut client = client();
+    client.barrier().expect("all come");
+    if client.rank() == 3 {
+        client.abort(42, "no more memory").expect("it is sent");
+    }
+    std::thread::sleep(PATIENCE);
+}
+
+#[test]
+fn an_abort_ends_the_job_with_its_code() {
+    let done = finish(launcher("4 grace=50", &["@abort"]));
+    assert_eq!(done.status, 42, "{}", done.stderr);
+    assert!(done.stderr.contains("rank 3 aborted with code 42: no more memory"), "{}", done.stderr);
+}
+
+/// Rank 0 ends as if all were well, but the others still count on it.
+fn vanish() {
+    let mut client = client();
+    client.barrier().expect("all come");
+    if client.rank() > 0 {
+        std::thread::sleep(PATIENCE);
+    }
+}
+
+#[test]
+fn an_end_without_finalize_is_a_failure() {
+    let done = finish(launcher("2 grace=50", &["@vanish"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stderr.contains("rank 0 ended without finalizing"), "{}", done.stderr);
+    assert!(done.first_failure_ms() < 2000, "{}", done.stderr);
+}
+
+/// Ranks that finalize may leave one after the other.
+fn leave() {
+    let client = client();
+    let rank = client.rank();
+    client.finalize().expect("it is acknowledged");
+    std::thread::sleep(Duration::from_millis(50) * rank);
+}
+
+#[test]
+fn an_end_after_finalize_is_none() {
+    let done = finish(launcher("3", &["@leave"]));
+    assert_eq!((done.status, done.stderr.contains("failed")), (0, false), "{}", done.stderr);
+}
+
+/// Says who it is, and waits longer than the test.
+fn sleep() {
+    let mut client = client();
+    client.report(&std::process::id().to_string()).expect("it is sent");
+    std::thread::sleep(PATIENCE);
+}
+
+#[test]
+fn a_launcher_that_is_killed_takes_its_ranks_with_it() {
+    let mut running = Running(launcher("3", &["@sleep"]).spawn().expect("it can be started"));
+    let stderr = std::io::BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    let reports = stderr.lines().map_while(Result::ok).filter(|line| line.starts_with("report "));
+    let pids = reports.take(3).filter_map(|line| line.rsplit(' ').next()?.parse().ok());
+    let pids: Vec<u32> = pids.collect();
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    running.0.kill().expect("it can be killed");
+    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}
+
+/// Rank 1 writes to the launcher what no rank writes.
+fn hostile() {
+    let mut client = client();
+    if client.rank() == 1 {
+        let lines = b"\xff\0\n\ncmd=\ncmd=put\ncmd=barrier_in\ncmd=barrier_in\n";
+        rustix::net::send(&client, lines, rustix::net::SendFlags::empty()).expect("it is sent");
+        std::thread::sleep(PATIENCE);
+    }
+    client.barrier().expect_err("rank 1 is lost");
+}
+
+#[test]
+fn a_hostile_rank_is_a_failed_one() {
+    let done = finish(launcher("2 grace=50", &["@hostile"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    let expected = "rank 1 broke the launcher's protocol: the line is not UTF-8: `\\xff\\x00`";
+    assert!(done.stderr.contains(expected), "{}", done.stderr);
+}

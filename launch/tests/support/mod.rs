@@ -1,0 +1,174 @@
+//! Jobs for tests. The test program starts itself again, as a launcher or as a rank, with its task in an
+//! environment variable; so each launcher has a process of its own, as it wants.
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
+use carrousel_launch::{Client, Event, Host, Job, agent, run};
+use std::env;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the process is to do: `launch`, `agent`, or the name of a rank's task.
+pub(crate) const TASK: &str = "LAUNCH_TASK";
+/// For a launcher: ranks, and options in words.
+pub(crate) const SPEC: &str = "LAUNCH_SPEC";
+/// Longer than any of these tests takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Does what the environment says, and does not return then. `ranks` knows the tasks of ranks.
+pub(crate) fn play(ranks: fn(&str)) {
+    let Ok(task) = env::var(TASK) else { return };
+    match task.as_str() {
+        "launch" => std::process::exit(launch()),
+        "agent" => agent().expect("the launcher is understood"),
+        "none" => return,
+        task => ranks(task),
+    }
+    std::process::exit(0);
+}
+
+/// The launcher: the words of [`SPEC`] up to `--` are options, the others the program. A program `@name`
+/// is this one, with that task.
+fn launch() -> i32 {
+    let spec = env::var(SPEC).expect("there is one");
+    let (options, program) = spec.split_once(" -- ").expect("there is a program");
+    let mut words = options.split(' ');
+    let ranks = words.next().and_then(|word| word.parse().ok()).expect("a number of ranks");
+    let mut program: Vec<String> = program.split('\u{1f}').map(ToOwned::to_owned).collect();
+    let own = env::current_exe().expect("it has a path");
+    let task = program[0].strip_prefix('@').map(ToOwned::to_owned);
+    if task.is_some() {
+        program = vec![own.display().to_string()];
+        program.extend(["--exact", "child", "--quiet", "--nocapture"].map(ToOwned::to_owned));
+    }
+    let mut job = Job::new(&program[0], ranks);
+    job.arguments = program[1..].iter().map(Into::into).collect();
+    // Without a task of its own, a test program that is started by mistake must not start anything.
+    job.environment = vec![(TASK.into(), task.unwrap_or_else(|| "none".to_owned()).into())];
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("prefix", _) => job.prefix = true,
+            ("hosts", list) => {
+                job.hosts = list.split(',').map(|host| Host::parse(host).expect("a host")).collect()
+            }
+            ("grace", ms) => job.grace = Duration::from_millis(ms.parse().expect("milliseconds")),
+            other => panic!("unknown option {other:?}"),
+        }
+    }
+    job.agent = format!("{TASK}=agent exec '{}' --exact child --quiet --nocapture", own.display()).into();
+    let begun = Instant::now();
+    let done = run(&job, &mut |event, text| {
+        let line = match event {
+            Event::Failed { rank, ending, expected } => {
+                format!(
+                    "failed after {} ms: rank {rank} {ending} expected={expected}",
+                    begun.elapsed().as_millis()
+                )
+            }
+            Event::Report { rank, json } => format!("report {rank}: {json}"),
+            other => format!("{other:?}"),
+        };
+        text.extend_from_slice(format!("{line}\n").as_bytes());
+    });
+    match done {
+        Ok(outcome) => outcome.status.into(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            99
+        }
+    }
+}
+
+/// A launcher of `spec`, e.g. `4 prefix`, and a program with its arguments.
+pub(crate) fn launcher(spec: &str, program: &[&str]) -> Command {
+    let mut command = Command::new(env::current_exe().expect("it has a path"));
+    command.args(["--exact", "child", "--quiet", "--nocapture"]);
+    command.env(TASK, "launch").env(SPEC, format!("{spec} -- {}", program.join("\u{1f}")));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A process that is killed at the latest when the test is over.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What a launcher did.
+pub(crate) struct Done {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Done {
+    /// Lines of standard error that begin so, without that beginning, in order.
+    pub(crate) fn lines(&self, begin: &str) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.stderr.lines().filter_map(|line| line.strip_prefix(begin)).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// The milliseconds at which the first failure was told.
+    pub(crate) fn first_failure_ms(&self) -> u64 {
+        let (_, rest) = self.stderr.split_once("failed after ").expect("there is a failure");
+        rest.split_once(" ms").and_then(|(ms, _)| ms.parse().ok()).expect("a number")
+    }
+}
+
+/// Runs a launcher to its end.
+pub(crate) fn finish(mut command: Command) -> Done {
+    wait(Running(command.spawn().expect("it can be started")))
+}
+
+/// Waits for a launcher's end, and for that of its output: so nobody is left who could write.
+pub(crate) fn wait(mut running: Running) -> Done {
+    let stdout = collect(running.0.stdout.take().expect("it is a pipe"));
+    let stderr = collect(running.0.stderr.take().expect("it is a pipe"));
+    let begun = Instant::now();
+    let status = loop {
+        match running.0.try_wait().expect("it is a child") {
+            Some(status) => break status,
+            None => assert!(begun.elapsed() < PATIENCE, "the launcher does not end"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let read = |text: std::thread::JoinHandle<String>| text.join().expect("it is read");
+    Done { status: status.code().unwrap_or(-1), stdout: read(stdout), stderr: read(stderr) }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        from.read_to_end(&mut text).expect("it can be read");
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+/// A rank's connection. It has to be there.
+pub(crate) fn client() -> Client {
+    Client::from_environment().expect("the launcher is understood").expect("there is a launcher")
+}
+
+/// Waits until `done` gives something.
+pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(value) = done() {
+            return value;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether a process is there, and not only waiting to be collected.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
