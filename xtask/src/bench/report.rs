@@ -2,7 +2,7 @@
 
 use super::results::{PEERS, Results, Row, Source, Verdict};
 use super::statistics::{Summary, digits};
-use super::targets::{STARTUP, Target, less_is_better};
+use super::targets::{self, STARTUP, Target, less_is_better};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
@@ -77,10 +77,11 @@ fn rows(results: &Results) -> String {
     table.set_header(["measurement", "size", "unit", "ours", "MPICH", "Open MPI", "ours/best", "target"]);
     for row in results.rows() {
         let cell = |summary: Option<Summary>| summary.map_or_else(|| "-".to_owned(), spread);
-        let verdicts = results
-            .verdicts(row)
-            .into_iter()
-            .map(|verdict| format!("{} {}", if verdict.met { "ok " } else { "not" }, target(row, &verdict)));
+        let targets = targets::of(&row.bench, row.size).map(|target| {
+            let verdict = results.verdict(row, target);
+            let met = verdict.map_or("-  ", |verdict| if verdict.met { "ok " } else { "not" });
+            format!("{met} {}", asked(row, target, verdict))
+        });
         table.add_row([
             row.bench.clone(),
             size(row),
@@ -89,7 +90,7 @@ fn rows(results: &Results) -> String {
             cell(row.summary(Source::Mpich)),
             cell(row.summary(Source::OpenMpi)),
             cell(row.ratio()),
-            verdicts.collect::<Vec<_>>().join("\n"),
+            targets.collect::<Vec<_>>().join("\n"),
         ]);
     }
     for column in table.column_iter_mut() {
@@ -101,13 +102,14 @@ fn rows(results: &Results) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// The target, with what was reached where the table does not have it yet.
-fn target(row: &Row, verdict: &Verdict) -> String {
+/// What is asked for, with what was reached where the table does not have it yet.
+fn asked(row: &Row, target: Target, verdict: Option<Verdict>) -> String {
     let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
-    match verdict.target {
+    match target {
         Target::OfBestPeer(factor) => format!("{relation} {factor} x best"),
         Target::OfCacheLine(factor) => {
-            format!("<= {factor} x cache line: {}", digits(verdict.reached.median))
+            let reached = verdict.map(|verdict| format!(": {}", digits(verdict.reached.median)));
+            format!("<= {factor} x cache line{}", reached.unwrap_or_default())
         }
         Target::AtMost(limit) => format!("<= {limit} {}", row.unit),
     }
@@ -159,8 +161,8 @@ struct Measurement<'a> {
 #[derive(Debug, Serialize)]
 struct Judged {
     target: String,
-    reached: Summary,
-    met: bool,
+    reached: Option<Summary>,
+    met: Option<bool>,
 }
 
 /// The report as one JSON object.
@@ -174,13 +176,14 @@ pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String,
         openmpi: row.summary(PEERS[1]),
         best_peer: row.best_peer().map(Source::name),
         ratio_to_best: row.ratio(),
-        targets: results
-            .verdicts(row)
-            .iter()
-            .map(|verdict| Judged {
-                target: target(row, verdict),
-                reached: verdict.reached,
-                met: verdict.met,
+        targets: targets::of(&row.bench, row.size)
+            .map(|target| {
+                let verdict = results.verdict(row, target);
+                Judged {
+                    target: asked(row, target, verdict),
+                    reached: verdict.map(|verdict| verdict.reached),
+                    met: verdict.map(|verdict| verdict.met),
+                }
             })
             .collect(),
     });
@@ -221,7 +224,7 @@ mod tests {
             "latency 8 us 0.200 (0.200..0.800) 0.800 (0.800..3.20) 0.250 (0.250..1.00) 0.800 (0.800..0.800) ok <= 0.9 x best",
             "not <= 2.5 x cache line: 4.00",
             "12.0M (12.0M..48.0M) 2.00M (2.00M..8.00M) 10.0M (10.0M..40.0M) 1.20 (1.20..1.20) not >= 1.5 x best",
-            "bandwidth 1MiB MB/s - 9000 (9000..36000) - -",
+            "bandwidth 1MiB MB/s - 9000 (9000..36000) - - - >= 1 x best",
             "note: ours was left out",
         ] {
             assert!(text.contains(expected), "{expected:?} is not in:\n{text}");

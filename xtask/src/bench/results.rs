@@ -42,7 +42,6 @@ pub(super) struct Row {
 /// How a value of ours stands to one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Verdict {
-    pub(super) target: Target,
     /// What the target limits: a ratio, or the value.
     pub(super) reached: Summary,
     pub(super) met: bool,
@@ -124,12 +123,8 @@ impl Results {
         self.rows.iter().find(|row| row.bench == CACHE_LINE)
     }
 
-    /// Every target of a row whose two sides were measured.
-    pub(super) fn verdicts(&self, row: &Row) -> Vec<Verdict> {
-        targets::of(&row.bench, row.size).filter_map(|target| self.verdict(row, target)).collect()
-    }
-
-    fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
+    /// How ours stand to a target of the row; none while one of the two sides was not measured.
+    pub(super) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
         let (reached, met) = match target {
             Target::OfBestPeer(factor) => {
                 let ratio = row.ratio()?;
@@ -149,7 +144,7 @@ impl Results {
                 (value, value.median <= limit)
             }
         };
-        Some(Verdict { target, reached, met })
+        Some(Verdict { reached, met })
     }
 }
 
@@ -197,15 +192,17 @@ pub(super) mod tests {
     #[test]
     fn each_target_is_judged() {
         let results = measured();
-        let met = |at: usize| -> Vec<bool> {
-            results.verdicts(results.rows()[at]).iter().map(|verdict| verdict.met).collect()
+        let met = |at: usize| -> Vec<Option<bool>> {
+            let row = results.rows()[at];
+            let verdict = |target| results.verdict(row, target).map(|verdict| verdict.met);
+            targets::of(&row.bench, row.size).map(verdict).collect()
         };
         // 0.8 of the best peer, and 4 cache lines.
-        assert_eq!(met(0), [true, false]);
+        assert_eq!(met(0), [Some(true), Some(false)]);
         // Not measured of ours.
-        assert_eq!(met(1), [false; 0]);
+        assert_eq!(met(1), [None]);
         // 1.2 of the best, where 1.5 is asked for.
-        assert_eq!(met(2), [false]);
+        assert_eq!(met(2), [Some(false)]);
     }
 
     #[test]
