@@ -42,7 +42,8 @@ pub(crate) enum Bench {
     /// index), compiles the same measurements in C against each (a C compiler), and builds `carrousel`.
     /// Then every round measures ours, MPICH and Open MPI one right after the other, with two ranks that
     /// are pinned to a core each. The table has the median of the rounds with its spread; `ours/best` is
-    /// the median of the ratios within the rounds, by the peer whose median is best.
+    /// the median of the ratios within the rounds, by the peer whose median is best. A verdict is by that
+    /// median; `rounds disagree` where the target lies within the spread.
     #[command(after_long_help = MEASUREMENTS)]
     Peers(Peers),
 }

@@ -80,7 +80,9 @@ fn rows(results: &Results) -> String {
         let targets = targets::of(&row.bench, row.size).map(|target| {
             let verdict = results.verdict(row, target);
             let met = verdict.map_or("-  ", |verdict| if verdict.met { "ok " } else { "not" });
-            format!("{met} {}", asked(row, target, verdict))
+            let unsure = verdict.is_some_and(|verdict| verdict.within_spread);
+            let doubt = if unsure { " (rounds disagree)" } else { "" };
+            format!("{met} {}{doubt}", asked(row, target, verdict))
         });
         table.add_row([
             row.bench.clone(),
@@ -163,6 +165,7 @@ struct Judged {
     target: String,
     reached: Option<Summary>,
     met: Option<bool>,
+    within_spread: Option<bool>,
 }
 
 /// The report as one JSON object.
@@ -183,6 +186,7 @@ pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String,
                     target: asked(row, target, verdict),
                     reached: verdict.map(|verdict| verdict.reached),
                     met: verdict.map(|verdict| verdict.met),
+                    within_spread: verdict.map(|verdict| verdict.within_spread),
                 }
             })
             .collect(),

@@ -44,7 +44,10 @@ pub(super) struct Row {
 pub(super) struct Verdict {
     /// What the target limits: a ratio, or the value.
     pub(super) reached: Summary,
+    /// By the median.
     pub(super) met: bool,
+    /// Some rounds say one thing and some the other: more rounds, or a quieter machine, may turn it.
+    pub(super) within_spread: bool,
 }
 
 impl Row {
@@ -125,26 +128,22 @@ impl Results {
 
     /// How ours stand to a target of the row; none while one of the two sides was not measured.
     pub(super) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
-        let (reached, met) = match target {
-            Target::OfBestPeer(factor) => {
-                let ratio = row.ratio()?;
-                let less = targets::less_is_better(&row.unit);
-                (ratio, if less { ratio.median <= factor } else { ratio.median >= factor })
-            }
+        let less = targets::less_is_better(&row.unit);
+        let (reached, limit) = match target {
+            Target::OfBestPeer(factor) => (row.ratio()?, factor),
             Target::OfCacheLine(factor) => {
                 let line = self.cache_line_row()?;
                 let ratio = row.ratios(|round| {
                     // From ns to the row's us.
                     line.values.get(&(Source::Machine, round)).map(|ns| ns / 1e3)
                 })?;
-                (ratio, ratio.median <= factor)
+                (ratio, factor)
             }
-            Target::AtMost(limit) => {
-                let value = row.summary(Source::Ours)?;
-                (value, value.median <= limit)
-            }
+            Target::AtMost(limit) => (row.summary(Source::Ours)?, limit),
         };
-        Some(Verdict { reached, met })
+        let meets = |value: f64| if less { value <= limit } else { value >= limit };
+        let within_spread = meets(reached.min) != meets(reached.max);
+        Some(Verdict { reached, met: meets(reached.median), within_spread })
     }
 }
 
@@ -203,6 +202,18 @@ pub(super) mod tests {
         assert_eq!(met(1), [None]);
         // 1.2 of the best, where 1.5 is asked for.
         assert_eq!(met(2), [Some(false)]);
+    }
+
+    #[test]
+    fn rounds_that_disagree_are_told_of() {
+        let mut results = measured();
+        let verdict = |results: &Results| {
+            let row = results.rows()[2];
+            results.verdict(row, Target::OfBestPeer(1.5)).map(|verdict| (verdict.met, verdict.within_spread))
+        };
+        assert_eq!(verdict(&results), Some((false, false)));
+        results.add(Source::Ours, 0, record("message_rate", 8, 16e6, "messages/s")).unwrap();
+        assert_eq!(verdict(&results), Some((false, true)));
     }
 
     #[test]
