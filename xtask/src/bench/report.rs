@@ -74,7 +74,12 @@ pub(super) fn table(results: &Results, conditions: &Conditions) -> String {
 fn rows(results: &Results) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["measurement", "size", "unit", "ours", "MPICH", "Open MPI", "ours/best", "target"]);
+    // A peer that was not asked for has no column.
+    let peers: Vec<Source> = PEERS.into_iter().filter(|peer| results.has(*peer)).collect();
+    let names = peers.iter().map(|peer| peer.name());
+    table.set_header(
+        ["measurement", "size", "unit", "ours"].into_iter().chain(names).chain(["ours/best", "target"]),
+    );
     for row in results.rows() {
         let cell = |summary: Option<Summary>| summary.map_or_else(|| "-".to_owned(), spread);
         let targets = targets::of(&row.bench, row.size).map(|target| {
@@ -84,16 +89,10 @@ fn rows(results: &Results) -> String {
             let doubt = if unsure { " (rounds disagree)" } else { "" };
             format!("{met} {}{doubt}", asked(row, target, verdict))
         });
-        table.add_row([
-            row.bench.clone(),
-            size(row),
-            row.unit.clone(),
-            cell(row.summary(Source::Ours)),
-            cell(row.summary(Source::Mpich)),
-            cell(row.summary(Source::OpenMpi)),
-            cell(row.ratio()),
-            targets.collect::<Vec<_>>().join("\n"),
-        ]);
+        let mut cells = vec![row.bench.clone(), size(row), row.unit.clone(), cell(row.summary(Source::Ours))];
+        cells.extend(peers.iter().map(|peer| cell(row.summary(*peer))));
+        cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
+        table.add_row(cells);
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2)).set_constraint(ColumnConstraint::ContentWidth);
@@ -155,6 +154,7 @@ struct Measurement<'a> {
     ours: Option<Summary>,
     mpich: Option<Summary>,
     openmpi: Option<Summary>,
+    openmpi_ucx: Option<Summary>,
     best_peer: Option<&'static str>,
     ratio_to_best: Option<Summary>,
     targets: Vec<Judged>,
@@ -175,8 +175,9 @@ pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String,
         size: row.size,
         unit: &row.unit,
         ours: row.summary(Source::Ours),
-        mpich: row.summary(PEERS[0]),
-        openmpi: row.summary(PEERS[1]),
+        mpich: row.summary(Source::Mpich),
+        openmpi: row.summary(Source::OpenMpi),
+        openmpi_ucx: row.summary(Source::OpenMpiUcx),
         best_peer: row.best_peer().map(Source::name),
         ratio_to_best: row.ratio(),
         targets: targets::of(&row.bench, row.size)

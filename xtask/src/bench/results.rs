@@ -11,12 +11,14 @@ pub(super) enum Source {
     Ours,
     Mpich,
     OpenMpi,
+    /// Open MPI as its users can set it.
+    OpenMpiUcx,
     /// No library: the bare cache line.
     Machine,
 }
 
 /// Those that ours are compared with.
-pub(super) const PEERS: [Source; 2] = [Source::Mpich, Source::OpenMpi];
+pub(super) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
 
 impl Source {
     /// For people.
@@ -25,6 +27,7 @@ impl Source {
             Self::Ours => "ours",
             Self::Mpich => "MPICH",
             Self::OpenMpi => "Open MPI",
+            Self::OpenMpiUcx => "Open MPI/ucx",
             Self::Machine => "machine",
         }
     }
@@ -115,6 +118,11 @@ impl Results {
         let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
         rows.sort_by_key(|row| (place(row).unwrap_or(GROUPS.len()), row.size));
         rows
+    }
+
+    /// Whether a source has any value.
+    pub(super) fn has(&self, source: Source) -> bool {
+        self.rows.iter().any(|row| row.summary(source).is_some())
     }
 
     /// The bare half round trip, in ns.
