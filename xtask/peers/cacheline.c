@@ -42,7 +42,7 @@ int main(int count, char **arguments) {
     }
     int cores[CPU_SETSIZE];
     if (cores_allowed(cores) < 2) {
-        fprintf(stderr, "a cache line travels between two cores, and there is one: allow more (taskset, cpuset)\n");
+        fprintf(stderr, "a cache line travels between two cores, and there is one (see taskset)\n");
         return 1;
     }
     pthread_t other;

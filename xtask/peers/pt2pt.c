@@ -14,7 +14,8 @@
 #define KI 1024L
 #define MI (1024L * 1024L)
 
-enum { WINDOW = 64, TAG_DATA = 1, TAG_TOKEN = 2, SIZES_MAX = 16, SAMPLES_MIN = 5, SAMPLES_MAX = 100000 };
+enum { WINDOW = 64, TAG_DATA = 1, TAG_TOKEN = 2, SIZES_MAX = 16, SAMPLES_MIN = 5, SAMPLES_MAX = 100000,
+       CALLS_MAX = 1 << 24 };
 
 /* A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
  * interruption spoils one of many batches. */
@@ -237,23 +238,17 @@ static int agreed(int value) {
     return value;
 }
 
-/* The shortest of some batches: an interruption must not pass for work. */
-static double undisturbed(const struct bench *bench, int size, int calls) {
-    double least = 0;
-    for (int i = 0; i < 3; ++i) {
-        double wall;
-        sample(bench, size, calls, &wall);
-        least = i == 0 || wall < least ? wall : least;
-    }
-    return least;
-}
+/* These must not be repeated within a batch: each begins with both ranks at the same place. */
+static bool is_single(const struct bench *bench) { return bench->kind == TIME_SINGLE || bench->kind == OVERLAP; }
 
 /* Doubles the calls of a batch until it is long enough; this is the warming up as well. */
 static int calls_of_batch(const struct bench *bench, int size) {
-    bool single = bench->kind == TIME_SINGLE || bench->kind == OVERLAP;
+    double wall;
+    /* The first one connects; it says nothing about the next. */
+    sample(bench, size, 1, &wall);
     for (int calls = 1;; calls *= 2) {
-        double wall = undisturbed(bench, size, calls);
-        if (agreed(single || wall >= BATCH_SECONDS_MIN || calls > (1 << 24)))
+        sample(bench, size, calls, &wall);
+        if (agreed(is_single(bench) || wall >= BATCH_SECONDS_MIN || calls >= CALLS_MAX))
             return calls;
     }
 }
@@ -302,7 +297,16 @@ static void measure(const struct bench *bench, long size, const struct options *
     if (bench->kind == OVERLAP)
         value = overlap(bench, bytes, options, &count);
     else {
-        double seconds = seconds_of_call(bench, bytes, calls, options->seconds, options->repetitions, &count);
+        double seconds;
+        /* An interruption while the batch was sized leaves it too short: its ends would count, and a single call
+         * is quicker than one of many. The median knows better, and the batch is sized anew. */
+        for (bool again = true; again;) {
+            seconds = seconds_of_call(bench, bytes, calls, options->seconds, options->repetitions, &count);
+            again = !is_single(bench) && seconds * calls < BATCH_SECONDS_MIN / 8 && calls < CALLS_MAX;
+            again = agreed(again);
+            if (again)
+                calls = agreed((int)(BATCH_SECONDS_MIN / seconds) + 1);
+        }
         value = bench->kind == BYTES      ? (double)bench->messages * (double)size / seconds / 1e6
                 : bench->kind == MESSAGES ? bench->messages / seconds
                                           : seconds * 1e6;
