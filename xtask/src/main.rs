@@ -1,6 +1,7 @@
 //! One command for each chore: `cargo xtask test` is what has to be green.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod docs;
 mod fuzz;
 mod steps;
@@ -39,6 +40,11 @@ enum Chore {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Measure beside other libraries
+    Bench {
+        #[command(subcommand)]
+        what: bench::Bench,
+    },
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -47,6 +53,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Test { fast } => return test::run(fast),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
+        Chore::Bench { what } => bench::run(&what),
         Chore::Docs => docs::run(),
     };
     match done {

@@ -1,0 +1,279 @@
+//! `cargo xtask bench peers`: our measurements beside those of other libraries.
+//!
+//! Machines are never quiet, and what they do changes by the minute. So every round measures everybody, one
+//! right after the other, and ratios are taken within a round. Begin reading at [`run`].
+
+mod machine;
+mod ours;
+mod peers;
+mod process;
+mod record;
+mod report;
+mod results;
+mod statistics;
+mod targets;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use ours::Ours;
+use record::Record;
+use report::Conditions;
+use results::{Results, Source};
+use statistics::Summary;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use targets::{CACHE_LINE, GROUPS, Group, STARTUP, STARTUP_RANKS};
+
+/// A launcher, warming up, and what a busy machine adds, before a run counts as hung.
+const RUN_SECONDS_MAX: f64 = 60.0;
+/// A run has at most so many sizes, and a size may take so much longer than its budget on a busy machine.
+const BUDGETS_MAX: f64 = 100.0;
+/// Starts of a round, of which the median counts.
+const STARTS: u32 = 5;
+
+/// What to compare with.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Compare with MPICH and Open MPI, interleaved, and say which targets are met
+    ///
+    /// Installs both from Python wheels into target/peers (python3 with venv, and a way to the package
+    /// index), compiles the same measurements in C against each (a C compiler), and builds `carrousel`.
+    /// Then every round measures ours, MPICH and Open MPI one right after the other, with two ranks that
+    /// are pinned to a core each. The table has the median of the rounds with its spread; `ours/best` is
+    /// the median of the ratios within the rounds, by the peer whose median is best. A verdict is by that
+    /// median; `rounds disagree` where the target lies within the spread.
+    #[command(after_long_help = MEASUREMENTS)]
+    Peers(Peers),
+}
+
+const MEASUREMENTS: &str = "\
+Measurements, each a median over batches:
+  latency           half round trip of send and recv
+  bandwidth         64 isend to 64 irecv, then an acknowledgement; each irecv has a buffer of its own
+  bibandwidth       the same both ways at once, bytes of both counted
+  message_rate      messages of `bandwidth` a second, 8 bytes
+  progress_receive  irecv of 1 MiB, tell the sender, compute 1 ms outside the library: what the wait
+                    then takes
+  overlap_send      isend, compute, wait: the share of the transfer that computing hides
+  overlap_receive   irecv, compute, wait: the same
+  allreduce         a call that sums doubles
+  barrier           a call
+  startup           a job of 64 times `true`: by `carrousel run`, and by MPICH's mpiexec (hydra)
+Beside `latency`, two pinned threads pass a bare cache line to and fro: what the hardware takes.
+
+Examples:
+  cargo xtask bench peers                                  all, some minutes
+  cargo xtask bench peers --targets-only --rounds 9        only what has a target, with a better median
+  cargo xtask bench peers --tuned                          with Open MPI over UCX as a third peer
+  cargo xtask bench peers --bench latency --peers-only     nothing of ours is built or run
+  cargo xtask bench peers --format json > peers.json
+
+Everything else on the machine disturbs it, compilers most: the report says when it was not alone.";
+
+/// Arguments of `bench peers`.
+#[derive(Debug, Args)]
+pub(crate) struct Peers {
+    /// How often everybody is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Time for each measurement of each round
+    #[arg(long, default_value_t = 0.2, value_parser = positive)]
+    seconds: f64,
+    /// Only these measurements
+    #[arg(long, value_delimiter = ',', value_name = "NAME",
+          value_parser = PossibleValuesParser::new(GROUPS.map(|group| group.bench)))]
+    bench: Vec<String>,
+    /// Only measurements and sizes that have a target
+    #[arg(long)]
+    targets_only: bool,
+    /// Add Open MPI over UCX as a peer: not its default on one node, but what its users can set
+    #[arg(long)]
+    tuned: bool,
+    /// Leave ours out
+    #[arg(long, conflicts_with = "ours")]
+    peers_only: bool,
+    /// A `carrousel` that is built already
+    #[arg(long, value_name = "PROGRAM")]
+    ours: Option<PathBuf>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// One object
+    Json,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (1e-3..=60.0).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds between 0.001 and 60".to_owned()),
+    }
+}
+
+/// Runs a chore of this kind.
+pub(crate) fn run(bench: &Bench) -> Result<(), String> {
+    let Bench::Peers(arguments) = bench;
+    if machine::cores() < 2 {
+        return Err(
+            "two ranks that wait busily need two cores, and one is allowed: see taskset, cpuset".into()
+        );
+    }
+    let mut notes = Vec::new();
+    let sources = sources(arguments, &mut notes)?;
+    let libraries = peers::chosen(arguments.tuned).map(peers::Peer::describe).collect();
+    let busy_before_percent = machine::busy_percent();
+    let results = rounds(arguments, &sources, &mut notes)?;
+    let conditions = Conditions {
+        cores: machine::cores(),
+        busy_before_percent,
+        busy_after_percent: machine::busy_percent(),
+        rounds: arguments.rounds,
+        seconds: arguments.seconds,
+        libraries,
+        notes,
+    };
+    if results.rows().is_empty() {
+        return Err(format!("nothing could be measured:\n{}", conditions.notes.join("\n")));
+    }
+    match arguments.format {
+        Format::Table => print!("{}", report::table(&results, &conditions)),
+        Format::Json => println!("{}", report::json(&results, &conditions)?),
+    }
+    Ok(())
+}
+
+/// Builds and installs what is to be measured; ours is none where it is left out.
+fn sources(arguments: &Peers, notes: &mut Vec<String>) -> Result<Option<Ours>, String> {
+    peers::prepare_cache_line()?;
+    for peer in peers::chosen(arguments.tuned) {
+        peer.prepare()?;
+    }
+    if arguments.peers_only {
+        notes.push("ours is left out: --peers-only".to_owned());
+        return Ok(None);
+    }
+    Ours::prepare(arguments.ours.as_deref(), notes).map(Some)
+}
+
+/// All rounds. A run that fails is noted, and the others go on.
+fn rounds(arguments: &Peers, ours: &Option<Ours>, notes: &mut Vec<String>) -> Result<Results, String> {
+    let chosen = |group: &Group| {
+        (arguments.bench.is_empty() || arguments.bench.iter().any(|name| name == group.bench))
+            && !(arguments.targets_only && group.judged.is_empty())
+    };
+    let groups: Vec<&Group> = GROUPS.iter().filter(|group| chosen(group)).collect();
+    let steps: Vec<Step<'_>> = groups.iter().flat_map(|group| steps(group, ours, arguments)).collect();
+    let bar = bar(steps.len() as u64 * u64::from(arguments.rounds));
+    let mut results = Results::default();
+    for round in 0..arguments.rounds {
+        if bar.is_hidden() {
+            eprintln!("round {} of {}", round + 1, arguments.rounds);
+        }
+        for step in &steps {
+            bar.set_message(format!("round {}: {}, {}", round + 1, step.bench, step.source.name()));
+            match (step.measure)() {
+                Ok(records) => {
+                    for record in records {
+                        results.add(step.source, round, record)?;
+                    }
+                }
+                Err(message) => {
+                    let note = format!("{} of {}: {message}", step.bench, step.source.name());
+                    // What fails once usually fails in every round; once is enough to know.
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
+                }
+            }
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(results)
+}
+
+/// One run of one program.
+struct Step<'a> {
+    source: Source,
+    bench: &'static str,
+    measure: Box<dyn Fn() -> Result<Vec<Record>, String> + 'a>,
+}
+
+/// What a round does for a group: everybody, one right after the other.
+fn steps<'a>(group: &Group, ours: &'a Option<Ours>, arguments: &Peers) -> Vec<Step<'a>> {
+    let bench = group.bench;
+    let seconds = arguments.seconds;
+    let sizes = if arguments.targets_only { group.sizes_judged() } else { Vec::new() };
+    let mut steps: Vec<Step<'a>> = Vec::new();
+    let mut step = |source, measure| steps.push(Step { source, bench, measure });
+    if bench == STARTUP {
+        if let Some(ours) = ours.as_ref().filter(|ours| ours.starts) {
+            step(Source::Ours, Box::new(|| startup(|| ours.start(STARTUP_RANKS))));
+        }
+        let hydra = &peers::PEERS[0];
+        step(hydra.source, Box::new(|| startup(|| hydra.start(STARTUP_RANKS))));
+        return steps;
+    }
+    if bench == "latency" {
+        step(Source::Machine, Box::new(move || measured(peers::cache_line(seconds), CACHE_LINE, seconds)));
+    }
+    if let Some(ours) = ours.as_ref().filter(|ours| ours.measures) {
+        let sizes = sizes.clone();
+        step(Source::Ours, Box::new(move || measured(ours.measure(bench, &sizes, seconds), bench, seconds)));
+    }
+    for peer in peers::chosen(arguments.tuned) {
+        let sizes = sizes.clone();
+        step(peer.source, Box::new(move || measured(peer.measure(bench, &sizes, seconds), bench, seconds)));
+    }
+    steps
+}
+
+/// Runs a program of measurements, and reads what it printed.
+fn measured(command: Command, bench: &str, seconds: f64) -> Result<Vec<Record>, String> {
+    let name = process::shown(&command);
+    let limit = Duration::from_secs_f64(RUN_SECONDS_MAX + BUDGETS_MAX * seconds);
+    let records = record::parse(&process::output(command, limit)?.stdout)?;
+    if records.is_empty() || records.iter().any(|record| record.bench != bench) {
+        return Err(format!("`{name}` printed no results of {bench}, or others"));
+    }
+    Ok(records)
+}
+
+/// Starts a job that does nothing, some times.
+fn startup(job: impl Fn() -> Command) -> Result<Vec<Record>, String> {
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let mut command = job();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let name = process::shown(&command);
+        let began = Instant::now();
+        let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+        let status = process::wait(&mut child, Duration::from_secs_f64(RUN_SECONDS_MAX))
+            .map_err(|message| format!("`{name}` {message}"))?;
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+        if !status.success() {
+            return Err(format!("`{name}` ended with {status}"));
+        }
+    }
+    let value = Summary::of(times).map_or(f64::NAN, |summary| summary.median);
+    let (bench, unit) = (STARTUP.to_owned(), "ms".to_owned());
+    Ok(vec![Record { bench, size: STARTUP_RANKS, value, unit, repetitions: u64::from(STARTS) }])
+}
+
+/// A bar on standard error, which only a terminal shows. It moves between runs only: a thread that drew it
+/// meanwhile would take a core from what is measured.
+fn bar(steps: u64) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} (left: {eta}) {wide_msg}")
+    {
+        bar.set_style(style);
+    }
+    bar
+}

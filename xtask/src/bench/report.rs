@@ -1,0 +1,258 @@
+//! Results for people and for programs.
+
+use super::results::{PEERS, Results, Row, Source, Verdict};
+use super::statistics::{Summary, digits};
+use super::targets::{self, STARTUP, Target, less_is_better};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+/// What was measured with.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Library {
+    pub(super) name: &'static str,
+    pub(super) version: String,
+    /// How it moves data between processes of this node, in its own words.
+    pub(super) transport: String,
+}
+
+/// What the numbers came about under.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Conditions {
+    pub(super) cores: usize,
+    /// Shares of all cores that others used before the first round and after the last, in percent.
+    pub(super) busy_before_percent: Option<f64>,
+    pub(super) busy_after_percent: Option<f64>,
+    pub(super) rounds: u32,
+    /// For each measurement of each round.
+    pub(super) seconds: f64,
+    pub(super) libraries: Vec<Library>,
+    /// What went wrong, or was left out.
+    pub(super) notes: Vec<String>,
+}
+
+/// Others that use more than this share of the machine are told of.
+const BUSY_PERCENT_MAX: f64 = 5.0;
+
+impl Conditions {
+    /// Whether somebody else was at work.
+    pub(super) fn disturbed(&self) -> bool {
+        let busy = [self.busy_before_percent, self.busy_after_percent];
+        busy.into_iter().flatten().any(|percent| percent > BUSY_PERCENT_MAX)
+    }
+}
+
+/// The report for people.
+pub(super) fn table(results: &Results, conditions: &Conditions) -> String {
+    let mut text = String::new();
+    for library in &conditions.libraries {
+        text += &format!("{} {}: {}\n", library.name, library.version, library.transport);
+    }
+    text += &format!(
+        "{} rounds, {} s for each measurement, {} cores; median (min..max) of the rounds; ours/best: of \
+         ratios within a round\n",
+        conditions.rounds, conditions.seconds, conditions.cores
+    );
+    if let Some(line) = results.cache_line() {
+        text += &format!("bare cache line, half round trip: {} ns\n", spread(line));
+    }
+    if conditions.disturbed() {
+        text += &format!(
+            "DISTURBED: other processes used {} of the machine before and {} after; repeat on a quiet one\n",
+            percent(conditions.busy_before_percent),
+            percent(conditions.busy_after_percent)
+        );
+    }
+    text += "\n";
+    text += &rows(results);
+    text += "\n";
+    for note in &conditions.notes {
+        text += &format!("note: {note}\n");
+    }
+    text
+}
+
+fn rows(results: &Results) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    // A peer that was not asked for has no column.
+    let peers: Vec<Source> = PEERS.into_iter().filter(|peer| results.has(*peer)).collect();
+    let names = peers.iter().map(|peer| peer.name());
+    table.set_header(
+        ["measurement", "size", "unit", "ours"].into_iter().chain(names).chain(["ours/best", "target"]),
+    );
+    for row in results.rows() {
+        let cell = |summary: Option<Summary>| summary.map_or_else(|| "-".to_owned(), spread);
+        let targets = targets::of(&row.bench, row.size).map(|target| {
+            let verdict = results.verdict(row, target);
+            let met = verdict.map_or("-  ", |verdict| if verdict.met { "ok " } else { "not" });
+            let unsure = verdict.is_some_and(|verdict| verdict.within_spread);
+            let doubt = if unsure { " (rounds disagree)" } else { "" };
+            format!("{met} {}{doubt}", asked(row, target, verdict))
+        });
+        let mut cells = vec![row.bench.clone(), size(row), row.unit.clone(), cell(row.summary(Source::Ours))];
+        cells.extend(peers.iter().map(|peer| cell(row.summary(*peer))));
+        cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2)).set_constraint(ColumnConstraint::ContentWidth);
+    }
+    if let Some(sizes) = table.column_mut(1) {
+        sizes.set_cell_alignment(CellAlignment::Right);
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// What is asked for, with what was reached where the table does not have it yet.
+fn asked(row: &Row, target: Target, verdict: Option<Verdict>) -> String {
+    let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
+    match target {
+        Target::OfBestPeer(factor) => format!("{relation} {factor} x best"),
+        Target::OfCacheLine(factor) => {
+            let reached = verdict.map(|verdict| format!(": {}", digits(verdict.reached.median)));
+            format!("<= {factor} x cache line{}", reached.unwrap_or_default())
+        }
+        Target::AtMost(limit) => format!("<= {limit} {}", row.unit),
+    }
+}
+
+fn spread(summary: Summary) -> String {
+    if summary.rounds == 1 {
+        return digits(summary.median);
+    }
+    format!("{} ({}..{})", digits(summary.median), digits(summary.min), digits(summary.max))
+}
+
+fn size(row: &Row) -> String {
+    match row.size {
+        ranks if row.bench == STARTUP => format!("{ranks} ranks"),
+        bytes if bytes >= 1 << 20 && bytes % (1 << 20) == 0 => format!("{}MiB", bytes >> 20),
+        bytes if bytes >= 1 << 10 && bytes % (1 << 10) == 0 => format!("{}KiB", bytes >> 10),
+        bytes => bytes.to_string(),
+    }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "an unknown share".to_owned(), |share| format!("{share:.0} %"))
+}
+
+/// The same for programs.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    conditions: &'a Conditions,
+    disturbed: bool,
+    cache_line_ns: Option<Summary>,
+    measurements: Vec<Measurement<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Measurement<'a> {
+    bench: &'a str,
+    size: u64,
+    unit: &'a str,
+    ours: Option<Summary>,
+    mpich: Option<Summary>,
+    openmpi: Option<Summary>,
+    openmpi_ucx: Option<Summary>,
+    best_peer: Option<&'static str>,
+    ratio_to_best: Option<Summary>,
+    targets: Vec<Judged>,
+}
+
+#[derive(Debug, Serialize)]
+struct Judged {
+    target: String,
+    reached: Option<Summary>,
+    met: Option<bool>,
+    within_spread: Option<bool>,
+}
+
+/// The report as one JSON object.
+pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String, String> {
+    let measurements = results.rows().into_iter().map(|row| Measurement {
+        bench: &row.bench,
+        size: row.size,
+        unit: &row.unit,
+        ours: row.summary(Source::Ours),
+        mpich: row.summary(Source::Mpich),
+        openmpi: row.summary(Source::OpenMpi),
+        openmpi_ucx: row.summary(Source::OpenMpiUcx),
+        best_peer: row.best_peer().map(Source::name),
+        ratio_to_best: row.ratio(),
+        targets: targets::of(&row.bench, row.size)
+            .map(|target| {
+                let verdict = results.verdict(row, target);
+                Judged {
+                    target: asked(row, target, verdict),
+                    reached: verdict.map(|verdict| verdict.reached),
+                    met: verdict.map(|verdict| verdict.met),
+                    within_spread: verdict.map(|verdict| verdict.within_spread),
+                }
+            })
+            .collect(),
+    });
+    let document = Document {
+        conditions,
+        disturbed: conditions.disturbed(),
+        cache_line_ns: results.cache_line(),
+        measurements: measurements.collect(),
+    };
+    serde_json::to_string_pretty(&document).map_err(|error| format!("cannot write JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::tests::measured;
+    use super::*;
+
+    fn conditions() -> Conditions {
+        Conditions {
+            cores: 2,
+            busy_before_percent: Some(1.2),
+            busy_after_percent: Some(1.0),
+            rounds: 3,
+            seconds: 0.2,
+            libraries: vec![Library { name: "MPICH", version: "5.0.2".into(), transport: "ch4".into() }],
+            notes: vec!["ours was left out".into()],
+        }
+    }
+
+    #[test]
+    fn the_table_has_medians_spreads_ratios_and_verdicts() {
+        // As wide as the widest cell is not what is tested.
+        let collapse = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = collapse(&table(&measured(), &conditions()));
+        for expected in [
+            "MPICH 5.0.2: ch4 3 rounds, 0.2 s",
+            "bare cache line, half round trip: 50.0 (50.0..200) ns",
+            "latency 8 us 0.200 (0.200..0.800) 0.800 (0.800..3.20) 0.250 (0.250..1.00) 0.800 (0.800..0.800) ok <= 0.9 x best",
+            "not <= 2.5 x cache line: 4.00",
+            "12.0M (12.0M..48.0M) 2.00M (2.00M..8.00M) 10.0M (10.0M..40.0M) 1.20 (1.20..1.20) not >= 1.5 x best",
+            "bandwidth 1MiB MB/s - 9000 (9000..36000) - - - >= 1 x best",
+            "note: ours was left out",
+        ] {
+            assert!(text.contains(expected), "{expected:?} is not in:\n{text}");
+        }
+        assert!(!text.contains("DISTURBED"), "{text}");
+    }
+
+    #[test]
+    fn a_busy_machine_is_told_of() {
+        let busy = Conditions { busy_after_percent: Some(60.0), ..conditions() };
+        assert!(table(&measured(), &busy).contains("1 % of the machine before and 60 % after"));
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let text = json(&measured(), &conditions()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let first = &value["measurements"][0];
+        assert_eq!((&first["bench"], &first["best_peer"]), (&"latency".into(), &"Open MPI".into()));
+        assert_eq!(first["ours"]["median"], 0.2);
+        assert_eq!(first["targets"][1]["target"], "<= 2.5 x cache line: 4.00");
+        assert_eq!(first["targets"][1]["met"], false);
+        assert_eq!(value["measurements"][1]["ours"], serde_json::Value::Null);
+        assert_eq!(value["cache_line_ns"]["median"], 50.0);
+    }
+}

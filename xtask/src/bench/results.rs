@@ -1,0 +1,242 @@
+//! The values of all rounds, and how ours compare.
+
+use super::record::Record;
+use super::statistics::Summary;
+use super::targets::{self, CACHE_LINE, GROUPS, Target};
+use std::collections::BTreeMap;
+
+/// Who was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    Ours,
+    Mpich,
+    OpenMpi,
+    /// Open MPI as its users can set it.
+    OpenMpiUcx,
+    /// No library: the bare cache line.
+    Machine,
+}
+
+/// Those that ours are compared with.
+pub(super) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
+
+impl Source {
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Mpich => "MPICH",
+            Self::OpenMpi => "Open MPI",
+            Self::OpenMpiUcx => "Open MPI/ucx",
+            Self::Machine => "machine",
+        }
+    }
+}
+
+/// One measurement at one size: a value for each source and round.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) bench: String,
+    pub(super) size: u64,
+    pub(super) unit: String,
+    values: BTreeMap<(Source, u32), f64>,
+}
+
+/// How a value of ours stands to one target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Verdict {
+    /// What the target limits: a ratio, or the value.
+    pub(super) reached: Summary,
+    /// By the median.
+    pub(super) met: bool,
+    /// Some rounds say one thing and some the other: more rounds, or a quieter machine, may turn it.
+    pub(super) within_spread: bool,
+}
+
+impl Row {
+    /// The values of one source.
+    pub(super) fn summary(&self, source: Source) -> Option<Summary> {
+        Summary::of(self.values.iter().filter(|((from, _), _)| *from == source).map(|(_, value)| *value))
+    }
+
+    /// The peer whose median is best.
+    pub(super) fn best_peer(&self) -> Option<Source> {
+        let medians = PEERS.into_iter().filter_map(|peer| Some((peer, self.summary(peer)?.median)));
+        let sign = if targets::less_is_better(&self.unit) { 1.0 } else { -1.0 };
+        medians.min_by(|left, right| (sign * left.1).total_cmp(&(sign * right.1))).map(|(peer, _)| peer)
+    }
+
+    /// Ours divided by the best peer, round by round: what disturbs a round disturbs both.
+    pub(super) fn ratio(&self) -> Option<Summary> {
+        let best = self.best_peer()?;
+        self.ratios(|round| self.values.get(&(best, round)).copied())
+    }
+
+    fn ratios(&self, base: impl Fn(u32) -> Option<f64>) -> Option<Summary> {
+        let ours = self.values.iter().filter(|((from, _), _)| *from == Source::Ours);
+        // Without a positive base there is no ratio: an overlap of 0 percent, for one.
+        Summary::of(ours.filter_map(|((_, round), value)| {
+            base(*round).filter(|base| *base > 0.0).map(|base| value / base)
+        }))
+    }
+}
+
+/// All rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Results {
+    rows: Vec<Row>,
+}
+
+impl Results {
+    /// Keeps a value.
+    pub(super) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
+        let known = self.rows.iter().position(|row| row.bench == record.bench && row.size == record.size);
+        let at = known.unwrap_or_else(|| {
+            let unit = record.unit.clone();
+            let row = Row { bench: record.bench.clone(), size: record.size, unit, values: BTreeMap::new() };
+            self.rows.push(row);
+            self.rows.len() - 1
+        });
+        let row = &mut self.rows[at];
+        if row.unit != record.unit {
+            return Err(format!(
+                "{} of {} bytes comes in {} from {}, and in {} from others: give both the same unit",
+                row.bench,
+                row.size,
+                record.unit,
+                source.name(),
+                row.unit
+            ));
+        }
+        row.values.insert((source, round), record.value);
+        Ok(())
+    }
+
+    /// The rows of libraries, in the order of the groups, then of sizes.
+    pub(super) fn rows(&self) -> Vec<&Row> {
+        let place = |row: &Row| GROUPS.iter().position(|group| group.bench == row.bench);
+        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
+        rows.sort_by_key(|row| (place(row).unwrap_or(GROUPS.len()), row.size));
+        rows
+    }
+
+    /// Whether a source has any value.
+    pub(super) fn has(&self, source: Source) -> bool {
+        self.rows.iter().any(|row| row.summary(source).is_some())
+    }
+
+    /// The bare half round trip, in ns.
+    pub(super) fn cache_line(&self) -> Option<Summary> {
+        self.cache_line_row()?.summary(Source::Machine)
+    }
+
+    fn cache_line_row(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.bench == CACHE_LINE)
+    }
+
+    /// How ours stand to a target of the row; none while one of the two sides was not measured.
+    pub(super) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
+        let less = targets::less_is_better(&row.unit);
+        let (reached, limit) = match target {
+            Target::OfBestPeer(factor) => (row.ratio()?, factor),
+            Target::OfCacheLine(factor) => {
+                let line = self.cache_line_row()?;
+                let ratio = row.ratios(|round| {
+                    // From ns to the row's us.
+                    line.values.get(&(Source::Machine, round)).map(|ns| ns / 1e3)
+                })?;
+                (ratio, factor)
+            }
+            Target::AtMost(limit) => (row.summary(Source::Ours)?, limit),
+        };
+        let meets = |value: f64| if less { value <= limit } else { value >= limit };
+        let within_spread = meets(reached.min) != meets(reached.max);
+        Some(Verdict { reached, met: meets(reached.median), within_spread })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn record(bench: &str, size: u64, value: f64, unit: &str) -> Record {
+        Record { bench: bench.into(), size, value, unit: unit.into(), repetitions: 10 }
+    }
+
+    /// Three rounds, of which the second is disturbed.
+    pub(in super::super) fn measured() -> Results {
+        let mut results = Results::default();
+        for (round, disturbance) in [(0, 1.0), (1, 4.0), (2, 1.0)] {
+            let mut add = |source, bench, size, value: f64, unit| {
+                results.add(source, round, record(bench, size, value * disturbance, unit)).unwrap();
+            };
+            add(Source::Machine, CACHE_LINE, 64, 50.0, "ns");
+            add(Source::Ours, "latency", 8, 0.2, "us");
+            add(Source::Mpich, "latency", 8, 0.8, "us");
+            add(Source::OpenMpi, "latency", 8, 0.25, "us");
+            add(Source::Ours, "message_rate", 8, 12e6, "messages/s");
+            add(Source::Mpich, "message_rate", 8, 2e6, "messages/s");
+            add(Source::OpenMpi, "message_rate", 8, 10e6, "messages/s");
+            add(Source::Mpich, "bandwidth", 1 << 20, 9000.0, "MB/s");
+        }
+        results
+    }
+
+    #[test]
+    fn the_best_peer_of_a_time_is_the_least_and_of_a_rate_the_greatest() {
+        let results = measured();
+        let best: Vec<_> = results.rows().iter().map(|row| row.best_peer()).collect();
+        assert_eq!(best, [Some(Source::OpenMpi), Some(Source::Mpich), Some(Source::OpenMpi)]);
+    }
+
+    #[test]
+    fn a_disturbance_of_a_round_cancels_out() {
+        let results = measured();
+        let ratio = results.rows()[0].ratio().unwrap();
+        assert!((ratio.max - 0.8).abs() < 1e-9 && (ratio.min - 0.8).abs() < 1e-9, "{ratio:?}");
+    }
+
+    #[test]
+    fn each_target_is_judged() {
+        let results = measured();
+        let met = |at: usize| -> Vec<Option<bool>> {
+            let row = results.rows()[at];
+            let verdict = |target| results.verdict(row, target).map(|verdict| verdict.met);
+            targets::of(&row.bench, row.size).map(verdict).collect()
+        };
+        // 0.8 of the best peer, and 4 cache lines.
+        assert_eq!(met(0), [Some(true), Some(false)]);
+        // Not measured of ours.
+        assert_eq!(met(1), [None]);
+        // 1.2 of the best, where 1.5 is asked for.
+        assert_eq!(met(2), [Some(false)]);
+    }
+
+    #[test]
+    fn rounds_that_disagree_are_told_of() {
+        let mut results = measured();
+        let verdict = |results: &Results| {
+            let row = results.rows()[2];
+            results.verdict(row, Target::OfBestPeer(1.5)).map(|verdict| (verdict.met, verdict.within_spread))
+        };
+        assert_eq!(verdict(&results), Some((false, false)));
+        results.add(Source::Ours, 0, record("message_rate", 8, 16e6, "messages/s")).unwrap();
+        assert_eq!(verdict(&results), Some((false, true)));
+    }
+
+    #[test]
+    fn different_units_are_refused() {
+        let mut results = measured();
+        let error = results.add(Source::Ours, 3, record("latency", 8, 200.0, "ns")).unwrap_err();
+        assert!(error.contains("ns") && error.contains("us"), "{error}");
+    }
+
+    #[test]
+    fn there_is_no_ratio_to_nothing() {
+        let mut results = Results::default();
+        for (source, value) in [(Source::Ours, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
+            results.add(source, 0, record("overlap_send", 65536, value, "percent")).unwrap();
+        }
+        assert_eq!(results.rows()[0].ratio(), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! Medians and spreads.
+
+use serde::Serialize;
+
+/// Many values in three.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Summary {
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+    /// How many values there were.
+    pub(super) rounds: usize,
+}
+
+impl Summary {
+    /// Of any values, if there are some.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let rounds = values.len();
+        let (min, max) = (*values.first()?, *values.last()?);
+        let median = f64::midpoint(values[(rounds - 1) / 2], values[rounds / 2]);
+        Some(Self { median, min, max, rounds })
+    }
+}
+
+/// Digits that mean something: three of them, and all before the point; millions are `M`.
+pub(super) fn digits(value: f64) -> String {
+    if value.abs() >= 1e6 {
+        return digits(value / 1e6) + "M";
+    }
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let decimals = (2 - magnitude).clamp(0, 4) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_odd_number_is_the_one_in_the_middle() {
+        let summary = Summary::of([3.0, 1.0, 100.0]).unwrap();
+        assert_eq!(summary, Summary { median: 3.0, min: 1.0, max: 100.0, rounds: 3 });
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_two() {
+        assert_eq!(Summary::of([4.0, 1.0, 2.0, 8.0]).unwrap().median, 3.0);
+    }
+
+    #[test]
+    fn nothing_has_no_median() {
+        assert_eq!(Summary::of([]), None);
+    }
+
+    #[test]
+    fn three_digits_are_shown() {
+        let shown = [0.0, 0.0123, 0.32897, 9.876, 61.02, 12472.13, 11_092_785.6].map(digits);
+        assert_eq!(shown, ["0.00", "0.0123", "0.329", "9.88", "61.0", "12472", "11.1M"]);
+    }
+}
