@@ -21,6 +21,13 @@ impl Communicator {
         self.shared.with(|core| core.ranks())
     }
 
+    /// Says in which line of its source the application is: what is reported of a rank that waits for long
+    /// names it.
+    #[inline]
+    pub fn at_line(&self, line: u32) {
+        self.shared.with(|core| core.at_line(line));
+    }
+
     /// Sends `data` to rank `to`, and returns once it may be changed (`MPI_Send`).
     ///
     /// # Errors

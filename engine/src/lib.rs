@@ -13,7 +13,8 @@
 //! **Entry point.** [`init`], then [`Communicator`].
 //!
 //! ```no_run
-//! let world = carrousel::init()?;
+//! let job = carrousel::init()?;
+//! let world = job.world();
 //! if world.rank() == 0 {
 //!     world.send(&[1.0f64, 2.0], 1, 7)?;
 //! } else {
@@ -31,13 +32,16 @@ mod core;
 mod element;
 mod error;
 mod lend;
+mod session;
 mod shared;
 mod status;
 mod threads;
 
 pub use communicator::Communicator;
+pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
 pub use lend::{Request, Scope, ScopedRequest};
+pub use session::{Job, init};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;

@@ -3,10 +3,15 @@
 mod directory;
 mod hands;
 mod kept;
+mod launcher;
+mod link;
 mod pace;
 mod pending;
 
 pub(crate) use directory::{Directory, LookUp};
+pub(crate) use launcher::Launcher;
+pub use launcher::{Waiting, WaitingRequest};
+pub(crate) use link::Link;
 pub(crate) use pending::What;
 
 use self::hands::Hands;
@@ -19,9 +24,10 @@ use carrousel_rank::{
     Call, Communicator, Envelope, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
     Source, Status, Tag, TagSelector,
 };
-use carrousel_transport::Transport;
+use carrousel_transport::{Arrival, Handler, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Who this process is, and who its peers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +50,11 @@ pub(crate) struct Core {
     /// Whether every rank is on this node.
     all_here: bool,
     neighbours: Vec<RankId>,
+    launcher: Option<Launcher>,
+    /// Where the application says that it is.
+    line: Option<u32>,
+    /// The requests that the present call waits for.
+    awaited: Vec<Handle>,
 }
 
 impl Core {
@@ -69,7 +80,28 @@ impl Core {
         };
         let neighbours = place.neighbours.clone();
         let all_here = neighbours.len() == place.ranks as usize;
-        Ok(Self { node, hands, pending: Pending::default(), ranks: place.ranks, all_here, neighbours })
+        Ok(Self {
+            node,
+            hands,
+            pending: Pending::default(),
+            ranks: place.ranks,
+            all_here,
+            neighbours,
+            launcher: None,
+            line: None,
+            awaited: Vec::new(),
+        })
+    }
+
+    /// From now on the rank listens to its launcher while it waits.
+    pub(crate) fn attend(&mut self, launcher: Launcher) {
+        self.launcher = Some(launcher);
+    }
+
+    /// Where the application is, for whoever asks what it waits for.
+    #[inline]
+    pub(crate) fn at_line(&mut self, line: u32) {
+        self.line = Some(line);
     }
 
     /// What peers need to connect, as text.
@@ -221,7 +253,11 @@ impl Core {
     /// Waits for a request and ends it.
     #[inline]
     pub(crate) fn wait(&mut self, request: Handle) -> Result<Status, Error> {
-        self.wait_until(|core| core.is_complete(request));
+        if !self.is_complete(request) {
+            self.awaited.push(request);
+            self.wait_until(|core| core.is_complete(request));
+            self.awaited.pop();
+        }
         self.finish(request).unwrap_or(Err(Error::Internal("a request that is complete cannot be ended")))
     }
 
@@ -235,6 +271,9 @@ impl Core {
             } else if pace.idle() {
                 self.look_around();
             }
+        }
+        if let Some(launcher) = &mut self.launcher {
+            launcher.rest();
         }
     }
 
@@ -260,6 +299,34 @@ impl Core {
             }
         }
         self.node.check();
+        if let Err(error) = self.hear_launcher() {
+            self.hands.trouble.get_or_insert(error);
+        }
+    }
+
+    fn hear_launcher(&mut self) -> Result<(), Error> {
+        let Some(launcher) = &mut self.launcher else { return Ok(()) };
+        if let Some(waited) = launcher.wait_on() {
+            let waiting = self.waiting(waited);
+            if let Some(launcher) = &self.launcher {
+                launcher.tell(&waiting)?;
+            }
+        }
+        let lost = self.launcher.as_ref().map_or(Ok(Vec::new()), Launcher::lost)?;
+        for rank in lost {
+            self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], self.node.out());
+        }
+        Ok(())
+    }
+
+    /// What the rank is waiting for.
+    fn waiting(&self, waited: Duration) -> Waiting {
+        let requests = self.hands.rank.pending().map(|request| {
+            let state = self.hands.rank.progress_of(request).unwrap_or("complete");
+            WaitingRequest::new(&self.pending.what(request), state, self.awaited.contains(&request))
+        });
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        Waiting { rank: self.hands.me.0, waited_ms, line: self.line, requests: requests.collect() }
     }
 
     /// The first message that a receive like this would get.

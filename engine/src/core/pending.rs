@@ -1,7 +1,6 @@
 //! What is known of requests beside their state: what they are, for a person, and their memory.
 
 use carrousel_rank::{Handle, Source, TagSelector};
-use std::fmt;
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,26 +13,27 @@ pub(crate) enum What {
     Barrier,
 }
 
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl What {
+    /// Its name, for a person.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Send { synchronous: false, .. } => "send",
+            Self::Send { synchronous: true, .. } => "synchronous send",
+            Self::Receive { .. } => "receive",
+            Self::Barrier => "barrier",
+        }
+    }
+
+    /// The peer and the tag, unless any will do, and bytes.
+    pub(super) fn parts(&self) -> (Option<u32>, Option<u32>, u64) {
         match *self {
-            Self::Send { to, tag, len, synchronous } => {
-                let synchronous = if synchronous { "synchronous " } else { "" };
-                write!(f, "{synchronous}send to {to}, tag {tag}, {len} bytes")
-            }
+            Self::Send { to, tag, len, .. } => (Some(to), Some(tag), len),
             Self::Receive { from, tag, len } => {
-                f.write_str("receive from ")?;
-                match from {
-                    Source::Rank(rank) => write!(f, "{}", rank.0)?,
-                    Source::Any => f.write_str("any")?,
-                }
-                match tag {
-                    TagSelector::Tag(tag) => write!(f, ", tag {}", tag.0)?,
-                    TagSelector::Any => f.write_str(", any tag")?,
-                }
-                write!(f, ", {len} bytes")
+                let from = if let Source::Rank(rank) = from { Some(rank.0) } else { None };
+                let tag = if let TagSelector::Tag(tag) = tag { Some(tag.0) } else { None };
+                (from, tag, len)
             }
-            Self::Barrier => f.write_str("barrier"),
+            Self::Barrier => (None, None, 0),
         }
     }
 }

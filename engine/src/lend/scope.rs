@@ -30,7 +30,8 @@ impl Communicator {
     /// has not waited for itself.
     ///
     /// ```no_run
-    /// # let world = carrousel::init()?;
+    /// # let job = carrousel::init()?;
+    /// # let world = job.world();
     /// let (here, mut there) = ([1.0f64; 1000], [0.0f64; 1000]);
     /// let peer = 1 - world.rank();
     /// world.scope(|scope| {

@@ -159,6 +159,26 @@ impl<P: Protocol> Rank<P> {
             .map(|(handle, _)| handle)
     }
 
+    /// How far a request is, for a person; `None` if there is none.
+    pub fn progress_of(&self, request: Handle) -> Option<&'static str> {
+        Some(match self.requests.get(request)? {
+            State::Offered { .. } => "offered to the receiver, which has not taken it",
+            State::Writing { .. } => "being written into the receiver's buffer",
+            State::Posted { asked: Some(_) } => "being cancelled",
+            State::Posted { asked: None } => {
+                let posting = self.posted.iter().find(|(_, posting)| posting.request == request);
+                match posting.and_then(|(_, posting)| posting.line) {
+                    Some(_) => "posted, and announced to the sender",
+                    None => "posted; no message has matched",
+                }
+            }
+            State::Reading { .. } => "matched, and being read from the sender",
+            State::Filling { .. } => "matched, and being written by the sender",
+            State::Barrier { .. } => "waits for ranks that have not entered",
+            State::Complete(_) => "complete",
+        })
+    }
+
     /// Whether a message would be written into an announced receive if [`Sink::agree_to_write`] said yes.
     pub fn could_write(&self, message: &Send) -> bool {
         self.is_rendezvous(message)

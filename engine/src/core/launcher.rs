@@ -1,0 +1,131 @@
+//! What a rank hears from its launcher, and tells it, while it waits.
+
+use super::link::Link;
+use super::pending::What;
+use crate::Error;
+use carrousel_rank::RankId;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a rank is waiting for, as it tells its launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Which rank.
+    pub rank: u32,
+    /// How long it has waited in this call, in milliseconds.
+    pub waited_ms: u64,
+    /// Where the application says that it is.
+    pub line: Option<u32>,
+    /// Its requests that are not complete.
+    pub requests: Vec<WaitingRequest>,
+}
+
+/// A request that is not complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingRequest {
+    /// What it is: `receive`, `send`, `synchronous send` or `barrier`.
+    pub what: Cow<'static, str>,
+    /// The peer; none is any, or all.
+    pub peer: Option<u32>,
+    /// The tag; none is any.
+    pub tag: Option<u32>,
+    /// Bytes, of the message or of the buffer.
+    pub bytes: u64,
+    /// How far it is.
+    pub state: Cow<'static, str>,
+    /// Whether the call waits for it.
+    pub awaited: bool,
+}
+
+impl WaitingRequest {
+    pub(super) fn new(what: &What, state: &'static str, awaited: bool) -> Self {
+        let (peer, tag, bytes) = what.parts();
+        Self { what: what.name().into(), peer, tag, bytes, state: state.into(), awaited }
+    }
+}
+
+impl Waiting {
+    /// For a person, a line for each request.
+    pub fn text(&self) -> String {
+        let place = self.line.map_or_else(String::new, |line| format!(" in line {line}"));
+        let seconds = self.waited_ms as f64 / 1e3;
+        let mut text = format!("rank {} has waited{place} for {seconds:.1} s:", self.rank);
+        for WaitingRequest { what, peer, tag, bytes, state, awaited } in &self.requests {
+            let direction = if what == "receive" { "from" } else { "to" };
+            let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
+            let mark = if *awaited { "*" } else { " " };
+            // Writing to a string does not fail.
+            let _ = match &**what {
+                "barrier" => write!(text, "\n  {mark} barrier: {state}"),
+                _ => write!(
+                    text,
+                    "\n  {mark} {what} {direction} {}, tag {}, {bytes} bytes: {state}",
+                    or_any(peer),
+                    or_any(tag)
+                ),
+            };
+        }
+        text
+    }
+}
+
+/// The launcher, and what makes a rank speak.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    link: Link,
+    /// Set by a signal: say what is waited for.
+    asked: Arc<AtomicBool>,
+    patience: Option<Duration>,
+    /// When the present wait was first found to be long.
+    since: Option<Instant>,
+    told: bool,
+}
+
+impl Launcher {
+    /// `patience` in nanoseconds.
+    pub(crate) fn new(link: Link, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
+        let patience = patience.map(Duration::from_nanos);
+        Self { link, asked, patience, since: None, told: false }
+    }
+
+    /// Nothing is waited for any more.
+    #[inline]
+    pub(super) fn rest(&mut self) {
+        self.since = None;
+    }
+
+    /// The present wait goes on. Returns how long it has lasted if it is time to say so.
+    pub(super) fn wait_on(&mut self) -> Option<Duration> {
+        let waited = match self.since {
+            Some(since) => since.elapsed(),
+            None => {
+                self.since = Some(Instant::now());
+                self.told = false;
+                Duration::ZERO
+            }
+        };
+        let asked = self.asked.swap(false, Ordering::Relaxed);
+        let long = !self.told && self.patience.is_some_and(|patience| waited >= patience);
+        self.told |= long;
+        (asked || long).then_some(waited)
+    }
+
+    /// Says what is waited for: to our own launcher, which puts together what its ranks say, or else to
+    /// whoever reads standard error.
+    pub(super) fn tell(&self, waiting: &Waiting) -> Result<(), Error> {
+        let json = serde_json::to_string(waiting).map_err(|_| Error::Internal("a report is no JSON"))?;
+        if !self.link.report(&json)? {
+            eprintln!("carrousel: {}", waiting.text());
+        }
+        Ok(())
+    }
+
+    /// The ranks that the launcher says have ended since it was last asked.
+    pub(super) fn lost(&self) -> Result<Vec<RankId>, Error> {
+        self.link.lost()
+    }
+}

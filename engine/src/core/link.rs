@@ -1,0 +1,67 @@
+//! The connection to the launcher, which several parts of a rank use.
+
+use crate::Error;
+use carrousel_launch::{Client, News};
+use carrousel_rank::RankId;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The connection to the launcher, if there is one and this rank has not left the job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Link(Rc<RefCell<Option<Client>>>);
+
+impl Link {
+    pub(crate) fn new(client: Option<Client>) -> Self {
+        Self(Rc::new(RefCell::new(client)))
+    }
+
+    fn with<T>(&self, ask: impl FnOnce(&mut Client) -> Result<T, Error>) -> Result<Option<T>, Error> {
+        self.0.borrow_mut().as_mut().map(ask).transpose()
+    }
+
+    /// What a rank has published.
+    pub(crate) fn get(&self, key: &str) -> Result<Option<String>, Error> {
+        Ok(self.with(|client| Ok(client.get(key)?))?.flatten())
+    }
+
+    /// Publishes something, and waits until all ranks have.
+    pub(crate) fn publish(&self, key: &str, value: &str) -> Result<(), Error> {
+        self.with(|client| {
+            client.put(key, value)?;
+            Ok(client.barrier()?)
+        })
+        .map(|_| ())
+    }
+
+    /// Tells our own launcher something; false if it is another one's job to listen, or nobody's.
+    pub(crate) fn report(&self, json: &str) -> Result<bool, Error> {
+        let told = self.with(|client| {
+            client.report(json)?;
+            Ok(client.is_watched())
+        })?;
+        Ok(told.unwrap_or(false))
+    }
+
+    /// The ranks that have ended since this was last called.
+    pub(crate) fn lost(&self) -> Result<Vec<RankId>, Error> {
+        let rank = |news: News| match news {
+            News::Lost { rank, .. } => Some(RankId(rank)),
+            _ => None,
+        };
+        let news = self.with(|client| Ok(client.news()?))?.unwrap_or_default();
+        Ok(news.into_iter().filter_map(rank).collect())
+    }
+
+    /// Leaves the job.
+    pub(crate) fn finalize(&self) -> Result<(), Error> {
+        match self.0.borrow_mut().take() {
+            Some(client) => Ok(client.finalize()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the job.
+    pub(crate) fn abort(&self, code: i32, message: &str) -> Result<(), Error> {
+        self.with(|client| Ok(client.abort(code, message)?)).map(|_| ())
+    }
+}

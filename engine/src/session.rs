@@ -1,0 +1,129 @@
+//! Joining the job that this process is a rank of.
+
+use crate::core::{Core, Launcher, Link, Place};
+use crate::shared::Shared;
+use crate::{Communicator, Error};
+use carrousel_launch::{Client, LaunchError};
+use carrousel_options::{OptionError, Settings};
+use carrousel_rank::RankId;
+use carrousel_transport_shm as shm;
+use signal_hook::consts::SIGUSR1;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Whether this process has joined its job.
+static JOINED: AtomicBool = AtomicBool::new(false);
+
+/// The job, from the moment this process joins it until it leaves.
+///
+/// Dropped, it leaves the job as [`Job::finalize`] does, unless the thread panics: then the launcher
+/// learns that this rank has failed.
+#[derive(Debug)]
+#[must_use = "a job that is dropped is left at once"]
+pub struct Job {
+    world: Communicator,
+    link: Link,
+    left: bool,
+}
+
+/// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
+/// speaks PMI-1. Alone, the process is a job of one rank. Once in a process.
+///
+/// # Errors
+/// When the launcher cannot be reached, an option is wrong, or there is too little memory.
+pub fn init() -> Result<Job, Error> {
+    if JOINED.swap(true, Ordering::SeqCst) {
+        return Err(Error::Launch(
+            "this process has joined its job before: `init` is called once".to_owned(),
+        ));
+    }
+    let settings = Settings::read().map_err(|error: OptionError| {
+        Error::Option(error.help.as_ref().map_or(error.to_string(), |help| format!("{error}: {help}")))
+    })?;
+    join(&settings)
+}
+
+/// As [`init`], with options that have been read before.
+fn join(settings: &Settings) -> Result<Job, Error> {
+    let mut client = Client::from_environment()?;
+    let place = match &mut client {
+        None => Place { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)] },
+        Some(client) => {
+            let nodes = client.nodes()?;
+            let own = nodes.get(client.rank() as usize).copied();
+            let here = (0..).zip(&nodes).filter(|(_, node)| Some(**node) == own);
+            let neighbours = here.map(|(rank, _)| RankId(rank)).collect();
+            Place { me: RankId(client.rank()), ranks: client.size(), neighbours }
+        }
+    };
+    let link = Link::new(client);
+    let directory = link.clone();
+    let look_up = move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0 });
+    let rings = shm::Settings { capacity: settings.shm_ring() as usize / 8, direct: settings.shm_direct() };
+    let core = Core::new(&place, &settings.protocol(), rings, Box::new(look_up));
+    let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
+    link.publish(&key(place.me), &core.address())?;
+    let asked = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
+        .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
+    core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
+    Ok(Job { world: Communicator { shared: Shared::new(core) }, link, left: false })
+}
+
+/// Under which name a rank's address is published.
+fn key(rank: RankId) -> String {
+    format!("shm.{}", rank.0)
+}
+
+impl Job {
+    /// All ranks of the job (`MPI_COMM_WORLD`).
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that nobody misses this one.
+    ///
+    /// # Errors
+    /// When a rank is gone, or the launcher.
+    pub fn finalize(mut self) -> Result<(), Error> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.left, true) {
+            return Ok(());
+        }
+        self.world.shared.with(Core::finalize)?;
+        self.link.finalize()
+    }
+
+    /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
+    pub fn abort(mut self, code: i32, message: &str) -> ! {
+        self.left = true;
+        eprintln!("{message}");
+        // It ends this process too; if it cannot be told, the end of this process tells it.
+        let _ = self.link.abort(code, message);
+        std::process::exit(code)
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        if let Err(error) = self.leave() {
+            eprintln!("carrousel: rank {}: {error}", self.world.rank());
+        }
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Lost { rank, .. } => Error::PeerLost { rank },
+            other => Error::Launch(other.to_string()),
+        }
+    }
+}
