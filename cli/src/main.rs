@@ -18,6 +18,7 @@ mod numbers;
 mod options;
 mod out;
 mod rules;
+mod run;
 mod sim;
 mod status;
 mod style;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Verify(args) => verify::run(args, &mut out, errors),
         Command::Sim(args) => sim::run(args, &mut out, errors),
+        Command::Run(args) => run::run(args, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, &mut out),

@@ -4,12 +4,13 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
+    ("carrousel-launch", &[]),
     ("carrousel-transport-shm", &["carrousel-transport"]),
     (
         "carrousel-transport-sim",
@@ -27,7 +28,13 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ),
     (
         "carrousel-cli",
-        &["carrousel-scenario", "carrousel-rank", "carrousel-transport-sim", "carrousel-verify"],
+        &[
+            "carrousel-launch",
+            "carrousel-scenario",
+            "carrousel-rank",
+            "carrousel-transport-sim",
+            "carrousel-verify",
+        ],
     ),
     ("carrousel-tests", &["carrousel-verify"]),
     ("xtask", &[]),
