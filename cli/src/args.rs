@@ -1,7 +1,7 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{fmt, generate, info, sim, verify};
+use crate::{fmt, generate, info, run, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// Communication patterns, proven and simulated.
@@ -40,10 +40,11 @@ A first scenario, ring.scn:
 Examples:
   carrousel verify ring.scn                       prove it
   carrousel sim ring.scn --timeline ring.html     see it run
+  carrousel run -n 4 -- ./heat                    start a parallel program
   carrousel fmt --write ring.scn                  lay it out
   carrousel info                                  options, networks, protocols, rules
 
-Exit status of every command:
+Exit status of every command but run:
   0  all is well          1  violated, or different
   2  wrong file or usage  3  inconclusive: a bound was hit";
 
@@ -52,6 +53,7 @@ Exit status of every command:
 pub(crate) enum Command {
     Verify(verify::Args),
     Sim(sim::Args),
+    Run(run::Args),
     Fmt(fmt::Args),
     Info(info::Args),
     Completions(generate::CompletionsArgs),

@@ -39,6 +39,12 @@ impl Failure {
         self
     }
 
+    /// Ends with another status.
+    pub(crate) fn with_status(mut self, status: Status) -> Self {
+        self.status = status;
+        self
+    }
+
     /// The exit status.
     pub(crate) fn status(&self) -> Status {
         self.status

@@ -16,6 +16,7 @@ mod input;
 mod numbers;
 mod out;
 mod rules;
+mod run;
 mod sim;
 mod status;
 mod style;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Verify(args) => verify::run(args, &mut out, errors),
         Command::Sim(args) => sim::run(args, &mut out, errors),
+        Command::Run(args) => run::run(args, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, &mut out),

@@ -13,6 +13,8 @@ pub(crate) enum Status {
     Violated,
     /// The request cannot be carried out: a wrong file, a wrong argument.
     Wrong,
+    /// What a job that was run has made of it.
+    Job(u8),
 }
 
 impl Status {
@@ -23,6 +25,7 @@ impl Status {
             Self::Violated => 1,
             Self::Wrong => 2,
             Self::Inconclusive => 3,
+            Self::Job(code) => code,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use support::*;
 
 /// Where hydra's `mpiexec` is, if not in `PATH`.
-const MPIEXEC: &str = "CARROUSEL_MPIEXEC";
+const MPIEXEC: &str = "HYDRA_MPIEXEC";
 
 /// Not a test of its own: what the other tests start this program again for.
 #[test]

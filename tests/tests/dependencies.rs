@@ -4,15 +4,25 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
+    ("carrousel-launch", &[]),
     ("carrousel-transport-shm", &["carrousel-transport"]),
-    ("carrousel-engine", &["carrousel-rank", "carrousel-transport", "carrousel-transport-shm"]),
+    (
+        "carrousel-engine",
+        &[
+            "carrousel-launch",
+            "carrousel-options",
+            "carrousel-rank",
+            "carrousel-transport",
+            "carrousel-transport-shm",
+        ],
+    ),
     (
         "carrousel-transport-sim",
         &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-transport"],
@@ -29,7 +39,14 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ),
     (
         "carrousel-cli",
-        &["carrousel-scenario", "carrousel-options", "carrousel-transport-sim", "carrousel-verify"],
+        &[
+            "carrousel-engine",
+            "carrousel-launch",
+            "carrousel-options",
+            "carrousel-scenario",
+            "carrousel-transport-sim",
+            "carrousel-verify",
+        ],
     ),
     ("carrousel-tests", &["carrousel-verify"]),
     ("xtask", &[]),

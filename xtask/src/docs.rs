@@ -14,7 +14,7 @@ const SHELLS: [(&str, &str); 5] = [
 ];
 
 /// Commands that have a page.
-const COMMANDS: [&str; 6] = ["verify", "sim", "fmt", "info", "completions", "man"];
+const COMMANDS: [&str; 7] = ["verify", "sim", "run", "fmt", "info", "completions", "man"];
 
 /// Writes the completions and the manual.
 pub(crate) fn run() -> Result<(), String> {

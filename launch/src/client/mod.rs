@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 use std::env;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Set by our own launcher: the number of the process whose child a rank is.
-pub(crate) const LAUNCHER: &str = "CARROUSEL_LAUNCHER";
+/// Set by our own launcher: the number of the process whose child a rank is. Not `CARROUSEL_...`: those
+/// are options, and the command refuses what it does not know.
+pub(crate) const LAUNCHER: &str = "LAUNCHED_BY_CARROUSEL";
 
 /// What every launcher can store: Slurm is the strictest.
 const KEY_MAX: usize = 31;

@@ -93,7 +93,7 @@ impl Crew {
                 Stdin::Fed => Stdio::piped(),
             };
             let output = if direct { Stdio::inherit } else { Stdio::piped };
-            let started = spawn::start(&mut command, rank, stdin, output)?;
+            let started = spawn::start(&mut command, &share.program, rank, stdin, output)?;
             self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
         }
         Ok(())

@@ -4,11 +4,15 @@ use crate::client::LAUNCHER;
 use crate::error::LaunchError;
 use crate::flow::nonblocking;
 use crate::job::Share;
+use rustix::fs::Access;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a PMIx launcher, or another of ours, has left for its own ranks. Ours are not those.
@@ -28,8 +32,11 @@ pub(super) struct Started {
 
 /// The command of all ranks of a share: what differs between them is set for each.
 pub(super) fn command(share: &Share) -> Command {
-    let mut command = Command::new(&share.program);
-    command.args(&share.arguments).envs(share.environment.iter().map(|(key, value)| (key, value)));
+    let mut command = Command::new(find(share).as_deref().unwrap_or(Path::new(&share.program)));
+    command
+        .arg0(&share.program)
+        .args(&share.arguments)
+        .envs(share.environment.iter().map(|(key, value)| (key, value)));
     for variable in FOREIGN {
         command.env_remove(variable);
     }
@@ -40,9 +47,22 @@ pub(super) fn command(share: &Share) -> Command {
     command
 }
 
+/// Where the program is, if that is a question of `PATH`. Asked once: otherwise every rank would try all
+/// directories.
+fn find(share: &Share) -> Option<PathBuf> {
+    if share.program.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let given = share.environment.iter().rev().find(|(key, _)| key == "PATH");
+    let path = given.map(|(_, value)| value.clone()).or_else(|| std::env::var_os("PATH"))?;
+    let mut places = std::env::split_paths(&path).map(|directory| directory.join(&share.program));
+    places.find(|place| place.is_file() && rustix::fs::access(place, Access::EXEC_OK).is_ok())
+}
+
 /// Starts a rank that writes to what `output` makes.
 pub(super) fn start(
     command: &mut Command,
+    program: &OsStr,
     rank: u32,
     stdin: Stdio,
     output: fn() -> Stdio,
@@ -55,10 +75,9 @@ pub(super) fn start(
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(system("make a socket for a rank"))?;
     command.env("PMI_RANK", rank.to_string()).env("PMI_FD", theirs.as_raw_fd().to_string());
     command.stdin(stdin).stdout(output()).stderr(output());
-    let mut child = command.spawn().map_err(|source| LaunchError::Spawn {
-        program: command.get_program().to_string_lossy().into_owned(),
-        source,
-    })?;
+    let mut child = command
+        .spawn()
+        .map_err(|source| LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source })?;
     let pid = Pid::from_child(&child);
     let started = Started {
         pid,
