@@ -1,16 +1,31 @@
 //! Ranks that talk among each other.
 
 use crate::shared::Shared;
-use crate::{Element, Error, Source, Status, Tag};
+use crate::{Element, Error, Request, Source, Status, Tag};
 use zerocopy::IntoBytes;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Communicator {
     pub(crate) shared: Shared,
+    pub(crate) id: carrousel_rank::Communicator,
 }
 
 impl Communicator {
+    pub(crate) fn world(shared: Shared) -> Self {
+        Self { shared, id: carrousel_rank::Communicator::WORLD }
+    }
+
+    /// The same ranks, whose messages in it match none in another communicator (`MPI_Comm_dup`). All ranks
+    /// call it, in the same order.
+    ///
+    /// # Errors
+    /// When there are no more.
+    pub fn duplicate(&self) -> Result<Self, Error> {
+        let id = self.shared.with(|core| core.new_communicator()).ok_or(Error::TooManyCommunicators)?;
+        Ok(Self { shared: self.shared.clone(), id })
+    }
+
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
         self.shared.with(|core| core.me())
@@ -34,7 +49,7 @@ impl Communicator {
     /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[inline]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        self.shared.with(|core| core.send_and_wait(data.as_bytes(), to, tag, false))
+        self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, false))
     }
 
     /// As [`Communicator::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -42,7 +57,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        self.shared.with(|core| core.send_and_wait(data.as_bytes(), to, tag, true))
+        self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, true))
     }
 
     /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or [`Any`](crate::Any), and so
@@ -58,7 +73,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (from, tag) = (from.into().0, tag.into().0);
-        self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), from, tag))
+        self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), self.id, from, tag))
     }
 
     /// Sends `data` and receives into `buffer` at once (`MPI_Sendrecv`).
@@ -71,7 +86,7 @@ impl Communicator {
         (buffer, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status, Error> {
         let receive = (buffer.as_mut_bytes(), from.into().0, recv_tag.into().0);
-        self.shared.with(|core| core.exchange((data.as_bytes(), to, send_tag), receive))
+        self.shared.with(|core| core.exchange(self.id, (data.as_bytes(), to, send_tag), receive))
     }
 
     /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
@@ -83,7 +98,7 @@ impl Communicator {
         let mut found = None;
         self.shared.with(|core| {
             core.wait_until(|core| {
-                found = core.probe(from.0, tag.0);
+                found = core.probe(self.id, from.0, tag.0);
                 found.is_some()
             });
         });
@@ -99,9 +114,18 @@ impl Communicator {
         let (from, tag) = (from.into().0, tag.into().0);
         let found = self.shared.with(|core| {
             core.progress();
-            core.probe(from, tag)
+            core.probe(self.id, from, tag)
         });
         Ok(found.map(|(envelope, bytes)| Status { source: envelope.source.0, tag: envelope.tag.0, bytes }))
+    }
+
+    /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.
+    ///
+    /// # Errors
+    /// When a rank cannot be reached.
+    pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
+        let handle = self.shared.with(|core| core.barrier())?;
+        Ok(Request::of_nothing(self.shared.clone(), handle))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).

@@ -90,6 +90,9 @@ pub enum Error {
         /// The rank.
         rank: u32,
     },
+    /// There are no more communicators.
+    #[error("{class}: there are no more communicators", class = self.class())]
+    TooManyCommunicators,
     /// The job cannot be joined.
     #[error("{class}: {0}", class = self.class())]
     Launch(String),
@@ -119,6 +122,7 @@ impl Error {
             Self::Protocol(_)
             | Self::Connect { .. }
             | Self::Unreachable { .. }
+            | Self::TooManyCommunicators
             | Self::Launch(_)
             | Self::Option(_) => Class::Other,
         }

@@ -68,7 +68,7 @@ fn join(settings: &Settings) -> Result<Job, Error> {
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
-    Ok(Job { world: Communicator { shared: Shared::new(core) }, link, left: false })
+    Ok(Job { world: Communicator::world(Shared::new(core)), link, left: false })
 }
 
 /// Under which name a rank's address is published.

@@ -33,8 +33,7 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
             addresses[me as usize] = core.address();
         }
         barrier.wait();
-        let world =
-            Communicator { shared: Shared::new(core.map_err(|error| Error::Memory(error.to_string()))?) };
+        let world = Communicator::world(Shared::new(core.map_err(|error| Error::Memory(error.to_string()))?));
         let value = body(&world);
         world.shared.with(Core::finalize)?;
         // Peers may not have opened this one's memory before all are here.

@@ -53,6 +53,8 @@ pub(crate) struct Core {
     launcher: Option<Launcher>,
     /// Where the application says that it is.
     line: Option<u32>,
+    /// The number of the next communicator.
+    next: u16,
     /// The requests that the present call waits for.
     awaited: Vec<Handle>,
 }
@@ -89,6 +91,7 @@ impl Core {
             neighbours,
             launcher: None,
             line: None,
+            next: 1,
             awaited: Vec::new(),
         })
     }
@@ -129,6 +132,7 @@ impl Core {
         &mut self,
         start: *const u8,
         len: usize,
+        communicator: Communicator,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -136,7 +140,7 @@ impl Core {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.hands.registry.register(start, len) };
         self.reach(to, memory.key)?;
-        let (len, communicator) = (len as u64, Communicator::WORLD);
+        let len = len as u64;
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
         self.start(Call::Send(send), What::Send { to, tag, len, synchronous }, memory.key)
     }
@@ -153,6 +157,7 @@ impl Core {
         &mut self,
         start: *mut u8,
         len: usize,
+        communicator: Communicator,
         from: Source,
         tag: TagSelector,
     ) -> Result<Handle, Error> {
@@ -161,9 +166,17 @@ impl Core {
         if let Source::Rank(rank) = from {
             self.reach(rank.0, memory.key)?;
         }
-        let (len, communicator) = (len as u64, Communicator::WORLD);
+        let len = len as u64;
         let receive = Receive { from, tag, communicator, len, memory };
         self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key)
+    }
+
+    /// A communicator of all ranks that no message has been sent in; `None` when there are no more.
+    /// All ranks ask for their communicators in the same order.
+    pub(crate) fn new_communicator(&mut self) -> Option<Communicator> {
+        let communicator = Communicator::new(self.next)?;
+        self.next += 1;
+        Some(communicator)
     }
 
     /// Starts a barrier of all ranks.
@@ -330,8 +343,13 @@ impl Core {
     }
 
     /// The first message that a receive like this would get.
-    pub(crate) fn probe(&mut self, from: Source, tag: TagSelector) -> Option<(Envelope, u64)> {
-        let pattern = Pattern { source: from, tag, context: Communicator::WORLD.messages() };
+    pub(crate) fn probe(
+        &mut self,
+        communicator: Communicator,
+        from: Source,
+        tag: TagSelector,
+    ) -> Option<(Envelope, u64)> {
+        let pattern = Pattern { source: from, tag, context: communicator.messages() };
         self.hands.rank.probe(&pattern)
     }
 

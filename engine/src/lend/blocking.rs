@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::shared::received;
 use crate::{Error, Status};
-use carrousel_rank::{Handle, Source, TagSelector};
+use carrousel_rank::{Communicator, Handle, Source, TagSelector};
 
 /// Ends the process if it is dropped while a request has a buffer that is about to go: only a panic within
 /// the library could, and what follows that must not be a message in somebody else's memory.
@@ -33,6 +33,7 @@ impl Core {
     pub(crate) fn send_and_wait(
         &mut self,
         bytes: &[u8],
+        communicator: Communicator,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -40,7 +41,8 @@ impl Core {
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under Miri.
-            let handle = unsafe { self.lend(bytes.as_ptr(), bytes.len(), to, tag, synchronous) }?;
+            let handle =
+                unsafe { self.lend(bytes.as_ptr(), bytes.len(), communicator, to, tag, synchronous) }?;
             self.wait(handle).map(|_| ())
         })
     }
@@ -50,12 +52,13 @@ impl Core {
     pub(crate) fn receive_and_wait(
         &mut self,
         bytes: &mut [u8],
+        communicator: Communicator,
         from: Source,
         tag: TagSelector,
     ) -> Result<Status, Error> {
         uninterrupted(|| {
             // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
-            let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), from, tag) }?;
+            let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), communicator, from, tag) }?;
             got(&self.wait(handle)?)
         })
     }
@@ -63,20 +66,23 @@ impl Core {
     /// Sends and receives at once.
     pub(crate) fn exchange(
         &mut self,
+        communicator: Communicator,
         (data, to, send_tag): (&[u8], u32, u32),
         (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
     ) -> Result<Status, Error> {
         uninterrupted(|| {
             // SAFETY: as in `receive_and_wait`: every way out of here has waited for the request.
-            let receive = unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), from, receive_tag) }?;
+            let receive =
+                unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), communicator, from, receive_tag) }?;
             // SAFETY: as in `send_and_wait`.
-            let send = match unsafe { self.lend(data.as_ptr(), data.len(), to, send_tag, false) } {
-                Ok(send) => send,
-                Err(error) => {
-                    self.abandon(receive);
-                    return Err(error);
-                }
-            };
+            let send =
+                match unsafe { self.lend(data.as_ptr(), data.len(), communicator, to, send_tag, false) } {
+                    Ok(send) => send,
+                    Err(error) => {
+                        self.abandon(receive);
+                        return Err(error);
+                    }
+                };
             let sent = self.wait(send);
             let status = self.wait(receive)?;
             sent?;

@@ -48,7 +48,8 @@ impl Communicator {
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under Miri.
-        let handle = self.shared.with(|core| unsafe { core.lend(start, len, to, tag, synchronous) })?;
+        let handle =
+            self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
         Ok(Request { shared: self.shared.clone(), handle, receives: false, buffer: Some(data) })
     }
 
@@ -66,7 +67,7 @@ impl Communicator {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         let (from, tag) = (from.into().0, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
-        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, from, tag) })?;
+        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
         Ok(Request { shared: self.shared.clone(), handle, receives: true, buffer: Some(buffer) })
     }
 }
@@ -100,6 +101,13 @@ impl<T: Element> Request<T> {
         if self.receives {
             self.shared.with(|core| core.cancel(self.handle));
         }
+    }
+}
+
+impl Request<u8> {
+    /// What has no buffer.
+    pub(crate) fn of_nothing(shared: Shared, handle: Handle) -> Self {
+        Self { shared, handle, receives: false, buffer: Some(Vec::new()) }
     }
 }
 

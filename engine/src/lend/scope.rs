@@ -143,8 +143,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-        let handle =
-            self.communicator.shared.with(|core| unsafe { core.lend(start, len, to, tag, synchronous) })?;
+        let handle = self
+            .communicator
+            .shared
+            .with(|core| unsafe { core.lend(start, len, self.communicator.id, to, tag, synchronous) })?;
         Ok(self.opened(handle, false))
     }
 
@@ -162,7 +164,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let bytes = buffer.as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
-        let handle = self.communicator.shared.with(|core| unsafe { core.lend_mut(start, len, from, tag) })?;
+        let handle = self
+            .communicator
+            .shared
+            .with(|core| unsafe { core.lend_mut(start, len, self.communicator.id, from, tag) })?;
         Ok(self.opened(handle, true))
     }
 

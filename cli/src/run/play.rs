@@ -1,0 +1,229 @@
+//! One rank of a scenario, for real: its statements as calls of the library.
+//!
+//! Every message has memory of its own, a named buffer too: whether a program uses buffers rightly is for
+//! `verify` to find, not for luck.
+
+use super::payload::Stream;
+use carrousel::{Any, Communicator, Error, Request, Source, Status, Tag};
+use carrousel_scenario::{self as scenario, Op, Program, TagSelector};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// When one statement was called, returned, and was complete, in seconds since the start; not a number
+/// when that never was.
+pub(super) type Times = [f64; 3];
+
+/// Why a rank cannot go on.
+#[derive(Debug, Error)]
+pub(super) enum PlayError {
+    /// The library says so.
+    #[error("{0}")]
+    Library(#[from] Error),
+    /// A message arrived changed.
+    #[error("byte {at} of the {len} bytes from rank {from} with tag {tag} is not what was sent")]
+    Changed { from: u32, tag: u32, at: usize, len: usize },
+    /// A statement that cannot be run yet.
+    #[error("`{0}` cannot be run yet")]
+    Unsupported(&'static str),
+}
+
+/// What a request was started for.
+struct Open {
+    request: Request<u8>,
+    statement: usize,
+    receives: bool,
+}
+
+/// A rank at its program.
+pub(super) struct Player<'a> {
+    world: &'a Communicator,
+    program: &'a Program,
+    begin: Instant,
+    times: Vec<Times>,
+    /// Messages sent so far, by stream.
+    sent: HashMap<Stream, u64>,
+    /// Requests that are not waited for, by the order of their start.
+    open: HashMap<u64, Open>,
+    started: u64,
+    /// What each variable holds.
+    variables: Vec<Option<u64>>,
+}
+
+fn source(from: scenario::Source) -> Source {
+    match from {
+        scenario::Source::Rank(rank) => rank.into(),
+        scenario::Source::Any => Any.into(),
+    }
+}
+
+fn selector(tag: TagSelector) -> Tag {
+    match tag {
+        TagSelector::Tag(tag) => tag.into(),
+        TagSelector::Any => Any.into(),
+    }
+}
+
+impl<'a> Player<'a> {
+    pub(super) fn new(world: &'a Communicator, program: &'a Program) -> Self {
+        let times = Vec::with_capacity(program.steps.len());
+        let (sent, open) = (HashMap::new(), HashMap::new());
+        let variables = vec![None; program.requests.len()];
+        Self { world, program, begin: Instant::now(), times, sent, open, started: 0, variables }
+    }
+
+    /// Runs the program to its end. `Err` names the statement that failed, by position.
+    pub(super) fn play(mut self) -> Result<Vec<Times>, (usize, PlayError)> {
+        self.begin = Instant::now();
+        for at in 0..self.program.steps.len() {
+            let step = &self.program.steps[at];
+            self.world.at_line(step.line);
+            let begin = self.now();
+            self.times.push([begin, begin, f64::NAN]);
+            self.statement(at).map_err(|error| (at, error))?;
+            let end = self.now();
+            self.times[at][1] = end;
+            if !step.op.starts_request() {
+                self.times[at][2] = end;
+            }
+        }
+        // A request that the program never completes is a leak that `verify` reports. Here it must not
+        // keep the rank from its end: its memory stays until the process is gone.
+        for (_, open) in self.open.drain() {
+            std::mem::forget(open.request);
+        }
+        Ok(self.times)
+    }
+
+    fn now(&self) -> f64 {
+        self.begin.elapsed().as_secs_f64()
+    }
+
+    fn statement(&mut self, at: usize) -> Result<(), PlayError> {
+        let world = self.world;
+        match &self.program.steps[at].op {
+            Op::Compute { ns } => {
+                let (begin, busy) = (Instant::now(), Duration::from_nanos(*ns));
+                while begin.elapsed() < busy {
+                    std::hint::spin_loop();
+                }
+            }
+            Op::Send { to, tag, size, synchronous, blocking, .. } => {
+                let data = self.payload(*to, *tag, *size);
+                match (synchronous, blocking) {
+                    (false, true) => world.send(&data, *to, *tag)?,
+                    (true, true) => world.ssend(&data, *to, *tag)?,
+                    (false, false) => self.opened(at, false, world.isend(data, *to, *tag)?),
+                    (true, false) => self.opened(at, false, world.issend(data, *to, *tag)?),
+                }
+            }
+            Op::Recv { from, tag, size, blocking, .. } => {
+                let mut buffer = empty(*size);
+                if *blocking {
+                    let status = world.recv(&mut buffer, source(*from), selector(*tag))?;
+                    self.check(&buffer, Some(status))?;
+                } else {
+                    self.opened(at, true, world.irecv(buffer, source(*from), selector(*tag))?);
+                }
+            }
+            Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
+                let data = self.payload(*to, *send_tag, *send_size);
+                let mut buffer = empty(*recv_size);
+                let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
+                let status = world.sendrecv((&data, *to, *send_tag), receive)?;
+                self.check(&buffer, Some(status))?;
+            }
+            Op::Probe { from, tag } => {
+                world.probe(source(*from), selector(*tag))?;
+            }
+            Op::Wait(names) => {
+                for name in names.iter() {
+                    if let Some(number) = self.variables[name.0 as usize] {
+                        self.complete(number)?;
+                    }
+                }
+            }
+            Op::WaitAll => {
+                let mut numbers: Vec<u64> = self.open.keys().copied().collect();
+                numbers.sort_unstable();
+                for number in numbers {
+                    self.complete(number)?;
+                }
+            }
+            Op::Test(name) => {
+                let number = self.variables[name.0 as usize];
+                let open = number.and_then(|number| self.open.get_mut(&number));
+                if let (Some(number), true) = (number, open.is_some_and(|open| open.request.test())) {
+                    self.complete(number)?;
+                }
+            }
+            Op::Barrier { blocking: true } => world.barrier()?,
+            Op::Barrier { blocking: false } => self.opened(at, false, world.ibarrier()?),
+            // A buffer that the program touches itself is touched: there is nothing to wait for.
+            Op::ReadBuf(_) | Op::WriteBuf(_) => {}
+            other => return Err(PlayError::Unsupported(other.name())),
+        }
+        Ok(())
+    }
+
+    fn payload(&mut self, to: u32, tag: u32, size: u64) -> Vec<u8> {
+        let stream = Stream { from: self.world.rank(), to, tag };
+        let number = self.sent.entry(stream).or_default();
+        *number += 1;
+        stream.payload(*number, size as usize)
+    }
+
+    fn opened(&mut self, statement: usize, receives: bool, request: Request<u8>) {
+        let number = self.started;
+        self.started += 1;
+        self.open.insert(number, Open { request, statement, receives });
+        if let Some(name) = self.program.steps[statement].bind {
+            self.variables[name.0 as usize] = Some(number);
+        }
+    }
+
+    /// Waits for a request, unless that has been done.
+    fn complete(&mut self, number: u64) -> Result<(), PlayError> {
+        let Some(Open { request, statement, receives }) = self.open.remove(&number) else { return Ok(()) };
+        let (buffer, status) = request.wait()?;
+        self.times[statement][2] = self.now();
+        if receives { self.check(&buffer, status) } else { Ok(()) }
+    }
+
+    /// Checks what has been received.
+    fn check(&self, buffer: &[u8], status: Option<Status>) -> Result<(), PlayError> {
+        let Some(Status { source: from, tag, bytes }) = status else { return Ok(()) };
+        let stream = Stream { from, to: self.world.rank(), tag };
+        let got = &buffer[..bytes as usize];
+        match stream.first_wrong(got) {
+            Some(at) => Err(PlayError::Changed { from, tag, at, len: got.len() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Memory for a message: with what no message is full of.
+fn empty(size: u64) -> Vec<u8> {
+    vec![0xa5; size as usize]
+}
+
+/// Whether every statement of a program can be run.
+pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
+    let knows = |op: &Op| {
+        matches!(
+            op,
+            Op::Compute { .. }
+                | Op::Send { .. }
+                | Op::Recv { .. }
+                | Op::SendRecv { .. }
+                | Op::Probe { .. }
+                | Op::Wait(_)
+                | Op::WaitAll
+                | Op::Test(_)
+                | Op::Barrier { .. }
+                | Op::ReadBuf(_)
+                | Op::WriteBuf(_)
+        )
+    };
+    program.steps.iter().find(|step| !knows(&step.op)).map(|step| (step.line, step.op.name()))
+}
