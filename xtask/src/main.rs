@@ -3,6 +3,7 @@
 
 mod docs;
 mod fuzz;
+mod hydra;
 mod steps;
 mod test;
 mod tools;

@@ -2,8 +2,7 @@
 
 mod input;
 
-use crate::crew::sweep::{PAUSE, Sweep, adopt};
-use crate::crew::{Crew, Happening, Stdin};
+use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::job::{INSISTENCE, Job};
@@ -86,7 +85,6 @@ struct Launcher {
     begun: Instant,
     /// When everything was killed; hosts that do not answer then are given up.
     killed: Option<Duration>,
-    sweep: Sweep,
     swept: Option<Duration>,
 }
 
@@ -109,7 +107,6 @@ impl Launcher {
             errors: Sink::new(std::io::stderr(), 1),
             begun: Instant::now(),
             killed: None,
-            sweep: Sweep::default(),
             swept: None,
         })
     }
@@ -177,7 +174,7 @@ impl Launcher {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if self.swept.is_none() && self.sweep.step(now) {
+        if self.swept.is_none() && self.crew.sweep(now) {
             self.swept = Some(now);
         }
         let silent = self.crew.is_silent() || self.swept.is_some_and(|since| now >= since + INSISTENCE);
@@ -336,7 +333,7 @@ impl Launcher {
         for link in &mut self.links {
             link.give_up(&self.poll, &mut Vec::new());
         }
-        while !self.sweep.step(self.begun.elapsed()) {
+        while !self.crew.sweep(self.begun.elapsed()) {
             std::thread::sleep(PAUSE);
         }
     }
