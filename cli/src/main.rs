@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Verify(args) => verify::run(args, &mut out, errors),
         Command::Sim(args) => sim::run(args, &mut out, errors),
-        Command::Run(args) => run::run(args, errors),
+        Command::Run(args) => run::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, &mut out),

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, Ran};
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_job_of_a_program_is_its_output() {
@@ -28,4 +29,35 @@ fn a_job_that_cannot_begin_says_why() {
     place.run("run -n 0 -- true").status(2);
     place.run("run -n 2").status(2);
     place.run("run -n 2 --hosts a:x -- true").status(2).complains("`a:x` is not a host");
+}
+
+#[test]
+fn rank_0_reads_what_the_command_is_given() {
+    let ran = Place::new().feed("run -n 2 --prefix -- cat", "a line\n").status(0);
+    assert_eq!(ran.out, "[0] a line\n");
+}
+
+#[test]
+fn ranks_start_where_the_command_does() {
+    let place = Place::new().with("write.sh", "echo $PMI_SIZE > $PMI_RANK.txt");
+    place.run("run -n 2 -- sh write.sh").status(0);
+    assert_eq!((place.text("0.txt"), place.text("1.txt")), ("2\n".to_owned(), "2\n".to_owned()));
+}
+
+#[test]
+fn other_hosts_start_this_command_as_their_agent() {
+    // This host, by way of an `ssh` that takes options, a host and a command, as the real one does.
+    let ssh = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexport ON=$2\nshift 2\nexec sh -c \"$*\"\n";
+    let place = Place::new().with("ssh", ssh).with("where.sh", "echo $PMI_RANK of $PMI_SIZE on $ON in $PWD");
+    std::fs::set_permissions(place.path("ssh"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let here = place.path("");
+    let mut command = place.command();
+    let path = format!("{}:{}", here.display(), std::env::var("PATH").expect("there is one"));
+    command.args("run -n 3 --hosts a:2,b -- sh where.sh".split(' ')).env("PATH", path);
+    let ran = Ran::from(command.output().expect("it can be started")).status(0);
+    let directory = here.canonicalize().expect("it is there");
+    let mut lines: Vec<&str> = ran.out.lines().collect();
+    lines.sort_unstable();
+    let line = |text: &str| format!("{text} in {}", directory.display());
+    assert_eq!(lines, [line("0 of 3 on a"), line("1 of 3 on a"), line("2 of 3 on b")]);
 }

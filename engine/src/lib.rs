@@ -42,6 +42,6 @@ pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
 pub use lend::{Request, Scope, ScopedRequest};
-pub use session::{Job, init};
+pub use session::{Job, init, init_with};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;

@@ -33,19 +33,22 @@ pub struct Job {
 /// # Errors
 /// When the launcher cannot be reached, an option is wrong, or there is too little memory.
 pub fn init() -> Result<Job, Error> {
-    if JOINED.swap(true, Ordering::SeqCst) {
-        return Err(Error::Launch(
-            "this process has joined its job before: `init` is called once".to_owned(),
-        ));
-    }
     let settings = Settings::read().map_err(|error: OptionError| {
         Error::Option(error.help.as_ref().map_or(error.to_string(), |help| format!("{error}: {help}")))
     })?;
-    join(&settings)
+    init_with(&settings)
 }
 
-/// As [`init`], with options that have been read before.
-fn join(settings: &Settings) -> Result<Job, Error> {
+/// As [`init`], with options that have been read before: for programs that have more to say about them than
+/// the environment has.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_with(settings: &Settings) -> Result<Job, Error> {
+    if JOINED.swap(true, Ordering::SeqCst) {
+        let twice = "this process has joined its job before: it can do so once";
+        return Err(Error::Launch(twice.to_owned()));
+    }
     let mut client = Client::from_environment()?;
     let place = match &mut client {
         None => Place { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)] },

@@ -7,8 +7,8 @@
 //!
 //! **Promises.** A rank that dies without finalizing is noticed at once, whatever the way it went; the
 //! others are told, have a grace period, and are ended. When [`run`] returns, no process of the job is
-//! left, grandchildren included; when the launcher itself is killed, the ranks that have a [`Client`] die
-//! with it. Lines of output stay whole. What a rank, a launcher or the environment says may be anything:
+//! left, grandchildren included; when the launcher itself is killed, the ranks die with it, and so does
+//! what is in their process groups. Lines of output stay whole. What a rank, a launcher or the environment says may be anything:
 //! it is understood, or an error that says what it was.
 //! **Leaves to others.** Data between ranks; what a report says. Security between users: whoever can
 //! start the ranks can also be one.
@@ -46,5 +46,5 @@ pub use client::{Client, News};
 pub use ending::Ending;
 pub use error::LaunchError;
 pub use job::{Host, Job};
-pub use launcher::{Event, Outcome, run};
+pub use launcher::{Event, Outcome, SETTLED, run};
 pub use remote::agent::agent;

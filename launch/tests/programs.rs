@@ -173,3 +173,15 @@ fn a_slow_reader_loses_nothing() {
     assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line.ends_with("---")).count(), 60_000);
     assert_eq!(running.0.wait().expect("it is a child").code(), Some(0));
 }
+
+#[test]
+fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
+    let script = "sleep 61 & echo $!; echo $$; exec sleep 60";
+    let mut running = Running(sh("3", script).spawn().expect("it can be started"));
+    let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    let pids: Vec<u32> = stdout.filter_map(|line| line.parse().ok()).take(6).collect();
+    assert_eq!(pids.len(), 6);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    running.0.kill().expect("it can be killed");
+    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}

@@ -4,6 +4,7 @@
 mod bench;
 mod docs;
 mod fuzz;
+mod hydra;
 mod steps;
 mod test;
 mod tools;

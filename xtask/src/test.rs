@@ -1,5 +1,6 @@
 //! `cargo xtask test`.
 
+use crate::hydra;
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
 use std::process::ExitCode;
@@ -20,9 +21,17 @@ pub(crate) fn run(fast: bool) -> ExitCode {
         // The fourth check, `advisories`, needs a database from GitHub; deny.toml says when to run it.
         tools::run(cargo(&["deny", "--locked", "--workspace", "check", "bans", "licenses", "sources"]))
     });
+    let mut hydra = None;
+    steps.step("a launcher of others, for the tests of ours", || {
+        hydra = Some(hydra::install()?);
+        Ok(())
+    });
     steps.step("tests", || {
         need("nextest", NEXTEST)?;
-        tools::run(cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]))
+        let mut command = cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
+        // Without it, the tests that need it say that they are skipped.
+        command.envs(hydra.map(|mpiexec| (hydra::VARIABLE, mpiexec)));
+        tools::run(command)
     });
     steps.step("every order of threads at the shared-memory ring", || {
         let mut command = cargo(&[

@@ -1,21 +1,34 @@
-//! `carrousel run`: programs as the ranks of a job.
+//! `carrousel run`: programs, and scenarios, as the ranks of a job.
 
+mod hang;
+mod payload;
+mod play;
+mod rank;
+
+use self::hang::Reports;
+use crate::args::Format;
 use crate::failure::Failure;
-use crate::out::to_stderr;
+use crate::input;
+use crate::out::{Out, to_stderr};
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use carrousel_launch::{Event, Host, Job, LaunchError, agent, run as launch};
+use carrousel_scenario::Scenario;
 use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Failures that are told one by one; of a thousand ranks that fail alike, nobody reads all.
 const TOLD: usize = 4;
 
-/// Start a program as the ranks of a job
+/// Start a program, or a scenario, as the ranks of a job
 ///
-/// Starts N processes of a program, on this node or on several hosts, and waits for all of them. Each
+/// Of a scenario, each rank is a process that does what the file says: messages of the sizes that stand
+/// there, filled with a pattern of which the receiver checks every byte. It prints what `sim` prints, in
+/// real time. Under another launcher (mpiexec -n 2 carrousel run FILE.scn) the processes are its.
+///
+/// Of a program, N processes are started, on this node or on several hosts, and the command waits for all of them. Each
 /// finds its rank and the others by PMI-1, as under MPICH's mpiexec and Slurm; a program that does not
 /// ask is simply run N times. Rank 0 reads standard input; the output of all is passed on in whole lines;
 /// SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT go to all ranks.
@@ -23,9 +36,15 @@ const TOLD: usize = 4;
 /// When a rank fails (by a status other than 0, a signal, an abort, or an end that the others did not
 /// expect), the others are told, have a second to end by themselves, get SIGTERM, and a second later
 /// SIGKILL. No process of the job is left when the command ends.
+///
+/// A rank that waits in one call for longer than `hang_report` (30s; see `carrousel info`) says what for, and so
+/// does each that waits when it gets SIGUSR1; what they say is put together: who waits for whom.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  carrousel run ring.scn
+  carrousel run ring.scn --format json
+  CARROUSEL_HANG_REPORT=5s carrousel run ring.scn     say after 5 s who waits for whom
   carrousel run -n 4 -- ./heat 1024
   carrousel run -n 4 --prefix -- hostname             [0] node1, [1] node1, ...
   carrousel run -n 2 -- sort < names.txt              rank 0 reads the file
@@ -39,8 +58,8 @@ Exit status: 0 when all ranks succeed; otherwise that of the rank that failed fi
 of the signal that killed it; 255 when a host is lost; 127 when there is no such program, 126 when it
 cannot be started; 2 for a wrong command line.")]
 pub(crate) struct Args {
-    /// How many ranks
-    #[arg(short = 'n', long, value_name = "N", required_unless_present = "agent")]
+    /// How many ranks; a scenario says so itself
+    #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
     /// Put the rank in front of each line of output: [3] ...
@@ -52,39 +71,90 @@ pub(crate) struct Args {
     /// What a launcher on another host starts here
     #[arg(long, hide = true, exclusive = true)]
     agent: bool,
+    /// How to print what a scenario has done
+    #[arg(long, value_enum, default_value_t, conflicts_with = "program")]
+    format: Format,
+    /// A scenario
+    #[arg(value_name = "FILE.scn", conflicts_with = "program")]
+    file: Option<PathBuf>,
     /// The program, and its arguments
-    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "agent")]
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present_any = ["agent", "file"])]
     program: Vec<OsString>,
 }
 
 /// `carrousel run`.
-pub(crate) fn run(args: &Args, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if args.agent {
         return agent().map(|()| Status::Fine).map_err(Failure::wrong);
+    }
+    if let Some(file) = &args.file {
+        return run_scenario(args, file, out, errors);
     }
     let [program, arguments @ ..] = &args.program[..] else {
         return Err(Failure::wrong("there is no program to run").with_help("carrousel run -n 4 -- PROGRAM"));
     };
     let mut job = Job::new(program, args.ranks.unwrap_or(1));
     job.arguments = arguments.to_vec();
+    start(args, job, None, errors)
+}
+
+/// Runs a scenario: this process is one of its ranks, or starts them.
+fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let settings = input::settings()?;
+    let scenario = input::scenario(file, &settings, errors)?;
+    rank::check(&scenario, errors)?;
+    if rank::is_one() {
+        return rank::run(&scenario, &settings, args.format, out, errors);
+    }
+    if let Some(ranks) = args.ranks.filter(|ranks| *ranks != scenario.ranks) {
+        return Err(rank::wrong_size(&scenario, ranks));
+    }
+    if file == Path::new("-") {
+        return Err(Failure::wrong("every rank reads the scenario: it cannot come by standard input")
+            .with_help("write it to a file that all hosts see"));
+    }
+    let mut job = Job::new(own_path()?, scenario.ranks);
+    let format = match args.format {
+        Format::Human => "human",
+        Format::Json => "json",
+    };
+    job.arguments = ["run", "--format", format].map(OsString::from).to_vec();
+    job.arguments.push(file.into());
+    start(args, job, Some(&scenario), errors)
+}
+
+fn own_path() -> Result<PathBuf, Failure> {
+    env::current_exe()
+        .map_err(|error| Failure::wrong(format_args!("cannot tell where carrousel is, to start it: {error}")))
+}
+
+/// Starts a job and waits for it.
+fn start(args: &Args, mut job: Job, scenario: Option<&Scenario>, errors: Style) -> Result<Status, Failure> {
     job.prefix = args.prefix;
     job.hosts = args.hosts.clone();
     if !job.hosts.is_empty() {
-        let own = env::current_exe().map_err(|error| {
-            Failure::wrong(format_args!("cannot tell where carrousel is, to start it on the hosts: {error}"))
-        })?;
-        job.agent = agent_command(&own);
+        job.agent = agent_command(&own_path()?);
         job.environment = env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
     }
     let mut failures = 0;
-    let done = launch(&job, &mut |event, text| {
-        if let Event::Failed { rank, ending, expected: false } = event {
+    let mut reports = Reports::default();
+    let done = launch(&job, &mut |event, text| match event {
+        Event::Failed { rank, ending, expected: false } => {
             failures += 1;
             if failures <= TOLD {
                 let error = errors.paint(Paint::Bad, "error:");
                 text.extend_from_slice(format!("{error} rank {rank} {ending}\n").as_bytes());
             }
         }
+        Event::Report { json, .. } => reports.add(json),
+        Event::ReportsOver => {
+            let account = reports.account(job.ranks, scenario);
+            if !account.is_empty() {
+                let note = errors.paint(Paint::Note, "note:");
+                text.extend_from_slice(format!("{note} {account}\n").as_bytes());
+            }
+        }
+        _ => {}
     });
     if failures > TOLD {
         to_stderr(&format!("  and {} more ranks failed", failures - TOLD));

@@ -10,6 +10,7 @@ use crate::status::Status;
 use crate::style::Style;
 use crate::verify::json;
 use carrousel::{Communicator, Error};
+use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Report, Statement};
 
@@ -32,8 +33,15 @@ pub(super) fn check(scenario: &Scenario, errors: Style) -> Result<(), Failure> {
 }
 
 /// Runs this process's rank; rank 0 prints what all have done.
-pub(super) fn run(scenario: &Scenario, format: Format, out: &mut Out, errors: Style) -> Result<Status, Failure> {
-    let job = carrousel::init().map_err(Failure::wrong)?;
+pub(super) fn run(
+    scenario: &Scenario,
+    settings: &Settings,
+    format: Format,
+    out: &mut Out,
+    errors: Style,
+) -> Result<Status, Failure> {
+    let settings = settings.clone().with_scenario(scenario);
+    let job = carrousel::init_with(&settings).map_err(Failure::wrong)?;
     let world = job.world();
     let (rank, size) = (world.rank(), world.size());
     if size != scenario.ranks {

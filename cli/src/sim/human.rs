@@ -23,7 +23,8 @@ pub(crate) fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Resu
     out.line(&format!("{heading}: {makespan} over {}", report.network))?;
     let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(scenario, report) };
     out.text(&table.render(2, style))?;
-    out.line(&format!("  {}", traffic(report)))
+    // Of a real run nobody has counted.
+    if report.statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(report))) }
 }
 
 fn every(report: &Report) -> Table {

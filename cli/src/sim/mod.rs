@@ -1,6 +1,6 @@
 //! `carrousel sim`: a run in virtual time.
 
-mod human;
+pub(crate) mod human;
 
 use crate::args::Format;
 use crate::failure::Failure;

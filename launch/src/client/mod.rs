@@ -53,6 +53,8 @@ pub struct Client {
     store: Option<Store>,
     watched: bool,
     news: VecDeque<News>,
+    /// The first of them, also when it has been taken.
+    lost: Option<(u32, Ending)>,
 }
 
 /// Where values are put. Asked for when the first is: a job that needs none starts sooner.
@@ -96,7 +98,7 @@ impl Client {
     }
 
     fn new(channel: Channel, rank: u32, size: u32) -> Self {
-        Self { channel, rank, size, store: None, watched: false, news: VecDeque::new() }
+        Self { channel, rank, size, store: None, watched: false, news: VecDeque::new(), lost: None }
     }
 
     /// The number of this process in the job, from 0.
@@ -169,11 +171,10 @@ impl Client {
     ///
     /// Fails with [`LaunchError::Lost`] if a rank has ended that would be needed.
     pub fn barrier(&mut self) -> Result<(), LaunchError> {
-        let News::Lost { rank, how } = match self.news.front() {
-            Some(news) => news.clone(),
-            None => return self.ask_and(Writer::new("barrier_in"), "barrier_out", true).map(drop),
-        };
-        Err(LaunchError::Lost { rank, ending: how })
+        match &self.lost {
+            Some((rank, ending)) => Err(LaunchError::Lost { rank: *rank, ending: ending.clone() }),
+            None => self.ask_and(Writer::new("barrier_in"), "barrier_out", true).map(drop),
+        }
     }
 
     /// The node of each rank. Nodes are numbers; ranks with the same one share memory.
@@ -327,8 +328,8 @@ impl Client {
             let line = Line::parse(&bytes).map_err(|_| answer(asked, &bytes, expected))?;
             if self.watched && line.command == "lost" {
                 self.keep(&bytes, asked)?;
-                if let (true, Some(News::Lost { rank, how })) = (needs_all, self.news.back()) {
-                    return Err(LaunchError::Lost { rank: *rank, ending: how.clone() });
+                if let (true, Some((rank, ending))) = (needs_all, self.lost.clone()) {
+                    return Err(LaunchError::Lost { rank, ending });
                 }
                 continue;
             }
@@ -365,11 +366,13 @@ impl Client {
     /// Keeps a line that tells about another rank.
     fn keep(&mut self, bytes: &[u8], asked: &str) -> Result<(), LaunchError> {
         let line = Line::parse(bytes).ok().filter(|line| line.command == "lost");
-        let news = line.and_then(|line| {
+        let lost = line.and_then(|line| {
             let rank = line.number("rank").filter(|rank| *rank < self.size)?;
-            Some(News::Lost { rank, how: Ending::read(&line)? })
+            Some((rank, Ending::read(&line)?))
         });
-        self.news.push_back(news.ok_or_else(|| answer(asked, bytes, "cmd=lost rank=R how=..."))?);
+        let (rank, how) = lost.ok_or_else(|| answer(asked, bytes, "cmd=lost rank=R how=..."))?;
+        self.lost.get_or_insert((rank, how.clone()));
+        self.news.push_back(News::Lost { rank, how });
         Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! The ranks of one node: their processes, their connections, their output.
 
+mod guard;
 mod lines;
 mod spawn;
-pub(crate) mod sweep;
+mod sweep;
 
 use crate::ending::Ending;
 use crate::error::LaunchError;
@@ -10,9 +11,13 @@ use crate::flow::{Inbox, Outbox};
 use crate::job::Share;
 use crate::poll::{Interest, Poll, Token};
 use crate::server::LINE_MAX;
+use guard::Guard;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::process::Stdio;
+use std::time::Duration;
+use sweep::Sweep;
+pub(crate) use sweep::{PAUSE, adopt};
 
 /// What the ranks do.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +47,8 @@ pub(crate) struct Crew {
     prefix: bool,
     feed: Option<Feed>,
     paused: bool,
+    guard: Option<Guard>,
+    sweep: Sweep,
 }
 
 #[derive(Debug)]
@@ -75,7 +82,7 @@ const TAPS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
 impl Crew {
     /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between.
     ///
-    /// On an error those that were started are still there: [`Self::signal`] and [`sweep`] end them.
+    /// On an error those that were started are still there: [`Self::signal`] and [`Self::sweep`] end them.
     pub(crate) fn start(
         &mut self,
         share: &Share,
@@ -84,6 +91,7 @@ impl Crew {
         poll: &Poll,
     ) -> Result<(), LaunchError> {
         (self.first, self.prefix) = (share.first, share.prefix);
+        self.guard = Guard::start();
         let mut command = spawn::command(share);
         for index in 0..share.count {
             let rank = share.first + index;
@@ -94,13 +102,24 @@ impl Crew {
             };
             let output = if direct { Stdio::inherit } else { Stdio::piped };
             let started = spawn::start(&mut command, &share.program, rank, stdin, output)?;
+            if let Some(guard) = &mut self.guard {
+                guard.watch(started.pid);
+            }
             self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
         }
         Ok(())
     }
 
     pub(crate) fn new() -> Self {
-        Self { members: Vec::new(), first: 0, prefix: false, feed: None, paused: false }
+        Self {
+            members: Vec::new(),
+            first: 0,
+            prefix: false,
+            feed: None,
+            paused: false,
+            guard: None,
+            sweep: Sweep::default(),
+        }
     }
 
     fn add(&mut self, index: u32, started: spawn::Started, poll: &Poll) -> std::io::Result<()> {
@@ -136,6 +155,15 @@ impl Crew {
     /// Whether all output has been passed on.
     pub(crate) fn is_silent(&self) -> bool {
         self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
+    }
+
+    /// When all ranks have ended: ends what they have left behind, and all other children of this process.
+    /// `true` when nothing is left; otherwise to be called again after [`PAUSE`].
+    pub(crate) fn sweep(&mut self, now: Duration) -> bool {
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+        self.sweep.step(now)
     }
 
     /// Something is ready. Appends what has happened.

@@ -23,14 +23,14 @@ pub(crate) fn adopt() {
 
 /// The end of everything that is left, in steps.
 #[derive(Debug, Default)]
-pub(crate) struct Sweep {
+pub(super) struct Sweep {
     begun: Option<Duration>,
 }
 
 impl Sweep {
     /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
     /// nothing is left; otherwise to be called again after [`PAUSE`].
-    pub(crate) fn step(&mut self, now: Duration) -> bool {
+    pub(super) fn step(&mut self, now: Duration) -> bool {
         if reap() {
             return true;
         }

@@ -2,8 +2,7 @@
 
 mod input;
 
-use crate::crew::sweep::{PAUSE, Sweep, adopt};
-use crate::crew::{Crew, Happening, Stdin};
+use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::job::{INSISTENCE, Job};
@@ -39,7 +38,13 @@ pub enum Event<'a> {
         /// What.
         json: &'a str,
     },
+    /// Ranks have said something, and for [`SETTLED`] none has said more.
+    ReportsOver,
 }
+
+/// How long after the last report [`Event::ReportsOver`] comes: ranks that wait for each other find out
+/// at about the same time that they do.
+pub const SETTLED: Duration = Duration::from_secs(1);
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +91,9 @@ struct Launcher {
     begun: Instant,
     /// When everything was killed; hosts that do not answer then are given up.
     killed: Option<Duration>,
-    sweep: Sweep,
     swept: Option<Duration>,
+    /// When reports are over, if there are any.
+    settled: Option<Duration>,
 }
 
 impl Launcher {
@@ -109,8 +115,8 @@ impl Launcher {
             errors: Sink::new(std::io::stderr(), 1),
             begun: Instant::now(),
             killed: None,
-            sweep: Sweep::default(),
             swept: None,
+            settled: None,
         })
     }
 
@@ -165,6 +171,10 @@ impl Launcher {
             let mut verdicts = Vec::new();
             self.judge.tick(self.begun.elapsed(), &mut verdicts);
             self.carry_out(verdicts, watch);
+            if self.settled.is_some_and(|settled| self.begun.elapsed() >= settled) {
+                self.settled = None;
+                self.tell(Event::ReportsOver, watch);
+            }
             self.write();
         }
         Ok(())
@@ -177,7 +187,7 @@ impl Launcher {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if self.swept.is_none() && self.sweep.step(now) {
+        if self.swept.is_none() && self.crew.sweep(now) {
             self.swept = Some(now);
         }
         let silent = self.crew.is_silent() || self.swept.is_some_and(|since| now >= since + INSISTENCE);
@@ -192,7 +202,7 @@ impl Launcher {
             return Some(PAUSE);
         }
         let killed = self.killed.map(|since| since + 2 * INSISTENCE);
-        let deadline = self.judge.deadline().into_iter().chain(killed).min()?;
+        let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min()?;
         Some(deadline.saturating_sub(self.begun.elapsed()).max(Duration::from_millis(1)))
     }
 
@@ -213,9 +223,8 @@ impl Launcher {
                         Effect::Finalised(rank) => self.judge.finalised(rank),
                         Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),
                         Effect::Report(rank, json) => {
-                            let mut said = Vec::new();
-                            watch(Event::Report { rank, json: &json }, &mut said);
-                            self.errors.push(&said);
+                            self.settled = Some(now + SETTLED);
+                            self.tell(Event::Report { rank, json: &json }, watch);
                         }
                     }
                 }
@@ -235,9 +244,7 @@ impl Launcher {
                 // Of a job that has not begun, the host's reason is all that matters.
                 Verdict::Failed { .. } if self.has_refused() => {}
                 Verdict::Failed { rank, ending, expected } => {
-                    let mut said = Vec::new();
-                    watch(Event::Failed { rank, ending: &ending, expected }, &mut said);
-                    self.errors.push(&said);
+                    self.tell(Event::Failed { rank, ending: &ending, expected }, watch);
                     let line = lost(rank, &ending);
                     for other in self.judge.others(rank) {
                         self.send(other, &line);
@@ -245,6 +252,13 @@ impl Launcher {
                 }
             }
         }
+    }
+
+    /// Tells the caller, and passes on what it says to that.
+    fn tell(&mut self, event: Event<'_>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        let mut said = Vec::new();
+        watch(event, &mut said);
+        self.errors.push(&said);
     }
 
     fn send(&mut self, rank: u32, line: &str) {
@@ -336,7 +350,7 @@ impl Launcher {
         for link in &mut self.links {
             link.give_up(&self.poll, &mut Vec::new());
         }
-        while !self.sweep.step(self.begun.elapsed()) {
+        while !self.crew.sweep(self.begun.elapsed()) {
             std::thread::sleep(PAUSE);
         }
     }

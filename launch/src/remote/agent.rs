@@ -1,8 +1,7 @@
 //! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
 
 use super::frame::{HELLO, Notice, Order, decode, encode};
-use crate::crew::sweep::{PAUSE, Sweep, adopt};
-use crate::crew::{Crew, Happening, Stdin};
+use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
@@ -30,7 +29,6 @@ struct Agent {
     started: bool,
     /// When the launcher was found to be gone, and the ranks were asked to end.
     orphaned: Option<Duration>,
-    sweep: Sweep,
     swept: Option<Duration>,
 }
 
@@ -52,7 +50,6 @@ impl Agent {
             begun: Instant::now(),
             started: false,
             orphaned: None,
-            sweep: Sweep::default(),
             swept: None,
         })
     }
@@ -103,7 +100,7 @@ impl Agent {
         if !self.crew.all_ended() || !(self.started || self.orphaned.is_some()) {
             return false;
         }
-        if self.swept.is_none() && self.sweep.step(now) {
+        if self.swept.is_none() && self.crew.sweep(now) {
             self.swept = Some(now);
         }
         self.swept.is_some_and(|since| self.crew.is_silent() || now >= since + INSISTENCE)
