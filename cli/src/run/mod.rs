@@ -50,13 +50,14 @@ Examples:
   carrousel run -n 2 -- sort < names.txt              rank 0 reads the file
   carrousel run -n 6 --hosts node1:2,node2:4 -- ./heat 1024
 
-Hosts are reached by ssh, which must not need a password; the first one gets rank 0. Each needs carrousel
-and the program at the same paths as here; ranks start in this directory. Variables of the environment
-stay here, except PATH.
+Hosts are reached by ssh, which must not need a password; the first one gets
+rank 0. Each needs carrousel and the program at the same paths as here; ranks
+start in this directory. Variables of the environment stay here, except PATH.
 
-Exit status: 0 when all ranks succeed; otherwise that of the rank that failed first, or 128 + the number
-of the signal that killed it; 255 when a host is lost; 127 when there is no such program, 126 when it
-cannot be started; 2 for a wrong command line.")]
+Exit status: 0 when all ranks succeed; otherwise that of the rank that failed
+first, or 128 + the number of the signal that killed it; 255 when a host is
+lost; 127 when there is no such program, 126 when it cannot be started; 2 for
+a wrong command line.")]
 pub(crate) struct Args {
     /// How many ranks; a scenario says so itself
     #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]
