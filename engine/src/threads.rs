@@ -8,6 +8,35 @@ use carrousel_transport_shm::Settings;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+/// What ranks of one process publish for each other.
+type Addresses = Arc<Mutex<Vec<String>>>;
+
+/// Rank `me` of a job whose ranks are all in this process.
+fn rank(me: u32, ranks: u32, addresses: &Addresses) -> Result<Communicator, Error> {
+    let place = Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect() };
+    let lost = |rank: RankId| Error::PeerLost { rank: rank.0 };
+    let known = Arc::clone(addresses);
+    let look_up = move |rank: RankId| {
+        let addresses = known.lock().map_err(|_| lost(rank))?;
+        addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
+    };
+    let core = Core::new(&place, &Options::default(), Settings::default(), Box::new(look_up));
+    let core = core.map_err(|error| Error::Memory(error.to_string()))?;
+    addresses.lock().map_err(|_| lost(place.me))?[me as usize] = core.address();
+    Ok(Communicator::world(Shared::new(core)))
+}
+
+/// The ranks of a job, all of them in this thread, which has to see to it that no call waits for another
+/// rank: for counting what a message costs.
+///
+/// # Errors
+/// When a job of so many ranks cannot be set up.
+#[doc(hidden)]
+pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
+    let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
+    (0..ranks).map(|me| rank(me, ranks, &addresses)).collect()
+}
+
 /// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.
 ///
 /// For tests of applications, and for looking at them under a sanitizer; each rank has the same code and
@@ -22,18 +51,9 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
-        let place = Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect() };
-        let known = Arc::clone(&addresses);
-        let look_up = move |rank: RankId| {
-            let addresses = known.lock().map_err(|_| Error::PeerLost { rank: rank.0 })?;
-            Ok(addresses[rank.0 as usize].clone())
-        };
-        let core = Core::new(&place, &Options::default(), Settings::default(), Box::new(look_up));
-        if let (Ok(core), Ok(mut addresses)) = (&core, addresses.lock()) {
-            addresses[me as usize] = core.address();
-        }
+        let world = rank(me, ranks, &addresses);
         barrier.wait();
-        let world = Communicator::world(Shared::new(core.map_err(|error| Error::Memory(error.to_string()))?));
+        let world = world?;
         let value = body(&world);
         world.shared.with(Core::finalize)?;
         // Peers may not have opened this one's memory before all are here.

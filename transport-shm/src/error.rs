@@ -8,17 +8,6 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Corrupt {
-    /// The producer's position is behind the messages that were already taken, or further ahead than
-    /// the ring is long.
-    #[error("the producer's position is {found}: expected {taken} to {taken} + {capacity}")]
-    Producer {
-        /// What stands in the memory, in words since the ring began.
-        found: u64,
-        /// The consumer's own position.
-        taken: u64,
-        /// Words in the ring.
-        capacity: u64,
-    },
     /// The consumer's position is behind the one that it had before, or ahead of what was written.
     #[error("the consumer's position is {found}: expected {before} to {written}")]
     Consumer {
@@ -29,13 +18,11 @@ pub enum Corrupt {
         /// The producer's own position.
         written: u64,
     },
-    /// A header announces more than has been published, or more than a message may have.
-    #[error("a message claims {len} bytes: {published} words are published, and {largest} bytes is the most")]
+    /// A header announces more than a message may have.
+    #[error("a message claims {len} bytes: {largest} bytes is the most")]
     Length {
         /// Bytes of payload, by the header.
         len: u32,
-        /// Words that are published, the header included.
-        published: u64,
         /// The largest payload, in bytes.
         largest: usize,
     },

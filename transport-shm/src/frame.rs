@@ -10,14 +10,17 @@ pub(crate) const fn words(len: usize) -> usize {
     1 + len.div_ceil(8)
 }
 
-/// A header.
+/// A header: never zero, because that is where none is.
 pub(crate) const fn header(tag: u32, len: u32) -> u64 {
-    (tag as u64) << 32 | len as u64
+    (tag as u64) << 32 | (len as u64 + 1)
 }
 
-/// The tag and the length in a header.
-pub(crate) const fn parse(header: u64) -> (u32, u32) {
-    ((header >> 32) as u32, header as u32)
+/// The tag and the length in a header; `None` where none is.
+pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
+    match (header as u32).checked_sub(1) {
+        Some(len) => Some(((header >> 32) as u32, len)),
+        None => None,
+    }
 }
 
 /// Consecutive words of a ring: up to the end of its memory, and on from the beginning.
@@ -82,10 +85,9 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Stores a message, of which the header says how long the parts are together.
+    /// Stores the parts of a payload, one after the other.
     #[inline]
-    pub(crate) fn store(mut self, header: u64, parts: &[&[u8]]) {
-        self.put(&[header.to_le_bytes()]);
+    pub(crate) fn store(mut self, parts: &[&[u8]]) {
         // The word that the last part has begun, and how much of it.
         let (mut begun, mut filled) = ([0; 8], 0);
         for &(mut part) in parts {
@@ -108,6 +110,30 @@ impl<'a> Span<'a> {
             self.put(&[begun]);
         }
     }
+
+    /// Stores a word and the data behind it.
+    #[inline]
+    pub(crate) fn store_word(self, word: u64, data: &[u8]) {
+        // Nearly always all of it lies side by side.
+        if let ([first, words @ ..], []) = (self.now, self.then) {
+            first.store(word, Relaxed);
+            let (whole, rest) = data.as_chunks();
+            for (word, bytes) in words.iter().zip(whole) {
+                word.store(u64::from_le_bytes(*bytes), Relaxed);
+            }
+            if !rest.is_empty() {
+                words[whole.len()].store(partial(rest), Relaxed);
+            }
+        } else {
+            self.store(&[&word.to_le_bytes(), data]);
+        }
+    }
+}
+
+/// A word with some bytes, fewer than 8, and zeros.
+#[inline]
+fn partial(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// A message that lies in the ring still. It may be read in pieces, so that each byte is copied once, to
@@ -146,6 +172,18 @@ impl<'a> Frame<'a> {
         self.len == 0
     }
 
+    /// The first 8 bytes, little end first.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    #[inline]
+    pub fn first_word(&self) -> u64 {
+        match self.payload.now {
+            [first, ..] => first.load(Relaxed),
+            [] => self.payload.then[0].load(Relaxed),
+        }
+    }
+
     /// Copies the bytes from `at` on, as many as `into` takes.
     ///
     /// # Panics
@@ -154,6 +192,21 @@ impl<'a> Frame<'a> {
     pub fn copy_to(&self, at: usize, into: &mut [u8]) {
         let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
         assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);
+        if let (0, []) = (at % 8, self.payload.then) {
+            // Nearly always: whole words, side by side.
+            let words = &self.payload.now[at / 8..];
+            let (whole, rest) = into.as_chunks_mut();
+            for (bytes, word) in whole.iter_mut().zip(words) {
+                *bytes = word.load(Relaxed).to_le_bytes();
+            }
+            if !rest.is_empty() {
+                let last = words[whole.len()].load(Relaxed);
+                for (at, byte) in rest.iter_mut().enumerate() {
+                    *byte = (last >> (8 * at)) as u8;
+                }
+            }
+            return;
+        }
         let mut span = self.payload;
         span.skip(at / 8);
         let mut into = into;
@@ -182,7 +235,9 @@ mod tests {
 
     #[test]
     fn a_header_has_both_halves() {
-        assert_eq!(parse(header(0xdead_beef, 0x1234_5678)), (0xdead_beef, 0x1234_5678));
+        assert_eq!(parse(header(0xdead_beef, 0x1234_5678)), Some((0xdead_beef, 0x1234_5678)));
+        assert_eq!(parse(header(0, 0)), Some((0, 0)));
+        assert_eq!(parse(0), None);
         assert_eq!([words(0), words(1), words(8), words(9)], [1, 2, 2, 3]);
     }
 
@@ -200,16 +255,14 @@ mod tests {
             let bytes = parts.concat();
             let count = words(bytes.len());
             let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-            Span::new(&ring, position, count).store(header(3, bytes.len() as u32), &slices);
-
-            let mut payload = Span::new(&ring, position, count);
-            payload.skip(1);
+            let payload = Span::new(&ring, position, count - 1);
+            payload.store(&slices);
             let frame = Frame::new(3, bytes.len(), payload);
             let (from, to) = (cuts.0.min(cuts.1).min(bytes.len()), cuts.0.max(cuts.1).min(bytes.len()));
             let mut piece = vec![0; to - from];
             frame.copy_to(from, &mut piece);
             prop_assert_eq!(&piece, &bytes[from..to]);
-            let last = ring[(position.wrapping_add(count as u64 - 1) % 16) as usize].load(Relaxed);
+            let last = ring[(position.wrapping_add(count as u64 - 2) % 16) as usize].load(Relaxed);
             let used = bytes.len() % 8;
             prop_assert!(used == 0 || last >> (8 * used) == 0, "the last word is filled up with zeros");
             let untouched = ring.iter().filter(|word| word.load(Relaxed) == u64::MAX).count();

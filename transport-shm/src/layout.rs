@@ -8,7 +8,7 @@
 //! | 3 | capacity of a ring, in words |
 //! | 4 | 1 once the owner has sent all of its messages, 0 before |
 //! | 5 to 15 | zero |
-//! | 16 + i * (32 + capacity) | ring of peer i: 32 words for positions, then the messages |
+//! | 16 + i * (16 + capacity) | ring of peer i: 16 words for the consumer's position, then the messages |
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
 
@@ -20,7 +20,7 @@ use thiserror::Error;
 /// What a segment begins with: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// Changes whenever a process of before could misread a segment.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Words of the header.
 const HEADER: usize = 16;
 /// The word that tells whether the owner has finished.
@@ -162,7 +162,7 @@ mod tests {
         let words = memory(&vec![0; layout.bytes() / 8]);
         layout.write(&words);
         assert_eq!(Layout::read(&words), Ok(layout));
-        let small = Layout::read(&words[1..]).map_err(|error| matches!(error, LayoutError::Magic(1)));
+        let small = Layout::read(&words[1..]).map_err(|error| matches!(error, LayoutError::Magic(VERSION)));
         assert_eq!(small, Err(true));
         let expected = layout.bytes() as u64;
         let cut = Layout::read(&words[..words.len() - 1]);
@@ -189,7 +189,10 @@ mod tests {
         for capacity in [0, 8, 63, CAPACITY_MAX * 2, usize::MAX] {
             assert_eq!(Layout::new(1, capacity), Err(LayoutError::Capacity(capacity as u64)));
         }
-        assert_eq!(Layout::read(&memory(&[MAGIC, 2, 1, 64])), Err(LayoutError::Version(2)));
+        assert_eq!(
+            Layout::read(&memory(&[MAGIC, VERSION + 1, 1, 64])),
+            Err(LayoutError::Version(VERSION + 1))
+        );
         assert!(matches!(Layout::read(&memory(&[MAGIC])), Err(LayoutError::Small { found: 8, .. })));
     }
 

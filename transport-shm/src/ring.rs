@@ -1,23 +1,26 @@
 //! The ring: a queue of messages from one process to one other.
 //!
-//! Its memory is two positions, each on cache lines of its own, and a power of two of words for
+//! Its memory is the consumer's position, on cache lines of its own, and a power of two of words for
 //! messages, in which a message that reaches the end continues at the beginning. A position is a number
 //! of words since the ring began. It never goes back, so the word that it names is its remainder, and
-//! the difference of the two is what lies in the ring; 64 bits last for centuries.
+//! the difference of two is what lies between; 64 bits last for centuries.
 //!
-//! Each side keeps its own position to itself, and writes it to the memory only for the other to see;
-//! of the other's it keeps a copy, and looks again only when the ring seems full, or empty: as long as
-//! both have something to do, each runs within its own cache.
+//! A message is there when its header is: the word where the consumer looks next is zero until then.
+//! So a small message travels in one cache line, together with the news that it is there; for two processes
+//! that wait for each other that line is all the time that there is. The producer needs to know how far
+//! the consumer is only when the ring seems full: it keeps a copy of that position, and looks again only
+//! then.
 //!
 //! # Why a message is whole
 //!
-//! The producer stores the words, then its position (`PUBLISH`); the consumer loads the position
-//! (`LOOK`), then the words. Release and acquire make every word that the position covers visible.
-//! The other way round, the consumer loads the words, then stores its position (`FREE`), and the
-//! producer loads that (`REUSE`) before it stores into the same words again: the loads happen before
-//! these stores, and a load cannot see a store that it happens before. Loom runs a load before the stores
-//! that follow it, so no wrong value would show there if these two were weaker; its tests ask it
-//! whether such a load and store are ordered.
+//! The producer stores the payload, and zero where the next header will be (`END`), then the header
+//! (`PUBLISH`); the consumer loads the header (`LOOK`), then the payload. Release and acquire make every
+//! word that was stored before the header visible, the zero behind it too: so what the consumer finds
+//! there is that or the next header, never a word from before. The other way round, the consumer loads the
+//! words, then stores its position (`FREE`), and the producer loads that (`REUSE`) before it stores into
+//! the same words again: the loads happen before these stores, and a load cannot see a store that it
+//! happens before. Loom runs a load before the stores that follow it, so no wrong value would show there
+//! if these two were weaker; its tests ask it whether such a load and store are ordered.
 
 use crate::error::{Corrupt, PushError, Unfit};
 use crate::frame::{self, Frame, Span};
@@ -25,13 +28,11 @@ use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Words between the two positions: two cache lines, as processors fetch lines in pairs.
-const APART: usize = 16;
-const PRODUCER: usize = 0;
-const CONSUMER: usize = APART;
+/// Where the consumer's position is.
+const CONSUMER: usize = 0;
 
-/// Words of a ring's memory in front of the messages.
-pub const POSITIONS: usize = 2 * APART;
+/// Words of a ring's memory in front of the messages: two cache lines, as processors fetch lines in pairs.
+pub const POSITIONS: usize = 16;
 /// The smallest capacity, in words; such a ring carries messages without payload only.
 pub const CAPACITY_MIN: usize = 2;
 /// The largest capacity, in words, so that every length fits its 32 bits in the header.
@@ -43,17 +44,19 @@ pub const fn largest(capacity: usize) -> usize {
     (capacity / 2).saturating_sub(1) * 8
 }
 
-/// The memory orders of the positions. They are constants of a type, so that nothing at run time can
+/// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run time can
 /// weaken them; the tests weaken one after the other and find what goes wrong then.
 pub trait Orders {
-    /// The producer stores its position: what it has written is seen by whoever sees the position.
+    /// The producer stores a header: what it has written before is seen by whoever sees the header.
     const PUBLISH: Ordering = Ordering::Release;
-    /// The consumer loads the producer's position.
+    /// The consumer loads a header.
     const LOOK: Ordering = Ordering::Acquire;
     /// The consumer stores its position: what it has read, it has read before.
     const FREE: Ordering = Ordering::Release;
     /// The producer loads the consumer's position.
     const REUSE: Ordering = Ordering::Acquire;
+    /// The producer stores zero where the header of the next message will be.
+    const END: bool = true;
 }
 
 /// The orders that are needed.
@@ -102,27 +105,45 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
     }
 
     /// Appends a message, whose payload is the parts one after the other.
+    #[inline]
     pub fn push(&mut self, tag: u32, parts: &[&[u8]]) -> Result<(), PushError> {
+        let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        self.publish(tag, len, |payload| payload.store(parts))
+    }
+
+    /// Appends a message, whose payload is the 8 bytes of `word`, little end first, and `data`.
+    #[inline]
+    pub fn push_word(&mut self, tag: u32, word: u64, data: &[u8]) -> Result<(), PushError> {
+        let len = data.len().saturating_add(size_of::<u64>());
+        self.publish(tag, len, |payload| payload.store_word(word, data))
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, tag: u32, len: usize, store: impl FnOnce(Span<'_>)) -> Result<(), PushError> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt.into());
         }
-        let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
         if len > self.largest() {
             return Err(PushError::TooLarge { len, largest: self.largest() });
         }
         let words = frame::words(len);
-        if self.room() < words as u64 {
+        // With the zero behind it.
+        if self.room() <= words as u64 {
             self.look()?;
-            if self.room() < words as u64 {
+            if self.room() <= words as u64 {
                 return Err(PushError::Full);
             }
         }
-        let (positions, ring) = self.memory.split_at(POSITIONS);
+        let ring = &self.memory[POSITIONS..][..self.capacity];
+        let at = |position: u64| &ring[(position & (self.capacity as u64 - 1)) as usize];
+        let (here, next) = (self.written, self.written.wrapping_add(words as u64));
+        store(Span::new(ring, here.wrapping_add(1), words - 1));
+        if O::END {
+            at(next).store(0, Ordering::Relaxed);
+        }
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
-        let header = frame::header(tag, len as u32);
-        Span::new(&ring[..self.capacity], self.written, words).store(header, parts);
-        self.written = self.written.wrapping_add(words as u64);
-        positions[PRODUCER].store(self.written, O::PUBLISH);
+        at(here).store(frame::header(tag, len as u32), O::PUBLISH);
+        self.written = next;
         Ok(())
     }
 
@@ -150,10 +171,8 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
 pub struct Consumer<M, O = Sound> {
     memory: M,
     capacity: usize,
-    /// Where the next message is.
+    /// Where the next message is, or will be.
     taken: u64,
-    /// The producer's position, when it was last looked at.
-    written: u64,
     corrupt: Option<Corrupt>,
     orders: PhantomData<fn() -> O>,
 }
@@ -169,7 +188,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, Unfit> {
         let capacity = capacity(&memory)?;
-        Ok(Self { memory, capacity, taken: 0, written: 0, corrupt: None, orders: PhantomData })
+        Ok(Self { memory, capacity, taken: 0, corrupt: None, orders: PhantomData })
     }
 
     /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
@@ -188,41 +207,23 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt);
         }
-        if self.taken == self.written && !self.look()? {
-            return Ok(None);
-        }
         let (positions, ring) = self.memory.split_at(POSITIONS);
         let ring = &ring[..self.capacity];
-        let at = (self.taken & (self.capacity as u64 - 1)) as usize;
         // Read once: what has been checked is what is used.
-        let (tag, len) = frame::parse(ring[at].load(Ordering::Relaxed));
-        let published = self.written.wrapping_sub(self.taken);
-        let words = frame::words(len as usize);
+        let header = ring[(self.taken & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
+        let Some((tag, len)) = frame::parse(header) else { return Ok(None) };
         let largest = largest(self.capacity);
-        if len as usize > largest || words as u64 > published {
-            let corrupt = Corrupt::Length { len, published, largest };
+        if len as usize > largest {
+            let corrupt = Corrupt::Length { len, largest };
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
+        let words = frame::words(len as usize);
         let payload = Span::new(ring, self.taken.wrapping_add(1), words - 1);
         let value = read(Frame::new(tag, len as usize, payload));
         self.taken = self.taken.wrapping_add(words as u64);
         positions[CONSUMER].store(self.taken, O::FREE);
         Ok(Some(value))
-    }
-
-    /// Looks at the producer's position: is there anything new?
-    fn look(&mut self) -> Result<bool, Corrupt> {
-        let found = self.memory[PRODUCER].load(O::LOOK);
-        let capacity = self.capacity as u64;
-        // All that was known is taken, so one that went back is, modulo 2^64, far ahead.
-        if found.wrapping_sub(self.taken) > capacity {
-            let corrupt = Corrupt::Producer { found, taken: self.taken, capacity };
-            self.corrupt = Some(corrupt);
-            return Err(corrupt);
-        }
-        self.written = found;
-        Ok(found != self.taken)
     }
 }
 

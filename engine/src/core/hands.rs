@@ -4,7 +4,9 @@ use super::directory::Directory;
 use super::kept::Store;
 use crate::Error;
 use crate::lend::Registry;
-use carrousel_rank::{Context, Event, Handle, Mirror, Packet, Rank, RankId, Work};
+use carrousel_rank::{
+    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
+};
 use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
 use carrousel_transport_shm::Out;
 use std::collections::VecDeque;
@@ -17,118 +19,191 @@ pub(super) enum Local {
     Read(Handle),
 }
 
-/// The rank, and all that it is carried out with but the transport.
+/// What outputs are carried out with, but the transport.
 #[derive(Debug)]
-pub(super) struct Hands {
+pub(super) struct Tools {
     pub(super) me: RankId,
-    pub(super) rank: Rank<Mirror>,
     pub(super) registry: Registry,
     pub(super) kept: Store,
     pub(super) local: VecDeque<Local>,
     pub(super) directory: Directory,
-    /// Outputs of the last input; empty between inputs.
-    pub(super) work: Vec<Work>,
     /// The first thing that went wrong beside a request.
     pub(super) trouble: Option<Error>,
 }
 
-impl Hands {
-    /// Performs the outputs of an input, and then announces what may be announced.
-    #[inline]
-    pub(super) fn perform(&mut self, data: &(impl Payload + ?Sized), out: &mut Out) {
-        self.carry_out(data, out);
-        while let Some(request) = self.rank.may_announce() {
-            // Announcing is no packet: there is nothing in it that a peer could have got wrong.
-            let announced = self.rank.event(Event::Announce(request), &mut self.work);
-            debug_assert_eq!(announced, Ok(()));
-            self.carry_out(&[] as &[u8], out);
-        }
-    }
+/// The rank, and all that it is carried out with but the transport.
+#[derive(Debug)]
+pub(super) struct Hands {
+    pub(super) rank: Rank<Mirror>,
+    pub(super) tools: Tools,
+}
 
-    #[inline]
-    fn carry_out(&mut self, data: &(impl Payload + ?Sized), out: &mut Out) {
-        // Taken out, so that the rest can be borrowed; put back for its memory.
-        let mut work = std::mem::take(&mut self.work);
-        for one in work.drain(..) {
-            self.one(&one, data, out);
-        }
-        self.work = work;
-    }
+/// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet
+/// at hand.
+pub(super) struct Performer<'a, D: ?Sized> {
+    tools: &'a mut Tools,
+    out: &'a mut Out,
+    data: &'a D,
+}
 
-    #[inline]
-    fn one(&mut self, work: &Work, data: &(impl Payload + ?Sized), out: &mut Out) {
-        match *work {
-            Work::Send { to, context, ref packet, data: memory } => {
-                let len = if let Packet::Eager { len, .. } = packet { *len } else { 0 };
-                let bytes = memory.filter(|_| len > 0).and_then(|memory| self.registry.bytes(memory, len));
-                let bytes = bytes.unwrap_or_default();
-                if to == self.me {
-                    self.local.push_back(Local::Packet(context, *packet, bytes.to_vec()));
-                } else if out.is_connected(to) || self.directory.connect(to, out, &mut self.trouble) {
-                    out.send(to, context, packet, bytes);
-                }
+impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
+    #[inline(always)]
+    fn work(&mut self, work: Work) {
+        let Self { tools, out, data } = self;
+        match work {
+            Work::Send { to, context, packet, data: memory } => {
+                tools.send(to, context, &packet, memory, out);
             }
             Work::Place { into, len, .. } => {
-                if let Some(bytes) = self.registry.bytes_mut(into, len) {
+                if let Some(bytes) = tools.registry.bytes_mut(into, len) {
                     data.copy_to(bytes);
                 }
             }
-            Work::Keep { kept, len } => data.copy_to(self.kept.keep(kept, len as usize)),
-            Work::Take { kept, into, len, .. } => {
-                let registry = &mut self.registry;
-                self.kept.take(kept, |data| {
-                    if let Some(bytes) = registry.bytes_mut(into, len) {
-                        bytes.copy_from_slice(&data[..bytes.len()]);
-                    }
-                });
-            }
+            Work::Keep { kept, len } => data.copy_to(tools.kept.keep(kept, len as usize)),
+            Work::Take { kept, into, len, .. } => tools.take(kept, into, len),
             // Whoever waits for the request asks the rank.
             Work::Complete { .. } => {}
             Work::Write { to, context, from, into, len, notice, request, .. } => {
-                if to == self.me {
-                    self.registry.copy(from, into, len);
-                    self.local.push_back(Local::Written(request));
-                    let notice = notice.map(|packet| Local::Packet(context, packet, Vec::new()));
-                    self.local.extend(notice);
-                } else if out.is_connected(to) || self.directory.connect(to, out, &mut self.trouble) {
-                    let notice = notice.map(|packet| (context, packet));
-                    out.write(&Write { to, from, into, len, request, notice }, &mut self.registry);
-                }
+                let notice = notice.map(|packet| (context, packet));
+                tools.write(&Write { to, from, into, len, request, notice }, out);
             }
             Work::Read { of, from, into, len, request, .. } => {
-                if of == self.me {
-                    self.registry.copy(from, into, len);
-                    self.local.push_back(Local::Read(request));
-                } else if out.is_connected(of) || self.directory.connect(of, out, &mut self.trouble) {
-                    out.read(&Read { of, from, into, len, request }, &mut self.registry);
-                }
+                tools.read(&Read { of, from, into, len, request }, out);
             }
+        }
+    }
+}
+
+impl Tools {
+    /// Whether a peer can be sent to; connects it if it is not yet.
+    #[inline]
+    fn reaches(&mut self, peer: RankId, out: &mut Out) -> bool {
+        out.is_connected(peer) || self.directory.connect(peer, out, &mut self.trouble)
+    }
+
+    #[inline]
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, memory: Option<Memory>, out: &mut Out) {
+        if to == self.me {
+            return self.send_to_self(context, packet, memory);
+        }
+        if self.reaches(to, out) {
+            out.send(to, context, packet, self.data_of(packet, memory));
+        }
+    }
+
+    #[inline]
+    fn data_of(&self, packet: &Packet, memory: Option<Memory>) -> &[u8] {
+        match (packet, memory) {
+            (Packet::Eager { len, .. }, Some(memory)) if *len > 0 => {
+                self.registry.bytes(memory, *len).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
+    #[inline(never)]
+    fn send_to_self(&mut self, context: Context, packet: &Packet, memory: Option<Memory>) {
+        let data = self.data_of(packet, memory).to_vec();
+        self.local.push_back(Local::Packet(context, *packet, data));
+    }
+
+    #[inline(never)]
+    fn take(&mut self, kept: Kept, into: Memory, len: u64) {
+        let registry = &mut self.registry;
+        self.kept.take(kept, |data| {
+            if let Some(bytes) = registry.bytes_mut(into, len) {
+                bytes.copy_from_slice(&data[..bytes.len()]);
+            }
+        });
+    }
+
+    #[inline(never)]
+    fn write(&mut self, write: &Write, out: &mut Out) {
+        if write.to == self.me {
+            self.registry.copy(write.from, write.into, write.len);
+            self.local.push_back(Local::Written(write.request));
+            let notice = write.notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new()));
+            self.local.extend(notice);
+        } else if self.reaches(write.to, out) {
+            out.write(write, &mut self.registry);
+        }
+    }
+
+    #[inline(never)]
+    fn read(&mut self, read: &Read, out: &mut Out) {
+        if read.of == self.me {
+            self.registry.copy(read.from, read.into, read.len);
+            self.local.push_back(Local::Read(read.request));
+        } else if self.reaches(read.of, out) {
+            out.read(read, &mut self.registry);
+        }
+    }
+}
+
+impl Hands {
+    /// The application calls.
+    #[inline]
+    pub(super) fn call(&mut self, call: Call, out: &mut Out) -> Result<Handle, UsageError> {
+        let Self { rank, tools } = self;
+        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8] });
+        self.announce(out);
+        request
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+        let Self { rank, tools } = self;
+        let result = rank.event(event, &mut Performer { tools, out, data });
+        self.announce(out);
+        if let Err(error) = result {
+            // Whatever it sends next, it does not speak this protocol.
+            self.tools.trouble.get_or_insert(Error::from(error));
+            out.abandon(error.peer);
+        }
+    }
+
+    /// Announces what may be announced.
+    #[inline]
+    fn announce(&mut self, out: &mut Out) {
+        while let Some(request) = self.rank.may_announce() {
+            let Self { rank, tools } = self;
+            let mut performer = Performer { tools, out, data: &[] as &[u8] };
+            // There is no packet in it that a peer could have got wrong.
+            let announced = rank.event(Event::Announce(request), &mut performer);
+            debug_assert_eq!(announced, Ok(()));
         }
     }
 
     /// Feeds the rank what has come from this process itself. Returns how much.
+    #[inline]
     pub(super) fn local(&mut self, out: &mut Out) -> usize {
         let mut count = 0;
-        while let Some(local) = self.local.pop_front() {
+        while let Some(local) = self.tools.local.pop_front() {
             count += 1;
-            match local {
-                Local::Packet(context, packet, data) => {
-                    let arrival = Arrival::Packet { from: self.me, context, packet };
-                    self.arrival(arrival, &data[..], out);
-                }
-                Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], out),
-                Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], out),
-            }
+            self.one_local(local, out);
         }
         count
+    }
+
+    #[inline(never)]
+    fn one_local(&mut self, local: Local, out: &mut Out) {
+        match local {
+            Local::Packet(context, packet, data) => {
+                let arrival = Arrival::Packet { from: self.tools.me, context, packet };
+                self.arrival(arrival, &data[..], out);
+            }
+            Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], out),
+            Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], out),
+        }
     }
 }
 
 impl Handler<Out> for Hands {
     type Regions = Registry;
 
+    #[inline]
     fn regions(&mut self) -> &mut Registry {
-        &mut self.registry
+        &mut self.tools.registry
     }
 
     #[inline]
@@ -139,12 +214,6 @@ impl Handler<Out> for Hands {
             Arrival::Read(request) => Event::Read(request),
             Arrival::Lost(peer) => Event::Lost(peer),
         };
-        let result = self.rank.event(event, &mut self.work);
-        self.perform(data, out);
-        if let Err(error) = result {
-            // Whatever it sends next, it does not speak this protocol.
-            self.trouble.get_or_insert(Error::from(error));
-            out.abandon(error.peer);
-        }
+        self.event(event, data, out);
     }
 }

@@ -80,8 +80,8 @@ pub(crate) struct Launcher {
     /// Set by a signal: say what is waited for.
     asked: Arc<AtomicBool>,
     patience: Option<Duration>,
-    /// When the present wait was first found to be long.
-    since: Option<Instant>,
+    /// When the present wait was first found to be one.
+    since: Instant,
     told: bool,
 }
 
@@ -89,25 +89,18 @@ impl Launcher {
     /// `patience` in nanoseconds.
     pub(crate) fn new(link: Link, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
         let patience = patience.map(Duration::from_nanos);
-        Self { link, asked, patience, since: None, told: false }
+        Self { link, asked, patience, since: Instant::now(), told: false }
     }
 
-    /// Nothing is waited for any more.
-    #[inline]
-    pub(super) fn rest(&mut self) {
-        self.since = None;
+    /// A wait begins.
+    pub(super) fn begin(&mut self) {
+        self.since = Instant::now();
+        self.told = false;
     }
 
     /// The present wait goes on. Returns how long it has lasted if it is time to say so.
     pub(super) fn wait_on(&mut self) -> Option<Duration> {
-        let waited = match self.since {
-            Some(since) => since.elapsed(),
-            None => {
-                self.since = Some(Instant::now());
-                self.told = false;
-                Duration::ZERO
-            }
-        };
+        let waited = self.since.elapsed();
         let asked = self.asked.swap(false, Ordering::Relaxed);
         let long = !self.told && self.patience.is_some_and(|patience| waited >= patience);
         self.told |= long;

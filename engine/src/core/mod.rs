@@ -14,7 +14,7 @@ pub use launcher::{Waiting, WaitingRequest};
 pub(crate) use link::Link;
 pub(crate) use pending::What;
 
-use self::hands::Hands;
+use self::hands::{Hands, Tools};
 use self::kept::Store;
 use self::pace::Pace;
 use self::pending::Pending;
@@ -55,8 +55,8 @@ pub(crate) struct Core {
     line: Option<u32>,
     /// The number of the next communicator.
     next: u16,
-    /// The requests that the present call waits for.
-    awaited: Vec<Handle>,
+    /// The request that the present call waits for.
+    awaited: Option<Handle>,
 }
 
 impl Core {
@@ -70,16 +70,15 @@ impl Core {
         let node = Node::new(place.me, &place.neighbours, settings)?;
         let eager_threshold = options.eager_threshold.min(node.largest_eager());
         let options = Options { eager_threshold, ..*options };
-        let hands = Hands {
+        let tools = Tools {
             me: place.me,
-            rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options),
             registry: Registry::default(),
             kept: Store::default(),
             local: VecDeque::new(),
             directory: Directory::new(look_up),
-            work: Vec::new(),
             trouble: None,
         };
+        let hands = Hands { rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options), tools };
         let neighbours = place.neighbours.clone();
         let all_here = neighbours.len() == place.ranks as usize;
         Ok(Self {
@@ -92,7 +91,7 @@ impl Core {
             launcher: None,
             line: None,
             next: 1,
-            awaited: Vec::new(),
+            awaited: None,
         })
     }
 
@@ -113,7 +112,7 @@ impl Core {
     }
 
     pub(crate) fn me(&self) -> u32 {
-        self.hands.me.0
+        self.hands.tools.me.0
     }
 
     pub(crate) fn ranks(&self) -> u32 {
@@ -138,7 +137,7 @@ impl Core {
         synchronous: bool,
     ) -> Result<Handle, Error> {
         // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.hands.registry.register(start, len) };
+        let memory = unsafe { self.hands.tools.registry.register(start, len) };
         self.reach(to, memory.key)?;
         let len = len as u64;
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
@@ -162,7 +161,7 @@ impl Core {
         tag: TagSelector,
     ) -> Result<Handle, Error> {
         // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.hands.registry.register_mut(start, len) };
+        let memory = unsafe { self.hands.tools.registry.register_mut(start, len) };
         if let Source::Rank(rank) = from {
             self.reach(rank.0, memory.key)?;
         }
@@ -190,14 +189,13 @@ impl Core {
 
     #[inline]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
-        match self.hands.rank.call(call, &mut self.hands.work) {
+        match self.hands.call(call, self.node.out()) {
             Ok(request) => {
                 self.pending.begin(request, what, key);
-                self.hands.perform(&[] as &[u8], self.node.out());
                 Ok(request)
             }
             Err(error) => {
-                self.hands.registry.release(key);
+                self.hands.tools.registry.release(key);
                 Err(error.into())
             }
         }
@@ -206,8 +204,7 @@ impl Core {
     /// Cancels a receive if it has no message yet.
     pub(crate) fn cancel(&mut self, request: Handle) {
         // The only mistake that could be made is to cancel what is no receive, which changes nothing.
-        let _ = self.hands.rank.call(Call::Cancel(request), &mut self.hands.work);
-        self.hands.perform(&[] as &[u8], self.node.out());
+        let _ = self.hands.call(Call::Cancel(request), self.node.out());
     }
 
     #[inline]
@@ -221,7 +218,7 @@ impl Core {
         if self.is_reachable(rank) {
             return Ok(());
         }
-        self.hands.registry.release(key);
+        self.hands.tools.registry.release(key);
         Err(Error::Unreachable { rank })
     }
 
@@ -244,21 +241,21 @@ impl Core {
         match self.hands.rank.release(request) {
             Ok(None) => None,
             Ok(Some(status)) => {
-                self.hands.registry.release(self.pending.end(request));
-                Some(self.outcome(status))
+                self.hands.tools.registry.release(self.pending.end(request));
+                if status.failure.is_none() { Some(Ok(status)) } else { Some(self.failed(status)) }
             }
             // Whoever has a request has opened it, and ends it once.
             Err(error) => Some(Err(error.into())),
         }
     }
 
-    fn outcome(&mut self, status: Status) -> Result<Status, Error> {
+    #[cold]
+    fn failed(&mut self, status: Status) -> Result<Status, Error> {
         match status.failure {
-            None => Ok(status),
-            Some(Failure::Cancelled) => Ok(status),
+            None | Some(Failure::Cancelled) => Ok(status),
             Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }),
             Some(Failure::PeerLost(rank)) => {
-                Err(self.hands.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }))
+                Err(self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }))
             }
         }
     }
@@ -266,27 +263,36 @@ impl Core {
     /// Waits for a request and ends it.
     #[inline]
     pub(crate) fn wait(&mut self, request: Handle) -> Result<Status, Error> {
-        if !self.is_complete(request) {
-            self.awaited.push(request);
-            self.wait_until(|core| core.is_complete(request));
-            self.awaited.pop();
+        let mut pace = Pace::new();
+        loop {
+            if let Some(ended) = self.finish(request) {
+                return ended;
+            }
+            self.step(&mut pace, Some(request));
         }
-        self.finish(request).unwrap_or(Err(Error::Internal("a request that is complete cannot be ended")))
     }
 
     /// Takes in what arrives until `done`.
-    #[inline]
     pub(crate) fn wait_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
         let mut pace = Pace::new();
         while !done(self) {
-            if self.progress() {
-                pace.reset();
-            } else if pace.idle() {
-                self.look_around();
-            }
+            self.step(&mut pace, None);
         }
-        if let Some(launcher) = &mut self.launcher {
-            launcher.rest();
+    }
+
+    /// Takes in what has arrived, for a call that waits, for `awaited` if for a request.
+    #[inline]
+    fn step(&mut self, pace: &mut Pace, awaited: Option<Handle>) {
+        if self.progress() {
+            pace.reset();
+        } else if pace.idle() {
+            if pace.is_first_look()
+                && let Some(launcher) = &mut self.launcher
+            {
+                launcher.begin();
+            }
+            self.awaited = awaited;
+            self.look_around();
         }
     }
 
@@ -307,13 +313,13 @@ impl Core {
             .collect();
         for peer in awaited {
             let out = self.node.out();
-            if peer != self.hands.me && !out.is_connected(peer) {
-                self.hands.directory.connect(peer, out, &mut self.hands.trouble);
+            if peer != self.hands.tools.me && !out.is_connected(peer) {
+                self.hands.tools.directory.connect(peer, out, &mut self.hands.tools.trouble);
             }
         }
         self.node.check();
         if let Err(error) = self.hear_launcher() {
-            self.hands.trouble.get_or_insert(error);
+            self.hands.tools.trouble.get_or_insert(error);
         }
     }
 
@@ -336,10 +342,10 @@ impl Core {
     fn waiting(&self, waited: Duration) -> Waiting {
         let requests = self.hands.rank.pending().map(|request| {
             let state = self.hands.rank.progress_of(request).unwrap_or("complete");
-            WaitingRequest::new(&self.pending.what(request), state, self.awaited.contains(&request))
+            WaitingRequest::new(&self.pending.what(request), state, self.awaited == Some(request))
         });
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Waiting { rank: self.hands.me.0, waited_ms, line: self.line, requests: requests.collect() }
+        Waiting { rank: self.hands.tools.me.0, waited_ms, line: self.line, requests: requests.collect() }
     }
 
     /// The first message that a receive like this would get.

@@ -12,12 +12,13 @@ const LOOKS: u32 = 1 << 14;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     idle: u32,
+    looks: u32,
 }
 
 impl Pace {
     #[inline]
     pub(super) fn new() -> Self {
-        Self { idle: 0 }
+        Self { idle: 0, looks: 0 }
     }
 
     /// Something has arrived.
@@ -36,6 +37,14 @@ impl Pace {
         }
         // Ranks may be more than processors: whoever we wait for may need this one.
         thread::yield_now();
-        self.idle.is_multiple_of(LOOKS)
+        let look = self.idle.is_multiple_of(LOOKS);
+        self.looks = self.looks.saturating_add(u32::from(look));
+        look
+    }
+
+    /// Whether what is dear is looked at for the first time in this wait.
+    #[inline]
+    pub(super) fn is_first_look(&self) -> bool {
+        self.looks == 1
     }
 }

@@ -1,12 +1,27 @@
 //! What travels in a ring: packets, and, where memory cannot be copied directly, pieces of messages.
 
 use crate::Frame;
-use carrousel_transport::{Handle, Memory, Payload};
+use carrousel_transport::{Context, Handle, Memory, Payload};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A packet, as `carrousel_transport::wire` has it, with its data.
+/// A packet other than an EAGER, as `carrousel_transport::wire` has it.
 pub(super) const PACKET: u32 = 1;
+/// In the lower half of a frame's tag: an EAGER. It is most of what there is, so its head is a word only:
+/// its tag, and in the upper half of the frame's its communicator. Its data is the rest.
+pub(super) const EAGER: u32 = 4;
+
+/// The tag of the frame of an EAGER.
+#[inline]
+pub(super) const fn eager(context: Context) -> u32 {
+    EAGER | (context.0 as u32) << 16
+}
+
+/// The communicator of an EAGER, if the frame is one.
+#[inline]
+pub(super) const fn eager_context(frame: u32) -> Option<Context> {
+    if frame as u16 as u32 == EAGER { Some(Context((frame >> 16) as u16)) } else { None }
+}
 /// A [`Piece`], and its bytes.
 pub(super) const PIECE: u32 = 2;
 /// An [`Ask`].

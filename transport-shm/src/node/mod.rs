@@ -18,8 +18,8 @@ pub use outbound::Out;
 use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece};
 use self::outbound::Done;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
-use carrousel_transport::wire::{HEAD_MAX, decode_head};
-use carrousel_transport::{Arrival, Handler, Payload, RankId, Regions, Transport};
+use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
+use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Tag, Transport};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd};
 use thiserror::Error;
@@ -110,11 +110,18 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Node {
     segment: Segment,
-    /// By place.
-    rings: Vec<Consumer<Ring>>,
-    /// By place.
-    states: Vec<State>,
+    /// Of each peer, by place.
+    inbound: Vec<Inbound>,
     out: Out,
+}
+
+/// Where a peer's frames come from.
+#[derive(Debug)]
+struct Inbound {
+    ring: Consumer<Ring>,
+    from: RankId,
+    place: usize,
+    state: State,
 }
 
 /// What is to be done about a ring.
@@ -140,13 +147,17 @@ impl Node {
         let places = Places::new(me, ranks).ok_or(NodeError::NotHere(me))?;
         let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
         let segment = Segment::create(layout)?;
-        let ring = |place| Consumer::new(segment.ring(place)?).map_err(|_| NodeError::NotHere(me));
-        let rings = (0..places.count()).map(ring).collect::<Result<_, NodeError>>()?;
-        let states = vec![State::Open; places.count()];
+        let inbound = |place: usize| {
+            let ring = Consumer::new(segment.ring(place)?).map_err(|_| NodeError::NotHere(me))?;
+            Ok(Inbound { ring, from: places.ranks[place], place, state: State::Open })
+        };
+        // The ring of this process itself stays empty.
+        let peers = (0..places.count()).filter(|place| *place != places.own);
+        let inbound = peers.map(inbound).collect::<Result<_, NodeError>>()?;
         if settings.direct {
             direct::permit();
         }
-        Ok(Self { segment, rings, states, out: Out::new(places, settings.direct) })
+        Ok(Self { segment, inbound, out: Out::new(places, settings.direct) })
     }
 
     /// What peers need to connect.
@@ -169,30 +180,49 @@ impl Node {
     /// unless they had [finished](Node::finish). A system call: to be made now and then while nothing
     /// arrives.
     pub fn check(&mut self) {
-        for place in self.out.ended() {
-            if self.states[place] == State::Open {
-                self.states[place] = State::Ending;
+        let ended = self.out.ended();
+        for inbound in &mut self.inbound {
+            if inbound.state == State::Open && ended.contains(&inbound.place) {
+                inbound.state = State::Ending;
             }
         }
     }
+}
 
-    /// Takes up to [`BATCH`] frames from the ring of `place`.
+impl Inbound {
+    /// Takes up to [`BATCH`] frames.
     #[inline]
-    fn take<H: Handler<Out>>(&mut self, place: usize, handler: &mut H) -> usize {
-        let from = self.out.places.ranks[place];
-        let out = &mut self.out;
+    fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
+        let (from, place) = (self.from, self.place);
         for count in 0..BATCH {
-            match self.rings[place].take(|frame| accept(&frame, from, place, handler, out)) {
+            match self.ring.take(|frame| accept(&frame, from, place, handler, out)) {
                 Ok(None) => return count,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
+                    self.state = State::Closed;
                     out.lose(place);
-                    self.states[place] = State::Closed;
                     return count;
                 }
             }
         }
         BATCH
+    }
+
+    /// Takes what is left of a ring whose process has ended. When that is all, and not what the process had
+    /// said, it is lost.
+    #[cold]
+    fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
+        if self.state == State::Closed {
+            return 0;
+        }
+        let taken = self.take(handler, out);
+        if taken == 0 {
+            self.state = State::Closed;
+            if !out.has_finished(self.place) {
+                out.lose(self.place);
+            }
+        }
+        taken
     }
 }
 
@@ -217,16 +247,45 @@ fn accept<H: Handler<Out>>(
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
+    if let Some(context) = frames::eager_context(frame.tag()) {
+        let at = size_of::<u64>();
+        if frame.len() < at {
+            return false;
+        }
+        let word = frame.first_word();
+        if word > u64::from(Tag::MAX.0) {
+            return false;
+        }
+        let tag = Tag(word as u32);
+        let packet = Packet::Eager { tag, len: (frame.len() - at) as u64 };
+        handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame: *frame, at }, out);
+        return true;
+    }
+    accept_other(frame, from, place, handler, out)
+}
+
+/// Takes a frame that is no EAGER.
+#[inline(never)]
+fn accept_other<H: Handler<Out>>(
+    frame: &Frame<'_>,
+    from: RankId,
+    place: usize,
+    handler: &mut H,
+    out: &mut Out,
+) -> bool {
     if frame.tag() != PACKET {
         return accept_data(frame, place, handler, out);
     }
     let mut head = [0; HEAD_MAX];
     let len = frame.len().min(HEAD_MAX);
     frame.copy_to(0, &mut head[..len]);
-    let Ok(head) = decode_head(&head[..len], frame.len()) else { return false };
-    let arrival = Arrival::Packet { from, context: head.context, packet: head.packet };
-    handler.arrival(arrival, &Data { frame: *frame, at: head.len }, out);
-    true
+    match decode_head(&head[..len], frame.len()) {
+        Ok(Head { context, packet, .. }) if !matches!(packet, Packet::Eager { .. }) => {
+            handler.arrival(Arrival::Packet { from, context, packet }, &[] as &[u8], out);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Takes a frame that is part of a write or a read.
@@ -262,33 +321,29 @@ impl Transport for Node {
 
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        let mut done = self.out.flush(handler.regions());
-        while let Some(completion) = self.out.done.pop_front() {
+        let Self { inbound, out, .. } = self;
+        let mut done = out.flush(handler.regions());
+        while let Some(completion) = out.done.pop_front() {
             done += 1;
             let arrival = match completion {
                 Done::Written(request) => Arrival::Written(request),
                 Done::Read(request) => Arrival::Read(request),
             };
-            handler.arrival(arrival, &[] as &[u8], &mut self.out);
+            handler.arrival(arrival, &[] as &[u8], out);
         }
-        for place in 0..self.rings.len() {
-            let state = self.states[place];
-            if state == State::Closed || self.out.is_lost(place) {
-                continue;
-            }
-            let taken = self.take(place, handler);
-            done += taken;
-            if state == State::Ending && taken == 0 {
-                self.states[place] = State::Closed;
-                if !self.out.has_finished(place) {
-                    self.out.lose(place);
-                }
-            }
+        for one in inbound.iter_mut() {
+            done += match one.state {
+                State::Open => one.take(handler, out),
+                State::Ending | State::Closed => one.end(handler, out),
+            };
         }
-        while let Some(place) = self.out.to_report.pop_front() {
+        while let Some(place) = out.to_report.pop_front() {
             done += 1;
-            let rank = self.out.places.ranks[place];
-            handler.arrival(Arrival::Lost(rank), &[] as &[u8], &mut self.out);
+            let rank = out.places.ranks[place];
+            for one in inbound.iter_mut().filter(|one| one.place == place) {
+                one.state = State::Closed;
+            }
+            handler.arrival(Arrival::Lost(rank), &[] as &[u8], out);
         }
         done
     }

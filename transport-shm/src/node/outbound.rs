@@ -2,13 +2,15 @@
 
 use super::address::Address;
 use super::direct::{self, Refused};
-use super::frames::{ASK, Ask, PACKET, PIECE, Piece};
+use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece};
 use super::{ConnectError, Places};
 use crate::{Producer, PushError, Ring, Segment};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::PidfdFlags;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use zerocopy::IntoBytes;
@@ -54,7 +56,9 @@ pub(super) struct Peer {
     ring: Producer<Ring>,
     segment: Segment,
     pid: Pid,
-    process: OwnedFd,
+    /// Where the system has no descriptors of processes (Linux before 5.3, and valgrind), none: then the
+    /// process is looked for by its number.
+    process: Option<OwnedFd>,
     /// Whether its memory can be copied from and to.
     direct: bool,
     waiting: VecDeque<Waiting>,
@@ -105,10 +109,11 @@ impl Out {
         let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
         let pid = Pid::from_raw(address.pid as i32);
         // First, so that whoever is found under this number later is noticed to be another one.
-        let process = rustix::process::Pid::from_raw(address.pid as i32)
-            .ok_or(rustix::io::Errno::SRCH)
-            .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()))
-            .map_err(|why| ConnectError::NoProcess { rank, pid: address.pid, why })?;
+        let process = open_process(address.pid).map_err(|why| ConnectError::NoProcess {
+            rank,
+            pid: address.pid,
+            why,
+        })?;
         let refused = |why| ConnectError::Segment { rank, why };
         let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
         let ring = segment.ring(self.places.own).map_err(refused)?;
@@ -145,27 +150,23 @@ impl Out {
         let living = |place: &usize| !self.lost[*place];
         let places: Vec<usize> =
             (0..self.peers.len()).filter(|place| self.peers[*place].is_some()).filter(living).collect();
-        let process = |place: &usize| self.peers[*place].as_ref().map(|peer| &peer.process);
-        let fds = places.iter().filter_map(process);
-        let mut polled: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        match rustix::event::poll(&mut polled, Some(&Timespec::default())) {
-            Ok(0) | Err(_) => Vec::new(),
-            Ok(_) => {
-                let ended = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
-                places.into_iter().zip(polled).filter(ended).map(|(place, _)| place).collect()
-            }
+        let peer = |place: &usize| self.peers[*place].as_ref();
+        let without = |peer: &Peer| peer.process.is_none() && !exists(peer.pid);
+        let mut ended: Vec<usize> =
+            places.iter().copied().filter(|place| peer(place).is_some_and(|peer| without(peer))).collect();
+        let with = |place: &usize| Some((*place, peer(place)?.process.as_ref()?));
+        let (places, fds): (Vec<usize>, Vec<&OwnedFd>) = places.iter().filter_map(with).unzip();
+        let mut polled: Vec<PollFd<'_>> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        if rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok() {
+            let is_over = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
+            ended.extend(places.into_iter().zip(polled).filter(is_over).map(|(place, _)| place));
         }
+        ended
     }
 
     /// Whether the process at `place` has ended as it should, with all of its messages sent.
     pub(super) fn has_finished(&self, place: usize) -> bool {
         self.peers[place].as_ref().is_some_and(|peer| peer.segment.is_finished())
-    }
-
-    /// Whether the peer at `place` is lost.
-    #[inline]
-    pub(super) fn is_lost(&self, place: usize) -> bool {
-        self.lost[place]
     }
 
     /// Forgets a peer, and completes what was posted to it.
@@ -212,6 +213,16 @@ impl Out {
             }
         }
         self.wait(place, Waiting::Frame(tag, parts.concat()));
+    }
+
+    /// Pushes the frame of an EAGER, or keeps it until there is room.
+    #[inline]
+    fn push_eager(&mut self, place: usize, frame: u32, tag: u64, data: &[u8]) {
+        let Some(peer) = &mut self.peers[place] else { return };
+        if peer.waiting.is_empty() && peer.ring.push_word(frame, tag, data) == Ok(()) {
+            return;
+        }
+        self.push(place, frame, &[&tag.to_le_bytes(), data]);
     }
 
     /// Pushes what waits, as far as there is room. Returns how much went.
@@ -270,6 +281,22 @@ impl Out {
     }
 }
 
+/// A descriptor that is ready when the process has ended; `None` if the system has no such thing.
+fn open_process(pid: u32) -> Result<Option<OwnedFd>, Errno> {
+    let pid = rustix::process::Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
+    match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => Ok(Some(process)),
+        Err(Errno::NOSYS) => rustix::process::test_kill_process(pid).map(|()| None),
+        Err(why) => Err(why),
+    }
+}
+
+/// Whether there is a process of this number.
+fn exists(pid: Pid) -> bool {
+    rustix::process::Pid::from_raw(pid.as_raw())
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
 impl Stream {
     /// Pushes the next piece.
     fn push(&mut self, ring: &mut Producer<Ring>, regions: &impl Regions) -> Result<(), PushError> {
@@ -292,9 +319,12 @@ impl Outbound for Out {
     #[inline]
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
         let Some(place) = self.place(to) else { return };
+        if let Packet::Eager { tag, .. } = packet {
+            return self.push_eager(place, frames::eager(context), tag.0.into(), data);
+        }
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
-        self.push(place, PACKET, &[&head[..len], data]);
+        self.push(place, PACKET, &[&head[..len]]);
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {
