@@ -81,10 +81,8 @@ impl<'a> Player<'a> {
             let begin = self.now();
             self.times.push([begin, begin, f64::NAN]);
             self.statement(at).map_err(|error| (at, error))?;
-            let end = self.now();
-            self.times[at][1] = end;
             if !step.op.starts_request() {
-                self.times[at][2] = end;
+                self.times[at][2] = self.times[at][1];
             }
         }
         // A request that the program never completes is a leak that `verify` reports. Here it must not
@@ -99,66 +97,86 @@ impl<'a> Player<'a> {
         self.begin.elapsed().as_secs_f64()
     }
 
+    /// The time of the call alone: not that of filling memory before it, or of looking at it after.
+    fn timed<T>(&mut self, call: impl FnOnce(&Communicator) -> Result<T, Error>) -> Result<T, Error> {
+        let begin = self.now();
+        let result = call(self.world);
+        let end = self.now();
+        if let Some(times) = self.times.last_mut() {
+            (times[0], times[1]) = (begin, end);
+        }
+        result
+    }
+
     fn statement(&mut self, at: usize) -> Result<(), PlayError> {
-        let world = self.world;
         match &self.program.steps[at].op {
             Op::Compute { ns } => {
-                let (begin, busy) = (Instant::now(), Duration::from_nanos(*ns));
-                while begin.elapsed() < busy {
-                    std::hint::spin_loop();
-                }
+                let busy = Duration::from_nanos(*ns);
+                self.timed(|_| {
+                    let begin = Instant::now();
+                    while begin.elapsed() < busy {
+                        std::hint::spin_loop();
+                    }
+                    Ok(())
+                })?;
             }
             Op::Send { to, tag, size, synchronous, blocking, .. } => {
-                let data = self.payload(*to, *tag, *size);
+                let (to, tag) = (*to, *tag);
+                let data = self.payload(to, tag, *size);
                 match (synchronous, blocking) {
-                    (false, true) => world.send(&data, *to, *tag)?,
-                    (true, true) => world.ssend(&data, *to, *tag)?,
-                    (false, false) => self.opened(at, false, world.isend(data, *to, *tag)?),
-                    (true, false) => self.opened(at, false, world.issend(data, *to, *tag)?),
+                    (false, true) => self.timed(|world| world.send(&data, to, tag))?,
+                    (true, true) => self.timed(|world| world.ssend(&data, to, tag))?,
+                    (synchronous, false) => {
+                        let request = self.timed(|world| match synchronous {
+                            false => world.isend(data, to, tag),
+                            true => world.issend(data, to, tag),
+                        })?;
+                        self.opened(at, false, request);
+                    }
                 }
             }
             Op::Recv { from, tag, size, blocking, .. } => {
-                let mut buffer = empty(*size);
+                let (from, tag, mut buffer) = (source(*from), selector(*tag), empty(*size));
                 if *blocking {
-                    let status = world.recv(&mut buffer, source(*from), selector(*tag))?;
+                    let status = self.timed(|world| world.recv(&mut buffer, from, tag))?;
                     self.check(&buffer, Some(status))?;
                 } else {
-                    self.opened(at, true, world.irecv(buffer, source(*from), selector(*tag))?);
+                    let request = self.timed(|world| world.irecv(buffer, from, tag))?;
+                    self.opened(at, true, request);
                 }
             }
             Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
                 let data = self.payload(*to, *send_tag, *send_size);
                 let mut buffer = empty(*recv_size);
+                let send = (&data[..], *to, *send_tag);
                 let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
-                let status = world.sendrecv((&data, *to, *send_tag), receive)?;
+                let status = self.timed(|world| world.sendrecv(send, receive))?;
                 self.check(&buffer, Some(status))?;
             }
             Op::Probe { from, tag } => {
-                world.probe(source(*from), selector(*tag))?;
+                let (from, tag) = (source(*from), selector(*tag));
+                self.timed(|world| world.probe(from, tag))?;
+            }
+            Op::Barrier { blocking: true } => self.timed(Communicator::barrier)?,
+            Op::Barrier { blocking: false } => {
+                let request = self.timed(Communicator::ibarrier)?;
+                self.opened(at, false, request);
             }
             Op::Wait(names) => {
-                for name in names.iter() {
-                    if let Some(number) = self.variables[name.0 as usize] {
-                        self.complete(number)?;
-                    }
-                }
+                let named = names.iter().filter_map(|name| self.variables[name.0 as usize]).collect();
+                self.complete(named)?;
             }
             Op::WaitAll => {
-                let mut numbers: Vec<u64> = self.open.keys().copied().collect();
-                numbers.sort_unstable();
-                for number in numbers {
-                    self.complete(number)?;
-                }
+                let mut all: Vec<u64> = self.open.keys().copied().collect();
+                all.sort_unstable();
+                self.complete(all)?;
             }
             Op::Test(name) => {
                 let number = self.variables[name.0 as usize];
                 let open = number.and_then(|number| self.open.get_mut(&number));
-                if let (Some(number), true) = (number, open.is_some_and(|open| open.request.test())) {
-                    self.complete(number)?;
-                }
+                let is_complete = open.is_some_and(|open| open.request.test());
+                self.complete(number.filter(|_| is_complete).into_iter().collect())?;
             }
-            Op::Barrier { blocking: true } => world.barrier()?,
-            Op::Barrier { blocking: false } => self.opened(at, false, world.ibarrier()?),
             // A buffer that the program touches itself is touched: there is nothing to wait for.
             Op::ReadBuf(_) | Op::WriteBuf(_) => {}
             other => return Err(PlayError::Unsupported(other.name())),
@@ -182,12 +200,23 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Waits for a request, unless that has been done.
-    fn complete(&mut self, number: u64) -> Result<(), PlayError> {
-        let Some(Open { request, statement, receives }) = self.open.remove(&number) else { return Ok(()) };
-        let (buffer, status) = request.wait()?;
-        self.times[statement][2] = self.now();
-        if receives { self.check(&buffer, status) } else { Ok(()) }
+    /// Waits for requests, except those that have been waited for.
+    fn complete(&mut self, numbers: Vec<u64>) -> Result<(), PlayError> {
+        let begin = self.now();
+        let mut received = Vec::new();
+        for number in numbers {
+            let Some(Open { request, statement, receives }) = self.open.remove(&number) else { continue };
+            let (buffer, status) = request.wait()?;
+            self.times[statement][2] = self.now();
+            if receives {
+                received.push((buffer, status));
+            }
+        }
+        let end = self.now();
+        if let Some(times) = self.times.last_mut() {
+            (times[0], times[1]) = (begin, end);
+        }
+        received.iter().try_for_each(|(buffer, status)| self.check(buffer, *status))
     }
 
     /// Checks what has been received.

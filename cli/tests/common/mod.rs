@@ -1,5 +1,7 @@
 //! Running the command in a directory of its own.
 
+#![allow(dead_code, reason = "no test file uses all of it")]
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

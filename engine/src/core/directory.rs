@@ -2,7 +2,7 @@
 
 use crate::Error;
 use carrousel_rank::RankId;
-use carrousel_transport_shm::{Address, Out};
+use carrousel_transport_shm::{Address, ConnectError, Out};
 use std::fmt;
 
 /// Finds what a rank has published as its address.
@@ -35,7 +35,10 @@ impl Directory {
         let address = (self.look_up)(rank)?;
         let address: Address =
             address.parse().map_err(|error| Error::Connect { rank: rank.0, why: format!("{error}") })?;
-        out.connect(rank, &address).map_err(|error| Error::Connect { rank: rank.0, why: error.to_string() })
+        out.connect(rank, &address).map_err(|error| match error {
+            ConnectError::Gone(rank) => Error::PeerLost { rank: rank.0 },
+            other => Error::Connect { rank: rank.0, why: other.to_string() },
+        })
     }
 }
 

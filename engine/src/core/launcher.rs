@@ -93,7 +93,7 @@ impl Launcher {
     }
 
     /// A wait begins.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.since = Instant::now();
         self.told = false;
     }

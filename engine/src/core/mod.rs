@@ -16,7 +16,7 @@ pub(crate) use pending::What;
 
 use self::hands::{Hands, Tools};
 use self::kept::Store;
-use self::pace::Pace;
+use self::pace::{Idle, Pace};
 use self::pending::Pending;
 use crate::Error;
 use crate::lend::Registry;
@@ -284,15 +284,17 @@ impl Core {
     #[inline]
     fn step(&mut self, pace: &mut Pace, awaited: Option<Handle>) {
         if self.progress() {
-            pace.reset();
-        } else if pace.idle() {
-            if pace.is_first_look()
-                && let Some(launcher) = &mut self.launcher
-            {
-                launcher.begin();
+            return pace.reset();
+        }
+        match pace.idle() {
+            Idle::Again => {}
+            Idle::Begins => {
+                self.launcher.iter_mut().for_each(Launcher::begin);
             }
-            self.awaited = awaited;
-            self.look_around();
+            Idle::Long => {
+                self.awaited = awaited;
+                self.look_around();
+            }
         }
     }
 

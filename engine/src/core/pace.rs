@@ -1,24 +1,39 @@
 //! How a rank waits: it looks as often as it can, then less greedily.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
-/// Looks in vain before the processor is offered to others: some microseconds, less than a message of
-/// a peer that runs takes.
+/// Looks in vain before the processor is offered to others: some microseconds, more than a message of a
+/// peer that runs takes.
 const SPINS: u32 = 2_000;
-/// Looks in vain between two looks at what is dear to look at.
-const LOOKS: u32 = 1 << 14;
+/// Looks in vain between two at the clock.
+const CLOCK: u32 = 16;
+/// Between two looks at what is dear to look at: short for a person, long for a message.
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Counts looks in vain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     idle: u32,
-    looks: u32,
+    /// When it is time for what is dear.
+    next: Option<Instant>,
+}
+
+/// What to do about a look in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Look again.
+    Again,
+    /// This is going to be a long wait: it begins now.
+    Begins,
+    /// It is time for what is dear.
+    Long,
 }
 
 impl Pace {
     #[inline]
     pub(super) fn new() -> Self {
-        Self { idle: 0, looks: 0 }
+        Self { idle: 0, next: None }
     }
 
     /// Something has arrived.
@@ -27,24 +42,31 @@ impl Pace {
         self.idle = 0;
     }
 
-    /// Nothing has arrived. True now and then: it is time for what is dear.
+    /// Nothing has arrived.
     #[inline]
-    pub(super) fn idle(&mut self) -> bool {
+    pub(super) fn idle(&mut self) -> Idle {
         self.idle = self.idle.wrapping_add(1);
         if self.idle < SPINS {
             std::hint::spin_loop();
-            return false;
+            return Idle::Again;
         }
-        // Ranks may be more than processors: whoever we wait for may need this one.
-        thread::yield_now();
-        let look = self.idle.is_multiple_of(LOOKS);
-        self.looks = self.looks.saturating_add(u32::from(look));
-        look
+        self.long()
     }
 
-    /// Whether what is dear is looked at for the first time in this wait.
-    #[inline]
-    pub(super) fn is_first_look(&self) -> bool {
-        self.looks == 1
+    #[cold]
+    fn long(&mut self) -> Idle {
+        // Ranks may be more than processors: whoever we wait for may need this one.
+        thread::yield_now();
+        if !self.idle.is_multiple_of(CLOCK) {
+            return Idle::Again;
+        }
+        let now = Instant::now();
+        match self.next {
+            Some(next) if now < next => Idle::Again,
+            before => {
+                self.next = Some(now + PERIOD);
+                if before.is_none() { Idle::Begins } else { Idle::Long }
+            }
+        }
     }
 }

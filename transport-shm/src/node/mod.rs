@@ -31,6 +31,9 @@ pub enum ConnectError {
     /// It is not on this node.
     #[error("{0} is not on this node")]
     NotHere(RankId),
+    /// Its process has ended.
+    #[error("{0} has ended")]
+    Gone(RankId),
     /// Its process cannot be found.
     #[error(
         "{rank} is said to be process {pid}, which cannot be found: {why} (do the ranks share a PID namespace?)"

@@ -109,12 +109,14 @@ impl Out {
         let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
         let pid = Pid::from_raw(address.pid as i32);
         // First, so that whoever is found under this number later is noticed to be another one.
-        let process = open_process(address.pid).map_err(|why| ConnectError::NoProcess {
-            rank,
-            pid: address.pid,
-            why,
+        let process = open_process(address.pid).map_err(|why| match why {
+            Errno::SRCH => ConnectError::Gone(rank),
+            _ => ConnectError::NoProcess { rank, pid: address.pid, why },
         })?;
-        let refused = |why| ConnectError::Segment { rank, why };
+        let refused = |why| match has_ended(process.as_ref()) {
+            true => ConnectError::Gone(rank),
+            false => ConnectError::Segment { rank, why },
+        };
         let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
         let ring = segment.ring(self.places.own).map_err(refused)?;
         // A layout has no ring that none could live in.
@@ -289,6 +291,13 @@ fn open_process(pid: u32) -> Result<Option<OwnedFd>, Errno> {
         Err(Errno::NOSYS) => rustix::process::test_kill_process(pid).map(|()| None),
         Err(why) => Err(why),
     }
+}
+
+/// Whether the process behind a descriptor has ended.
+fn has_ended(process: Option<&OwnedFd>) -> bool {
+    let Some(process) = process else { return false };
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether there is a process of this number.

@@ -1,0 +1,188 @@
+//! Jobs of real processes: scenarios, ranks that hang, ranks that die, and other launchers.
+//!
+//! A rank that is no scenario is this program once more, in a role that an environment variable names.
+
+mod common;
+
+use common::{Place, Ran};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROLE: &str = "JOBS_TEST_ROLE";
+const MPIEXEC: &str = "HYDRA_MPIEXEC";
+
+const RING: &str = "ranks 4\nrank *\n  a = irecv from (me+size-1)%size tag 0 size 100KiB\n  send to \
+                    (me+1)%size tag 0 size 100KiB\n  wait a\n  barrier\n  sendrecv to (me+1)%size tag 1 size 7 \
+                    from any tag any size 64\n  rest: isend to me tag 5 size 40000\n  probe from me tag any\n  \
+                    recv from me tag 5 size 40000\n  wait all\n";
+const HEAD_TO_HEAD: &str =
+    "ranks 2\nrank *\n  send to 1-me tag 3 size 1MiB\n  recv from 1-me tag 3 size 1MiB\n";
+
+/// Runs `carrousel run -n RANKS` on this program in a role.
+fn job(place: &Place, ranks: u32, role: &str) -> Ran {
+    let this = std::env::current_exe().expect("a test knows its file");
+    let mut command = place.command();
+    command.args(["run", "-n", &ranks.to_string(), "--"]).arg(this);
+    command.args(["--exact", "rank", "--nocapture"]).env(ROLE, role);
+    Ran::from(command.output().expect("it can be started"))
+}
+
+/// Not a test of its own: a rank of the jobs of the others.
+#[test]
+fn rank() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let job = carrousel::init().expect("it is a rank");
+    let world = job.world();
+    let me = world.rank();
+    match role.as_str() {
+        "killed" if me == 1 => {
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::KILL).expect("it may");
+        }
+        "panics" if me == 1 => panic!("rank 1 is not feeling well"),
+        "leaves" if me == 1 => std::process::exit(0),
+        "aborts" if me == 1 => job.abort(9, "rank 1 has had enough"),
+        // The others need rank 1 in a different way each.
+        _ => {
+            let result = match me {
+                0 => world.recv(&mut [0u8; 8], 1, 0).map(|_| ()),
+                2 => world.recv(&mut [0u8; 8], carrousel::Any, 0).map(|_| ()),
+                3 => world.ssend(&[0u8; 8], 1, 0),
+                _ => world.barrier(),
+            };
+            let error = result.expect_err("rank 1 is gone");
+            println!("told: {me}: {error}");
+            std::process::exit(3);
+        }
+    }
+}
+
+#[test]
+fn a_scenario_runs_and_its_bytes_are_right() {
+    let place = Place::new().with("ring.scn", RING);
+    let ran = place.run("run ring.scn").status(0).says("ring.scn: ").says("over shm").says("sendrecv");
+    assert_eq!(ran.err, "");
+    let ran = place.run("run -n 4 --format json ring.scn").status(0);
+    let report: Value = serde_json::from_str(&ran.out).expect("it is one JSON object");
+    let statements = report["statements"].as_array().expect("a list");
+    assert_eq!(statements.len(), 4 * 9);
+    assert_eq!(statements[5]["label"], "rest");
+    for statement in statements {
+        let time = |name: &str| statement[name].as_f64().expect("a number");
+        assert!(time("begin_us") <= time("end_us") && time("begin_us") <= time("complete_us"), "{statement}");
+    }
+}
+
+#[test]
+fn the_job_has_the_size_of_its_scenario() {
+    let place = Place::new().with("ring.scn", RING);
+    place
+        .run("run -n 3 ring.scn")
+        .status(2)
+        .complains("for 4 ranks")
+        .complains("carrousel run -n 4 ring.scn");
+    place.run("run nowhere.scn").status(2).complains("cannot read nowhere.scn");
+    place.run("run ring.scn -- true").status(2);
+}
+
+#[test]
+fn what_cannot_be_run_yet_is_refused_before_it_begins() {
+    let place = Place::new().with("rma.scn", "ranks 2\nwindow w 64\nrank *\n  fence w\n");
+    place.run("run rma.scn").status(2).complains("rma.scn:4:3: `fence` cannot be run yet");
+}
+
+#[test]
+fn a_message_that_is_too_long_ends_the_job() {
+    let text = "ranks 2\nrank 0\n  send to 1 tag 0 size 64\nrank 1\n  recv from 0 tag 0 size 8\n";
+    let place = Place::new().with("long.scn", text);
+    let ran = place.run("run long.scn").status(1).complains("long.scn:5:3: rank 1: MPI_ERR_TRUNCATE");
+    ran.complains("error: rank 1 exited with status 1");
+}
+
+/// Starts a job that never ends, and ends it when it has said something on standard error.
+fn hanging(place: &Place, words: &str, patience: &str, signal: bool) -> String {
+    let mut command = place.command();
+    command.args(words.split(' ')).env("CARROUSEL_HANG_REPORT", patience);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it can be started");
+    let pid = rustix::process::Pid::from_child(&child);
+    let (begin, send) = (Instant::now(), |signal| rustix::process::kill_process(pid, signal));
+    // It is not known when the ranks wait; a signal before that finds nothing to say.
+    std::thread::sleep(Duration::from_millis(500));
+    while begin.elapsed() < Duration::from_secs(4) {
+        if signal {
+            send(rustix::process::Signal::USR1).expect("it runs");
+        }
+        std::thread::sleep(Duration::from_millis(if signal { 2500 } else { 500 }));
+    }
+    send(rustix::process::Signal::TERM).expect("it runs");
+    let output = child.wait_with_output().expect("it ends");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_say_so() {
+    let place = Place::new().with("head.scn", HEAD_TO_HEAD);
+    for (patience, signal) in [("1s", false), ("0", true)] {
+        let said = hanging(&place, "run head.scn", patience, signal);
+        for text in [
+            "2 of 2 ranks wait, for up to ",
+            "  rank 0 waits at line 3 (`send to 1-me tag 3 size 1MiB`)\n",
+            "    for its send to 1 tag 3, 1048576 bytes: offered to the receiver, which has not taken it\n",
+            "Deadlock: they wait for each other: rank 0 -> rank 1 -> rank 0.",
+        ] {
+            assert!(said.contains(text), "{text:?} is not in\n{said}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_partner_is_named() {
+    let text =
+        "ranks 2\nrank 0\n  recv from 1 tag 0 size 8\nrank 1\n  compute 60s\n  send to 0 tag 0 size 8\n";
+    let place = Place::new().with("late.scn", text);
+    let said = hanging(&place, "run late.scn", "1s", false);
+    assert!(said.contains("They wait for rank 1, which does not wait"), "{said}");
+}
+
+#[test]
+fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
+    let place = Place::new();
+    for (role, status, says) in [
+        ("killed", 137, "rank 1 was killed by SIGKILL"),
+        ("panics", 101, "rank 1 exited with status 101"),
+        ("leaves", 1, "rank 1"),
+        ("aborts", 9, "rank 1"),
+    ] {
+        let begin = Instant::now();
+        let ran = job(&place, 5, role).status(status).complains(says);
+        // In bounded time; how soon exactly is measured elsewhere.
+        assert!(begin.elapsed() < Duration::from_secs(10), "{role}: {:?}", begin.elapsed());
+        for other in [0, 2, 3, 4] {
+            // By then, who was told first may be gone as well.
+            let told = format!("told: {other}: MPI_ERR_PROC_FAILED: rank ");
+            assert!(ran.out.contains(&told), "{role}: {told:?} is not in\n{}\n{}", ran.out, ran.err);
+        }
+    }
+}
+
+#[test]
+fn a_rank_alone_is_a_job_of_one() {
+    let place = Place::new()
+        .with("one.scn", "ranks 1\nrank 0\n  sendrecv to me tag 0 size 9 from any tag 0 size 9\n");
+    place.run("run one.scn").status(0).says("sendrecv");
+}
+
+#[test]
+fn the_same_ranks_start_under_hydra() {
+    let Some(mpiexec) = std::env::var_os(MPIEXEC) else {
+        println!("skipped: {MPIEXEC} names no mpiexec of MPICH");
+        return;
+    };
+    let place = Place::new().with("ring.scn", RING);
+    let mut command = Command::new(mpiexec);
+    command.current_dir(place.path("")).args(["-n", "4", env!("CARGO_BIN_EXE_carrousel"), "run", "ring.scn"]);
+    let ran = Ran::from(command.output().expect("it can be started")).status(0);
+    let ran = ran.says("ring.scn: ").says("over shm").says("sendrecv");
+    assert_eq!(ran.out.matches("over shm").count(), 1, "one rank speaks for all");
+}
