@@ -3,7 +3,7 @@
 use crate::hydra;
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Versions that are compiled where a tool is missing.
 const DENY: &str = "0.20.2";
@@ -63,6 +63,27 @@ pub(crate) fn run(fast: bool) -> ExitCode {
                 tools::run(cargo(&[&carrousel[..], &["verify", "--suite", suite]].concat()))
             });
         }
+        steps.step("example programs as jobs", examples);
     }
     steps.finish()
+}
+
+/// Runs the example programs on several numbers of ranks; each checks its own result.
+fn examples() -> Result<(), String> {
+    let release = |what: &[&str]| {
+        tools::run(cargo(&[&["build", "--release", "--locked", "--quiet", "--package"], what].concat()))
+    };
+    release(&["carrousel-engine", "--examples"])?;
+    release(&["carrousel-cli"])?;
+    let built = tools::target().join("release");
+    for (example, ranks) in
+        [("pi", &["1", "3"][..]), ("heat", &["1", "2", "4"]), ("workers", &["1", "4"]), ("pingpong", &["2"])]
+    {
+        for ranks in ranks {
+            let mut job = Command::new(built.join("carrousel"));
+            job.args(["run", "-n", ranks, "--"]).arg(built.join("examples").join(example));
+            tools::run(job)?;
+        }
+    }
+    Ok(())
 }

@@ -2,8 +2,7 @@
 
 use super::peers::measurement;
 use super::process;
-use crate::tools::{cargo, root, run};
-use std::env;
+use crate::tools::{self, cargo, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -61,8 +60,7 @@ impl Ours {
 
 fn build() -> Result<PathBuf, String> {
     run(cargo(&["build", "--release", "--locked", "--package", "carrousel-cli"]))?;
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(root().join(target).join("release/carrousel"))
+    Ok(tools::target().join("release/carrousel"))
 }
 
 #[cfg(test)]

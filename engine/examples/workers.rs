@@ -1,0 +1,82 @@
+//! A master that hands out work, and workers that ask for it: whoever is done first gets the next piece.
+//!
+//! `carrousel run -n 4 -- target/release/examples/workers`
+//!
+//! The work: counting primes, interval by interval. Alone, the master does it all.
+
+use carrousel::{Any, Communicator};
+
+/// Primes below this are counted.
+const END: u64 = 2_000_000;
+/// There are so many.
+const PRIMES: u64 = 148_933;
+/// Numbers in a piece of work.
+const PIECE: u64 = 20_000;
+
+/// A worker asks, and says what it has found: rank 0 gets this.
+const ASK: u32 = 0;
+/// The beginning of a piece; rank 0 sends this.
+const WORK: u32 = 1;
+/// There is no more.
+const DONE: u32 = 2;
+
+fn primes(begin: u64) -> u64 {
+    let is_prime = |number: u64| {
+        number > 1
+            && (2..)
+                .take_while(|divisor| divisor * divisor <= number)
+                .all(|divisor| !number.is_multiple_of(divisor))
+    };
+    (begin..END.min(begin + PIECE)).filter(|number| is_prime(*number)).count() as u64
+}
+
+fn master(world: &Communicator) -> Result<u64, carrousel::Error> {
+    let mut pieces = (0..END).step_by(PIECE as usize);
+    let (mut found, mut working) = (0, world.size() - 1);
+    if working == 0 {
+        return Ok(pieces.map(primes).sum());
+    }
+    while working > 0 {
+        let mut answer = [0];
+        let worker = world.recv(&mut answer, Any, ASK)?.source;
+        found += answer[0];
+        match pieces.next() {
+            Some(begin) => world.send(&[begin], worker, WORK)?,
+            None => {
+                working -= 1;
+                world.send(&[0u64; 0], worker, DONE)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn worker(world: &Communicator) -> Result<u64, carrousel::Error> {
+    let (mut found, mut pieces) = (0, 0);
+    loop {
+        world.send(&[found], 0, ASK)?;
+        let mut begin = [0];
+        if world.recv(&mut begin, 0, Any)?.tag == DONE {
+            return Ok(pieces);
+        }
+        found = primes(begin[0]);
+        pieces += 1;
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let job = carrousel::init()?;
+    let world = job.world();
+    if world.rank() > 0 {
+        let pieces = worker(world)?;
+        println!("rank {} did {pieces} pieces", world.rank());
+    } else {
+        let found = master(world)?;
+        println!("{found} primes below {END}");
+        if found != PRIMES {
+            return Err(format!("there are {PRIMES}").into());
+        }
+    }
+    job.finalize()?;
+    Ok(())
+}
