@@ -1,7 +1,7 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{fmt, generate, info, run, sim, verify};
+use crate::{bench, fmt, generate, info, run, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// Communication patterns, proven and simulated.
@@ -41,10 +41,11 @@ Examples:
   carrousel verify ring.scn                       prove it
   carrousel sim ring.scn --timeline ring.html     see it run
   carrousel run -n 4 -- ./heat                    start a parallel program
+  carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
   carrousel info                                  options, networks, protocols, rules
 
-Exit status of every command but run:
+Exit status of every command but run and bench:
   0  all is well          1  violated, or different
   2  wrong file or usage  3  inconclusive: a bound was hit";
 
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Sim(sim::Args),
     Run(run::Args),
+    Bench(bench::Args),
     Fmt(fmt::Args),
     Info(info::Args),
     Completions(generate::CompletionsArgs),

@@ -24,10 +24,11 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = "\
 Examples:
   carrousel man | man -l -
-  carrousel man verify > ~/.local/share/man/man1/carrousel-verify.1")]
+  carrousel man verify > ~/.local/share/man/man1/carrousel-verify.1
+  carrousel man bench pt2pt | man -l -")]
 pub(crate) struct ManArgs {
     /// The command whose page it is; without it, the page of carrousel itself
-    command: Option<String>,
+    command: Vec<String>,
 }
 
 /// `carrousel completions`.
@@ -42,20 +43,23 @@ pub(crate) fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Statu
 pub(crate) fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
     let mut cli = Cli::command();
     cli.build();
-    let page = match &args.command {
-        None => cli,
-        Some(name) => match cli.find_subcommand(name) {
-            Some(command) => command.clone(),
+    let mut page = &cli;
+    for name in &args.command {
+        page = match page.find_subcommand(name) {
+            Some(command) => command,
             None => {
-                let names: Vec<&str> = cli.get_subcommands().map(|command| command.get_name()).collect();
-                let help = format!("there are {}", names.join(", "));
-                return Err(Failure::wrong(format_args!("there is no command `{name}`")).with_help(help));
+                let names: Vec<&str> = page.get_subcommands().map(|command| command.get_name()).collect();
+                let failure = Failure::wrong(format_args!("there is no command `{name}`"));
+                return Err(match &names[..] {
+                    [] => failure,
+                    names => failure.with_help(format_args!("there are {}", names.join(", "))),
+                });
             }
-        },
-    };
+        };
+    }
     let mut text = Vec::new();
     let version = format!("carrousel {}", env!("CARGO_PKG_VERSION"));
-    clap_mangen::Man::new(page).source(version).manual("Carrousel").render(&mut text)?;
+    clap_mangen::Man::new(page.clone()).source(version).manual("Carrousel").render(&mut text)?;
     // Examples and exit statuses are laid out already: their lines must not be filled.
     let text = String::from_utf8_lossy(&text);
     out.text(

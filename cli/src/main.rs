@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod failure;
 mod fmt;
 mod generate;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args, &mut out, errors),
         Command::Sim(args) => sim::run(args, &mut out, errors),
         Command::Run(args) => run::run(args, &mut out, errors),
+        Command::Bench(args) => bench::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, &mut out),

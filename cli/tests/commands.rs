@@ -133,16 +133,18 @@ fn completions_and_manual_are_generated() {
     }
     place.run("man").status(0).says(".TH carrousel 1").says("verify");
     place.run("man verify").status(0).says(".TH carrousel-verify 1").says("max\\-states");
+    place.run("man bench pt2pt").status(0).says(".TH carrousel-bench-pt2pt 1").says("progress_send");
+    place.run("man bench pt2pt magic").status(2).complains("no command `magic`");
     place.run("man magic").status(2).complains("there are verify");
 }
 
 #[test]
 fn help_teaches_by_examples() {
     let place = Place::new();
-    for command in ["", "verify", "sim", "fmt", "info", "completions", "man"] {
+    for command in ["", "verify", "sim", "run", "bench pt2pt", "fmt", "info", "completions", "man"] {
         place.run(&format!("{command} --help")).status(0).says("Examples:\n");
     }
-    for command in ["", "verify", "sim", "fmt"] {
+    for command in ["", "verify", "sim", "run", "bench pt2pt", "fmt"] {
         place.run(&format!("{command} --help")).status(0).says("Exit status");
     }
     place.run("").status(2);

@@ -14,7 +14,17 @@ const SHELLS: [(&str, &str); 5] = [
 ];
 
 /// Commands that have a page.
-const COMMANDS: [&str; 7] = ["verify", "sim", "run", "fmt", "info", "completions", "man"];
+const COMMANDS: [&[&str]; 9] = [
+    &["verify"],
+    &["sim"],
+    &["run"],
+    &["bench"],
+    &["bench", "pt2pt"],
+    &["fmt"],
+    &["info"],
+    &["completions"],
+    &["man"],
+];
 
 /// Writes the completions and the manual.
 pub(crate) fn run() -> Result<(), String> {
@@ -24,7 +34,8 @@ pub(crate) fn run() -> Result<(), String> {
     }
     write(&dist.join("man/carrousel.1"), &["man"])?;
     for command in COMMANDS {
-        write(&dist.join(format!("man/carrousel-{command}.1")), &["man", command])?;
+        let name = format!("man/carrousel-{}.1", command.join("-"));
+        write(&dist.join(name), &[&["man"], command].concat())?;
     }
     println!("written: {}", dist.display());
     Ok(())

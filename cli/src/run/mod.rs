@@ -5,6 +5,8 @@ mod payload;
 mod play;
 mod rank;
 
+pub(crate) use self::rank::is_one as is_rank;
+
 use self::hang::Reports;
 use crate::args::Format;
 use crate::failure::Failure;
@@ -96,7 +98,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     };
     let mut job = Job::new(program, args.ranks.unwrap_or(1));
     job.arguments = arguments.to_vec();
-    start(args, job, None, errors)
+    start(&args.place(job)?, None, errors)
 }
 
 /// Runs a scenario: this process is one of its ranks, or starts them.
@@ -121,25 +123,33 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     };
     job.arguments = ["run", "--format", format].map(OsString::from).to_vec();
     job.arguments.push(file.into());
-    start(args, job, Some(&scenario), errors)
+    start(&args.place(job)?, Some(&scenario), errors)
 }
 
-fn own_path() -> Result<PathBuf, Failure> {
+impl Args {
+    /// The job, where and how it is asked for.
+    fn place(&self, mut job: Job) -> Result<Job, Failure> {
+        job.prefix = self.prefix;
+        job.hosts = self.hosts.clone();
+        if !job.hosts.is_empty() {
+            job.agent = agent_command(&own_path()?);
+            job.environment = env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
+        }
+        Ok(job)
+    }
+}
+
+/// What this command is called, for whoever starts it again.
+pub(crate) fn own_path() -> Result<PathBuf, Failure> {
     env::current_exe()
         .map_err(|error| Failure::wrong(format_args!("cannot tell where carrousel is, to start it: {error}")))
 }
 
 /// Starts a job and waits for it.
-fn start(args: &Args, mut job: Job, scenario: Option<&Scenario>, errors: Style) -> Result<Status, Failure> {
-    job.prefix = args.prefix;
-    job.hosts = args.hosts.clone();
-    if !job.hosts.is_empty() {
-        job.agent = agent_command(&own_path()?);
-        job.environment = env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
-    }
+pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Result<Status, Failure> {
     let mut failures = 0;
     let mut reports = Reports::default();
-    let done = launch(&job, &mut |event, text| match event {
+    let done = launch(job, &mut |event, text| match event {
         Event::Failed { rank, ending, expected: false } => {
             failures += 1;
             if failures <= TOLD {

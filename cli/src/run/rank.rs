@@ -18,7 +18,7 @@ use carrousel_transport_sim::{Report, Statement};
 const TIMES: u32 = 0;
 
 /// Whether this process was started as a rank: by our launcher or by another one.
-pub(super) fn is_one() -> bool {
+pub(crate) fn is_one() -> bool {
     ["PMI_RANK", "PMI_ID"].iter().any(|name| std::env::var_os(name).is_some())
 }
 

@@ -1,0 +1,161 @@
+//! Batches of calls: how many, how long, and what a call takes.
+//!
+//! Rank 0 decides, and tells the others between batches how to go on.
+
+use crate::benchmark::Clock;
+use crate::calls::Part;
+use crate::error::Error;
+use crate::statistics::Summary;
+use crate::{Budget, Step};
+use carrousel::Communicator;
+use std::time::{Duration, Instant};
+
+/// A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
+/// interruption spoils one of many batches.
+const BATCH_SECONDS_MIN: f64 = 0.5e-3;
+/// A median of fewer batches says little.
+const BATCHES_MIN: usize = 5;
+/// Their times are kept.
+const BATCHES_MAX: usize = 100_000;
+const CALLS_MAX: u32 = 1 << 24;
+/// Tags of what ranks tell each other between batches.
+const DECISION: u32 = 0;
+const SECONDS: u32 = 1;
+
+/// One step on one rank.
+#[derive(Debug)]
+pub(crate) struct Batches<'a> {
+    world: &'a Communicator,
+    /// For what is said between batches: none of the measured messages can be taken for it.
+    control: &'a Communicator,
+    step: Step,
+    pub(crate) part: Part<'a>,
+    stamp: u8,
+    times: Vec<f64>,
+}
+
+/// A batch that is over.
+struct Batch {
+    /// The seconds that count; at rank 0.
+    seconds: f64,
+    /// How long it took this rank, with the barrier before.
+    wall: f64,
+}
+
+impl<'a> Batches<'a> {
+    pub(crate) fn new(world: &'a Communicator, control: &'a Communicator, step: Step) -> Result<Self, Error> {
+        let Step { benchmark, size } = step;
+        let no_memory = |bytes| Error::Memory { benchmark, bytes };
+        let part = Part::new(world, benchmark, usize::try_from(size).unwrap_or(usize::MAX));
+        let part = part.map_err(no_memory)?;
+        Ok(Self { world, control, step, part, stamp: 0, times: Vec::new() })
+    }
+
+    /// What a call takes, in seconds. At rank 0; the others get what they know, which is nothing.
+    pub(crate) fn of_calls(&mut self, calls: u32, budget: Budget) -> Result<Summary, Error> {
+        self.times.clear();
+        let until = Instant::now() + Duration::try_from_secs_f64(budget.seconds).unwrap_or_default();
+        loop {
+            let done = self.times.len();
+            let more = match budget.repetitions {
+                Some(repetitions) => done < repetitions as usize,
+                None => done < BATCHES_MIN || Instant::now() < until,
+            };
+            if self.agree(u32::from(more && done < BATCHES_MAX))? == 0 {
+                break;
+            }
+            let seconds = self.one(calls)?.seconds;
+            self.times.push(seconds / f64::from(calls));
+        }
+        let none = Summary { median: 0.0, lower: 0.0, upper: 0.0, count: 0 };
+        Ok(Summary::of(&mut self.times).unwrap_or(none))
+    }
+
+    /// The same, with as many calls in a batch as make it long enough.
+    pub(crate) fn of_long_enough(&mut self, budget: Budget) -> Result<Summary, Error> {
+        let mut calls = self.calls_of_a_batch()?;
+        loop {
+            let summary = self.of_calls(calls, budget)?;
+            // An interruption while the batch was sized leaves it too short: its ends would count, and a
+            // single call is quicker than one of many. The median knows better.
+            let short = summary.median * f64::from(calls) < BATCH_SECONDS_MIN / 8.0 && calls < CALLS_MAX;
+            let better = (BATCH_SECONDS_MIN / summary.median.max(1e-12)).min(f64::from(CALLS_MAX)) as u32 + 1;
+            let again = short && !self.step.benchmark.is_single();
+            match self.agree(if again { better } else { 0 })? {
+                0 => return Ok(summary),
+                better => calls = better,
+            }
+        }
+    }
+
+    /// Doubles the calls of a batch until it is long enough; this is the warming up as well.
+    pub(crate) fn calls_of_a_batch(&mut self) -> Result<u32, Error> {
+        // The first one connects; it says nothing about the next.
+        self.one(1)?;
+        let mut calls = 1;
+        loop {
+            let wall = self.one(calls)?.wall;
+            let single = self.step.benchmark.is_single();
+            let enough = single || wall >= BATCH_SECONDS_MIN || calls >= CALLS_MAX;
+            if self.agree(u32::from(enough))? != 0 {
+                return Ok(calls);
+            }
+            calls *= 2;
+        }
+    }
+
+    /// One batch.
+    fn one(&mut self, calls: u32) -> Result<Batch, Error> {
+        let Step { benchmark, size } = self.step;
+        // Never what fresh memory holds.
+        self.stamp = (self.stamp + 1) & 0x7f;
+        self.part.stamp(self.stamp);
+        let began = Instant::now();
+        self.world.barrier()?;
+        let seconds = self.part.run(benchmark, calls)?;
+        let wall = began.elapsed().as_secs_f64();
+        if !self.part.has_come(benchmark, self.stamp) {
+            return Err(Error::Corrupt { benchmark, size });
+        }
+        Ok(Batch { seconds: self.collect(seconds)?, wall })
+    }
+
+    /// The seconds of the rank, or of the slowest of the ranks, whose clock counts; at rank 0.
+    fn collect(&self, seconds: f64) -> Result<f64, Error> {
+        let (me, size) = (self.control.rank(), self.control.size());
+        let (counting, mut slowest) = match self.step.benchmark.clock() {
+            Clock::First => (0..0, seconds),
+            Clock::Second => (1..size.min(2), 0.0),
+            Clock::Leaders => (2..size, seconds),
+        };
+        // A rank that only follows says 0, as does one without a peer.
+        for rank in counting.step_by(2) {
+            if me == rank {
+                self.control.send(&[seconds], 0, SECONDS)?;
+            } else if me == 0 {
+                let mut told = [0.0f64];
+                self.control.recv(&mut told, rank, SECONDS)?;
+                slowest = slowest.max(told[0]);
+            }
+        }
+        Ok(slowest)
+    }
+
+    /// How many pairs of ranks there are.
+    pub(crate) fn pairs(&self) -> u32 {
+        self.world.size() / 2
+    }
+
+    /// What rank 0 says.
+    pub(crate) fn agree(&self, value: u32) -> Result<u32, Error> {
+        let mut decided = [value];
+        if self.control.rank() > 0 {
+            self.control.recv(&mut decided, 0, DECISION)?;
+        } else {
+            for rank in 1..self.control.size() {
+                self.control.send(&decided, rank, DECISION)?;
+            }
+        }
+        Ok(decided[0])
+    }
+}

@@ -1,0 +1,202 @@
+//! What can be measured: names, units and definitions.
+
+use serde::Serialize;
+
+/// Messages that are under way at once in the measurements of a rate.
+pub const WINDOW: usize = 64;
+/// The largest message. A window of larger ones would not fit into most memories.
+pub const SIZE_MAX: u64 = 16 * MI;
+/// What a rank computes outside the library while its progress is measured.
+pub const COMPUTE_US: u64 = 1_000;
+
+const KI: u64 = 1 << 10;
+const MI: u64 = 1 << 20;
+
+/// A measurement. All but [`MultiPair`](Benchmark::MultiPair) and [`Barrier`](Benchmark::Barrier) are
+/// between two ranks; rank 0 is the one whose time counts, unless its line says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Benchmark {
+    /// Half a round trip of a send and a receive, in us (speculative-rendezvous 3).
+    Latency,
+    /// A window of isend to a window of irecv, then an acknowledgement: MB/s (speculative-rendezvous 3).
+    Bandwidth,
+    /// The same both ways at once, bytes of both counted: MB/s (speculative-rendezvous 3, "both-way").
+    Bibandwidth,
+    /// Messages of [`Bandwidth`](Benchmark::Bandwidth) a second.
+    MessageRate,
+    /// [`Bandwidth`](Benchmark::Bandwidth) from each rank 2k to rank 2k+1 at once; all bytes, by the time
+    /// of the slowest pair: MB/s (speculative-rendezvous 3, "aggregate throughput").
+    MultiPair,
+    /// Sender: isend, compute, wait; receiver: recv. The share of the transfer's time that computing hides,
+    /// in percent (speculative-rendezvous 3.4).
+    OverlapSend,
+    /// Receiver: irecv, compute, wait; sender: send. In percent (speculative-rendezvous 3.4).
+    OverlapReceive,
+    /// Sender: isend, tell the receiver, compute 1 ms, wait; receiver: recv. How much longer the recv takes
+    /// than without the computation, in us: 0 where a transfer goes on while its sender computes
+    /// (speculative-rendezvous 3: the receiver's latency as a function of the sender's delay).
+    ProgressSend,
+    /// Receiver: irecv, tell the sender, compute 1 ms, wait; sender: send. What the wait takes, in us
+    /// (speculative-rendezvous 3: what is left of a transfer after the receiver's delay).
+    ProgressReceive,
+    /// A barrier of all ranks, in us.
+    Barrier,
+}
+
+/// Whose clock counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// That of rank 0.
+    First,
+    /// That of rank 1.
+    Second,
+    /// The slowest of the ranks 2k.
+    Leaders,
+}
+
+impl Benchmark {
+    /// In the order in which they are measured.
+    pub const ALL: [Self; 10] = [
+        Self::Latency,
+        Self::Bandwidth,
+        Self::Bibandwidth,
+        Self::MessageRate,
+        Self::MultiPair,
+        Self::OverlapSend,
+        Self::OverlapReceive,
+        Self::ProgressSend,
+        Self::ProgressReceive,
+        Self::Barrier,
+    ];
+
+    /// What it is called, in command lines and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::Bibandwidth => "bibandwidth",
+            Self::MessageRate => "message_rate",
+            Self::MultiPair => "multi_pair",
+            Self::OverlapSend => "overlap_send",
+            Self::OverlapReceive => "overlap_receive",
+            Self::ProgressSend => "progress_send",
+            Self::ProgressReceive => "progress_receive",
+            Self::Barrier => "barrier",
+        }
+    }
+
+    /// The one of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|benchmark| benchmark.name() == name)
+    }
+
+    /// The unit of its values. `MB` are 10^6 bytes.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Latency | Self::ProgressSend | Self::ProgressReceive | Self::Barrier => "us",
+            Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => "MB/s",
+            Self::MessageRate => "messages/s",
+            Self::OverlapSend | Self::OverlapReceive => "percent",
+        }
+    }
+
+    /// What it measures, in a line.
+    pub fn says(self) -> &'static str {
+        match self {
+            Self::Latency => "half a round trip of send and recv",
+            Self::Bandwidth => "64 isend to 64 irecv, then an acknowledgement",
+            Self::Bibandwidth => "the same both ways at once, bytes of both counted",
+            Self::MessageRate => "messages of `bandwidth` a second",
+            Self::MultiPair => "`bandwidth` from each rank 2k to rank 2k+1 at once, all bytes counted",
+            Self::OverlapSend => "isend, compute, wait: the share of the transfer that computing hides",
+            Self::OverlapReceive => "irecv, compute, wait: the same",
+            Self::ProgressSend => "isend, tell, compute 1 ms, wait: what that adds to the receiver's recv",
+            Self::ProgressReceive => "irecv, tell, compute 1 ms, wait: what the wait then takes",
+            Self::Barrier => "a barrier of all ranks",
+        }
+    }
+
+    /// The sizes that are measured unless others are asked for, in bytes.
+    pub fn own_sizes(self) -> &'static [u64] {
+        match self {
+            Self::Latency => &[0, 8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI],
+            Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => {
+                &[8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI]
+            }
+            Self::MessageRate => &[8],
+            Self::OverlapSend | Self::OverlapReceive => &[64 * KI, MI],
+            Self::ProgressSend | Self::ProgressReceive => &[MI],
+            Self::Barrier => &[0],
+        }
+    }
+
+    /// Whether its messages have a size.
+    pub fn has_sizes(self) -> bool {
+        self != Self::Barrier
+    }
+
+    /// Whether it is between exactly two ranks.
+    pub fn is_of_two(self) -> bool {
+        !matches!(self, Self::MultiPair | Self::Barrier)
+    }
+
+    /// Whether a greater value is the better one.
+    pub fn is_rate(self) -> bool {
+        matches!(self.unit(), "MB/s" | "messages/s")
+    }
+
+    /// Whether the value is a share of the time, found by a search, rather than the time of a batch.
+    pub(crate) fn is_overlap(self) -> bool {
+        matches!(self, Self::OverlapSend | Self::OverlapReceive)
+    }
+
+    /// Whether a batch is a single call: each begins with both ranks at the same place.
+    pub(crate) fn is_single(self) -> bool {
+        self.is_overlap() || matches!(self, Self::ProgressSend | Self::ProgressReceive)
+    }
+
+    /// Whether the receivers need a place for each message of a window.
+    pub(crate) fn is_windowed(self) -> bool {
+        matches!(self, Self::Bandwidth | Self::Bibandwidth | Self::MessageRate | Self::MultiPair)
+    }
+
+    /// Messages of a call of one pair, both directions counted.
+    pub(crate) fn messages(self) -> usize {
+        match self {
+            Self::Bibandwidth => 2 * WINDOW,
+            _ if self.is_windowed() => WINDOW,
+            _ => 1,
+        }
+    }
+
+    pub(crate) fn clock(self) -> Clock {
+        match self {
+            Self::ProgressSend => Clock::Second,
+            Self::MultiPair => Clock::Leaders,
+            _ => Clock::First,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_found_by_its_name_and_written_by_it() {
+        for benchmark in Benchmark::ALL {
+            assert_eq!(Benchmark::from_name(benchmark.name()), Some(benchmark));
+            let json = serde_json::to_value(benchmark).expect("it is text");
+            assert_eq!(json, benchmark.name());
+        }
+        assert_eq!(Benchmark::from_name("latencies"), None);
+    }
+
+    #[test]
+    fn own_sizes_ascend_and_can_be_measured() {
+        for sizes in Benchmark::ALL.map(Benchmark::own_sizes) {
+            assert!(sizes.is_sorted() && sizes.iter().all(|size| *size <= SIZE_MAX), "{sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What is measured: the calls of the library, one function for each pattern of them.
+//!
+//! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
+//! both. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
+//! that count on the rank whose clock does.
+
+use crate::Benchmark;
+use crate::benchmark::{COMPUTE_US, WINDOW};
+use crate::buffer::Buffer;
+use carrousel::{Communicator, Error, Scope};
+use std::time::{Duration, Instant};
+
+/// Tags of messages, and of messages without any bytes that only tell.
+const DATA: u32 = 1;
+const TOKEN: u32 = 2;
+
+/// One rank's part in a measurement.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    world: &'a Communicator,
+    /// The other rank of the pair; none for a rank that is left over.
+    peer: Option<u32>,
+    /// Whether this rank is the one that sends in what has a direction.
+    leads: bool,
+    size: usize,
+    /// What all messages are sent from.
+    outgoing: Buffer,
+    /// Where messages come; with a place for each of a window where there are windows.
+    incoming: Buffer,
+    /// How long the computing rank computes in `overlap_send` and `overlap_receive`, and the sender
+    /// in `progress_send`.
+    pub(crate) compute: Duration,
+}
+
+impl<'a> Part<'a> {
+    /// The part of this rank. On failure, how many bytes there are not.
+    pub(crate) fn new(world: &'a Communicator, benchmark: Benchmark, size: usize) -> Result<Self, usize> {
+        let me = world.rank();
+        let places = if benchmark.is_windowed() { WINDOW } else { 1 };
+        let buffer = |bytes: usize| Buffer::new(bytes).ok_or(bytes);
+        Ok(Self {
+            world,
+            peer: Some(me ^ 1).filter(|peer| *peer < world.size()),
+            leads: me.is_multiple_of(2),
+            size,
+            outgoing: buffer(size)?,
+            incoming: buffer(places * size)?,
+            compute: Duration::ZERO,
+        })
+    }
+
+    /// Takes part in `calls` calls. 0 where this rank has no part.
+    pub(crate) fn run(&mut self, benchmark: Benchmark, calls: u32) -> Result<f64, Error> {
+        if benchmark == Benchmark::Barrier {
+            return self.meet(calls);
+        }
+        let Some(peer) = self.peer else { return Ok(0.0) };
+        match benchmark {
+            Benchmark::Latency => self.ping_pong(peer, calls),
+            Benchmark::Bandwidth | Benchmark::MessageRate | Benchmark::MultiPair => self.one_way(peer, calls),
+            Benchmark::Bibandwidth => self.both_ways(peer, calls),
+            Benchmark::OverlapSend => self.sender_computes(peer, calls),
+            Benchmark::OverlapReceive => self.receiver_computes(peer, calls),
+            Benchmark::ProgressSend => self.receive_while_sender_computes(peer, calls),
+            Benchmark::ProgressReceive => self.wait_after_computing(peer, calls),
+            Benchmark::Barrier => self.meet(calls),
+        }
+    }
+
+    /// Puts a mark into the last byte of what is sent.
+    pub(crate) fn stamp(&mut self, stamp: u8) {
+        if let Some(last) = self.outgoing.bytes_mut().last_mut() {
+            *last = stamp;
+        }
+    }
+
+    /// Whether the mark is where it should have come to. Looked at after a batch: only the last byte of each
+    /// place, which does not change what the caches hold.
+    pub(crate) fn has_come(&self, benchmark: Benchmark, stamp: u8) -> bool {
+        let receives = match benchmark {
+            Benchmark::Barrier => false,
+            Benchmark::Latency | Benchmark::Bibandwidth => true,
+            Benchmark::OverlapReceive | Benchmark::ProgressReceive => self.leads,
+            _ => !self.leads,
+        };
+        if !receives || self.peer.is_none() || self.size == 0 {
+            return true;
+        }
+        self.incoming.bytes().chunks_exact(self.size).all(|place| place.last() == Some(&stamp))
+    }
+
+    fn send(&self, peer: u32) -> Result<(), Error> {
+        self.world.send(self.outgoing.bytes(), peer, DATA)
+    }
+
+    fn receive(&mut self, peer: u32) -> Result<(), Error> {
+        self.world.recv(self.incoming.bytes_mut(), peer, DATA).map(|_| ())
+    }
+
+    fn give_token(&self, peer: u32) -> Result<(), Error> {
+        self.world.send::<u8>(&[], peer, TOKEN)
+    }
+
+    fn take_token(&self, peer: u32) -> Result<(), Error> {
+        self.world.recv::<u8>(&mut [], peer, TOKEN).map(|_| ())
+    }
+
+    /// What ends a window: its sender knows that it has been received.
+    fn acknowledge(&self, peer: u32) -> Result<(), Error> {
+        if self.leads { self.take_token(peer) } else { self.give_token(peer) }
+    }
+
+    fn ping_pong(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            if self.leads {
+                self.send(peer)?;
+            }
+            self.receive(peer)?;
+            if !self.leads {
+                self.send(peer)?;
+            }
+        }
+        Ok(began.elapsed().as_secs_f64() / 2.0)
+    }
+
+    fn one_way(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let Self { world, leads, size, .. } = *self;
+        let began = Instant::now();
+        for _ in 0..calls {
+            let (outgoing, incoming) = (self.outgoing.bytes(), self.incoming.bytes_mut());
+            // A scope ends when all of its requests have.
+            world.scope(|scope| {
+                if leads {
+                    post_sends(scope, outgoing, peer)
+                } else {
+                    post_receives(scope, incoming, size, peer)
+                }
+            })?;
+            self.acknowledge(peer)?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    fn both_ways(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let Self { world, size, .. } = *self;
+        let began = Instant::now();
+        for _ in 0..calls {
+            let (outgoing, incoming) = (self.outgoing.bytes(), self.incoming.bytes_mut());
+            world.scope(|scope| {
+                post_receives(scope, incoming, size, peer)?;
+                post_sends(scope, outgoing, peer)
+            })?;
+            self.acknowledge(peer)?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    fn sender_computes(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            if !self.leads {
+                self.receive(peer)?;
+                continue;
+            }
+            let outgoing = self.outgoing.bytes();
+            self.world.scope(|scope| {
+                let request = scope.isend(outgoing, peer, DATA)?;
+                compute(self.compute);
+                request.wait()
+            })?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    fn receiver_computes(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            // Here rank 0 receives.
+            if !self.leads {
+                self.send(peer)?;
+                continue;
+            }
+            let (incoming, time) = (self.incoming.bytes_mut(), self.compute);
+            self.world.scope(|scope| {
+                let request = scope.irecv(incoming, peer, DATA)?;
+                compute(time);
+                request.wait()
+            })?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    fn receive_while_sender_computes(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let mut received = Duration::ZERO;
+        for _ in 0..calls {
+            if self.leads {
+                let outgoing = self.outgoing.bytes();
+                self.world.scope(|scope| {
+                    let request = scope.isend(outgoing, peer, DATA)?;
+                    // The receive comes after the send, in every library and at every time.
+                    self.give_token(peer)?;
+                    compute(self.compute);
+                    request.wait()
+                })?;
+            } else {
+                self.take_token(peer)?;
+                let began = Instant::now();
+                self.receive(peer)?;
+                received += began.elapsed();
+            }
+            self.acknowledge(peer)?;
+        }
+        Ok(received.as_secs_f64())
+    }
+
+    fn wait_after_computing(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let mut waited = Duration::ZERO;
+        for _ in 0..calls {
+            if !self.leads {
+                self.take_token(peer)?;
+                self.send(peer)?;
+                continue;
+            }
+            let (world, incoming) = (self.world, self.incoming.bytes_mut());
+            waited += world.scope(|scope| {
+                let request = scope.irecv(incoming, peer, DATA)?;
+                world.send::<u8>(&[], peer, TOKEN)?;
+                compute(Duration::from_micros(COMPUTE_US));
+                let began = Instant::now();
+                request.wait()?;
+                Ok(began.elapsed())
+            })?;
+        }
+        Ok(waited.as_secs_f64())
+    }
+
+    fn meet(&self, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            self.world.barrier()?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+}
+
+/// Starts a window of sends. They share a buffer, which nobody writes to.
+fn post_sends<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    outgoing: &'env [u8],
+    peer: u32,
+) -> Result<(), Error> {
+    for _ in 0..WINDOW {
+        scope.isend(outgoing, peer, DATA)?;
+    }
+    Ok(())
+}
+
+/// Starts a window of receives, each with a place of its own.
+fn post_receives<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    incoming: &'env mut [u8],
+    size: usize,
+    peer: u32,
+) -> Result<(), Error> {
+    let mut left = incoming;
+    for _ in 0..WINDOW {
+        // There are as many places as messages; were there fewer, the rest would get none.
+        let (place, rest) = left.split_at_mut_checked(size).unwrap_or_default();
+        scope.irecv(place, peer, DATA)?;
+        left = rest;
+    }
+    Ok(())
+}
+
+/// Computes without entering the library.
+fn compute(time: Duration) {
+    if time.is_zero() {
+        return;
+    }
+    let began = Instant::now();
+    while began.elapsed() < time {}
+}

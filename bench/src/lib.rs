@@ -1,0 +1,45 @@
+//! What messages of the library cost: measurements between the ranks of a job.
+//!
+//! Every rank calls [`measure`] with the same [`Plan`]; rank 0 gets the results. The measurements are those
+//! of the characterization in speculative-rendezvous 3, and, pattern by pattern, the same as those that
+//! xtask/peers/pt2pt.c makes of other libraries.
+//!
+//! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have
+//! several calls), after warming up. What came is compared with what was sent after each batch.
+//! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions ask for; tables.
+//! **Limits.** Everything else on the machine disturbs it. Collectives are measured as far as the library has
+//! them: barriers.
+//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`.
+//!
+//! ```
+//! use carrousel_bench::{Benchmark, Budget, Plan, measure};
+//! let budget = Budget { repetitions: Some(5), ..Budget::default() };
+//! let plan = Plan::new(2, &[Benchmark::Latency], &[8], budget)?;
+//! let results = carrousel::threads(2, |world| measure(world, &plan, &mut |_| {}))?;
+//! let latency = results[0].as_ref().expect("nothing fails")[0];
+//! assert_eq!((latency.record.size, latency.record.unit), (8, "us"));
+//! assert!(latency.record.value > 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod batches;
+mod benchmark;
+mod buffer;
+mod calls;
+mod error;
+mod pin;
+mod plan;
+mod plot;
+mod results;
+mod runner;
+mod statistics;
+
+pub use benchmark::{Benchmark, COMPUTE_US, SIZE_MAX, WINDOW};
+pub use error::{Error, PinError};
+pub use pin::pin;
+pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};
+pub use plot::{PLOTTED, PlotError, svg};
+pub use results::{Measured, Record, Results};
+pub use runner::{Progress, measure};
+pub use statistics::Summary;

@@ -1,0 +1,259 @@
+//! Latency and bandwidth over the size of messages, drawn.
+
+use crate::{Benchmark, Measured, Results};
+use carrousel_scenario::units;
+use plotters::coord::Shift;
+use plotters::coord::combinators::WithKeyPoints;
+use plotters::prelude::*;
+use std::ops::Range;
+use thiserror::Error;
+
+/// What a plot has lines for.
+pub const PLOTTED: [Benchmark; 4] =
+    [Benchmark::Latency, Benchmark::Bandwidth, Benchmark::Bibandwidth, Benchmark::MultiPair];
+
+/// Width and height of a panel, in pixels.
+const PANEL: (u32, u32) = (680, 440);
+const FONT: &str = "sans-serif";
+/// Colours that are told apart by everybody, by lightness too (Okabe and Ito).
+const COLORS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115)];
+
+/// Why there is no plot.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PlotError {
+    /// Nothing that has a line.
+    #[error(
+        "there is nothing to plot: measure latency, bandwidth, bibandwidth or multi_pair, of more than 0 bytes"
+    )]
+    Nothing,
+    /// The library that draws refused.
+    #[error("cannot plot: {0}")]
+    Drawing(String),
+}
+
+/// One diagram.
+struct Panel<'a> {
+    title: &'static str,
+    unit: &'static str,
+    lines: Vec<(Benchmark, Vec<&'a Measured>)>,
+}
+
+/// Draws what was measured, as an SVG document: one diagram for times and one for rates, with logarithmic axes;
+/// at each point a bar from quartile to quartile.
+///
+/// # Errors
+/// When none of [`PLOTTED`] was measured.
+pub fn svg(results: &Results) -> Result<String, PlotError> {
+    let [times, rates] = [false, true].map(|rate| PLOTTED.into_iter().filter(move |b| b.is_rate() == rate));
+    let panels = [
+        Panel::new("Latency: half a round trip", "us", results, times),
+        Panel::new("Bandwidth: 64 messages at a time", "MB/s", results, rates),
+    ];
+    let panels: Vec<&Panel<'_>> = panels.iter().filter(|panel| !panel.lines.is_empty()).collect();
+    if panels.is_empty() {
+        return Err(PlotError::Nothing);
+    }
+    let mut text = String::new();
+    {
+        let size = (PANEL.0, PANEL.1 * panels.len() as u32);
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        area.fill(&WHITE).map_err(failed)?;
+        for (panel, area) in panels.iter().zip(area.split_evenly((panels.len(), 1))) {
+            panel.draw(results, &area)?;
+        }
+        area.present().map_err(failed)?;
+    }
+    Ok(text)
+}
+
+fn failed(error: impl std::fmt::Display) -> PlotError {
+    PlotError::Drawing(error.to_string())
+}
+
+impl<'a> Panel<'a> {
+    fn new(
+        title: &'static str,
+        unit: &'static str,
+        results: &'a Results,
+        benchmarks: impl Iterator<Item = Benchmark>,
+    ) -> Self {
+        let lines = benchmarks.map(|benchmark| {
+            // Neither nothing nor a message of nothing has a place on a logarithmic axis.
+            let can = |measured: &&Measured| measured.record.size > 0 && measured.record.value > 0.0;
+            let mut points: Vec<&Measured> = results.of(benchmark).filter(can).collect();
+            points.sort_by_key(|measured| measured.record.size);
+            (benchmark, points)
+        });
+        Self { title, unit, lines: lines.filter(|(_, points)| !points.is_empty()).collect() }
+    }
+
+    fn draw(&self, results: &Results, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError> {
+        let points = || self.lines.iter().flat_map(|(_, points)| points);
+        let sizes = points().map(|measured| measured.record.size as f64);
+        let values = points().flat_map(|measured| [measured.low(), measured.record.value, measured.high()]);
+        let (x, y) = (around(sizes.clone(), 1.3), around(values, 1.5));
+        let (x_marks, y_marks) = (marks_of_sizes(sizes), marks_of_values(&y));
+        let title = format!("{} ({} ranks on {} cores)", self.title, results.ranks, results.cores);
+        let mut chart = ChartBuilder::on(area)
+            .margin(14)
+            .caption(title, (FONT, 18))
+            .x_label_area_size(46)
+            .y_label_area_size(74)
+            .build_cartesian_2d(marked(x, x_marks), marked(y, y_marks))
+            .map_err(failed)?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.12))
+            .axis_desc_style((FONT, 14))
+            .label_style((FONT, 13))
+            .x_desc("bytes of a message")
+            .y_desc(self.unit)
+            // As many as there are marks.
+            .x_labels(32)
+            .y_labels(32)
+            .x_label_formatter(&|size| units::size(*size as u64))
+            .y_label_formatter(&|value| plain(*value))
+            .draw()
+            .map_err(failed)?;
+        for ((benchmark, points), color) in self.lines.iter().zip(COLORS) {
+            let at = |measured: &&Measured| (measured.record.size as f64, measured.record.value);
+            chart
+                .draw_series(LineSeries::new(points.iter().map(at), color.stroke_width(2)))
+                .map_err(failed)?
+                .label(benchmark.name())
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+            let dots = points.iter().map(|measured| Circle::new(at(measured), 3, color.filled()));
+            chart.draw_series(dots).map_err(failed)?;
+            let spreads = points.iter().map(|measured| {
+                let size = measured.record.size as f64;
+                PathElement::new([(size, measured.low()), (size, measured.high())], color.mix(0.6))
+            });
+            chart.draw_series(spreads).map_err(failed)?;
+        }
+        if self.lines.len() > 1 {
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::LowerRight)
+                .background_style(WHITE)
+                .border_style(BLACK.mix(0.2))
+                .label_font((FONT, 13))
+                .draw()
+                .map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Measured {
+    /// The lower quartile, if it has a place on a logarithmic axis.
+    fn low(&self) -> f64 {
+        self.quartiles.map_or(self.record.value, |[low, _]| low).max(self.record.value / 1e3)
+    }
+
+    fn high(&self) -> f64 {
+        self.quartiles.map_or(self.record.value, |[_, high]| high)
+    }
+}
+
+/// A logarithmic axis with these marks.
+fn marked(range: Range<f64>, marks: Vec<f64>) -> WithKeyPoints<plotters::coord::combinators::LogCoord<f64>> {
+    let coord: plotters::coord::combinators::LogCoord<f64> = range.log_scale().into();
+    coord.with_key_points(marks)
+}
+
+/// From the least to the greatest of some values above 0, and a little more on both sides.
+fn around(values: impl Iterator<Item = f64>, more: f64) -> Range<f64> {
+    let (least, greatest) = values.fold((f64::MAX, f64::MIN_POSITIVE), |(least, greatest), value| {
+        (least.min(value), greatest.max(value))
+    });
+    least / more..greatest * more
+}
+
+/// The sizes themselves; of many, some.
+fn marks_of_sizes(sizes: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sizes: Vec<f64> = sizes.collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let every = sizes.len().div_ceil(10).max(1);
+    sizes.into_iter().step_by(every).collect()
+}
+
+/// 1, 2 and 5 in each decade; of many decades, 1 only.
+fn marks_of_values(range: &Range<f64>) -> Vec<f64> {
+    let decades = range.start.log10().floor() as i32..=range.end.log10().ceil() as i32;
+    let digits: &[f64] = if range.end / range.start > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let marks = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)));
+    marks.filter(|mark| range.contains(mark)).collect()
+}
+
+/// A mark, without the digits that arithmetic left behind.
+fn plain(value: f64) -> String {
+    if value >= 1.0 { format!("{value:.0}") } else { format!("{}", (value * 1e6).round() / 1e6) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Summary;
+    use crate::{Budget, Step};
+
+    fn results(points: &[(Benchmark, u64, f64)]) -> Results {
+        let mut results = Results::new(2, 4, Budget::default());
+        for (benchmark, size, median) in points {
+            let summary = Summary { median: *median, lower: median * 0.9, upper: median * 1.5, count: 9 };
+            results.results.push(Measured::new(Step { benchmark: *benchmark, size: *size }, summary));
+        }
+        results
+    }
+
+    /// All text of a plot, after a look at whether it is XML.
+    fn words(results: &Results) -> Vec<String> {
+        let text = svg(results).expect("it can be drawn");
+        let document = roxmltree::Document::parse(&text).expect("it is XML");
+        assert_eq!(document.root_element().tag_name().name(), "svg");
+        let texts = document.descendants().filter(|node| node.has_tag_name("text"));
+        texts.filter_map(|node| node.text()).map(|text| text.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn times_and_rates_have_a_diagram_each() {
+        let words = words(&results(&[
+            (Benchmark::Latency, 0, 0.1),
+            (Benchmark::Latency, 8, 0.12),
+            (Benchmark::Latency, 1 << 20, 80.0),
+            (Benchmark::Bandwidth, 8, 200.0),
+            (Benchmark::Bandwidth, 65536, 9000.0),
+            (Benchmark::Bibandwidth, 65536, 12000.0),
+        ]));
+        for word in ["Latency: half a round trip (2 ranks on 4 cores)", "us", "MB/s", "8", "64KiB", "1MiB"] {
+            assert!(words.iter().any(|found| found == word), "{word} is not in {words:?}");
+        }
+        for word in ["bibandwidth", "bandwidth", "1000", "0.1"] {
+            assert!(words.iter().any(|found| found == word), "{word} is not in {words:?}");
+        }
+    }
+
+    #[test]
+    fn a_single_point_is_a_plot() {
+        let words = words(&results(&[(Benchmark::Latency, 8, 0.2)]));
+        assert!(!words.iter().any(|word| word == "MB/s"), "{words:?}");
+        assert!(words.iter().any(|word| word == "0.2"), "{words:?}");
+    }
+
+    #[test]
+    fn what_has_no_place_on_the_axes_is_left_out() {
+        let none = results(&[(Benchmark::Latency, 0, 0.2), (Benchmark::Barrier, 0, 0.2)]);
+        assert_eq!(svg(&none), Err(PlotError::Nothing));
+        assert_eq!(svg(&results(&[(Benchmark::Bandwidth, 8, 0.0)])), Err(PlotError::Nothing));
+    }
+
+    #[test]
+    fn many_decades_are_marked_less_densely() {
+        assert_eq!(marks_of_values(&(0.9..60.0)), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(marks_of_values(&(0.1..6000.0)), [0.1, 1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(plain(0.1 * 3.0), "0.3");
+        assert_eq!(plain(20000.0), "20000");
+    }
+}

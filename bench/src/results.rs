@@ -1,0 +1,90 @@
+//! What came of it.
+
+use crate::statistics::Summary;
+use crate::{Benchmark, Budget, Step};
+use serde::Serialize;
+
+/// A result in short: what `cargo xtask bench peers` reads, of us as of others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Record {
+    /// What was measured.
+    pub bench: Benchmark,
+    /// Bytes of a message; 0 where there are none.
+    pub size: u64,
+    /// The median over the batches.
+    pub value: f64,
+    /// The unit of `value`, see [`Benchmark::unit`].
+    pub unit: &'static str,
+    /// Batches that were measured.
+    pub repetitions: usize,
+}
+
+/// A result with its spread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The result.
+    #[serde(flatten)]
+    pub record: Record,
+    /// Between which values half of the batches were, in the unit of the value; none of an overlap, which is
+    /// the end of a search.
+    pub quartiles: Option<[f64; 2]>,
+}
+
+impl Measured {
+    pub(crate) fn new(step: Step, summary: Summary) -> Self {
+        let Step { benchmark, size } = step;
+        let record = Record {
+            bench: benchmark,
+            size,
+            value: summary.median,
+            unit: benchmark.unit(),
+            repetitions: summary.count,
+        };
+        let spreads = !benchmark.is_overlap();
+        Self { record, quartiles: spreads.then_some([summary.lower, summary.upper]) }
+    }
+}
+
+/// All results, and how they were come by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Results {
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Cores that rank 0 was allowed to use, before it was pinned to one of them.
+    pub cores: usize,
+    /// Seconds that each measurement was allowed.
+    pub seconds: f64,
+    /// Batches that each measurement had to have; none where the time decided.
+    pub repetitions: Option<u32>,
+    /// In the order of measurement.
+    pub results: Vec<Measured>,
+}
+
+impl Results {
+    /// None yet.
+    pub fn new(ranks: u32, cores: usize, budget: Budget) -> Self {
+        let Budget { seconds, repetitions } = budget;
+        Self { ranks, cores, seconds, repetitions, results: Vec::new() }
+    }
+
+    /// Those of one benchmark, by size.
+    pub fn of(&self, benchmark: Benchmark) -> impl Iterator<Item = &Measured> {
+        self.results.iter().filter(move |measured| measured.record.bench == benchmark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_the_object_that_others_print() {
+        let summary = Summary { median: 0.25, lower: 0.2, upper: 0.5, count: 7 };
+        let measured = Measured::new(Step { benchmark: Benchmark::Latency, size: 8 }, summary);
+        let line = serde_json::to_string(&measured.record).expect("it is JSON");
+        assert_eq!(line, r#"{"bench":"latency","size":8,"value":0.25,"unit":"us","repetitions":7}"#);
+        let whole = serde_json::to_value(measured).expect("it is JSON");
+        assert_eq!(whole["value"], 0.25);
+        assert_eq!(whole["quartiles"], serde_json::json!([0.2, 0.5]));
+    }
+}

@@ -1,0 +1,82 @@
+//! Every measurement, between threads: that it ends, and that what it says makes sense. How much it says is
+//! nothing that a test could know.
+
+use carrousel::threads;
+use carrousel_bench::{Benchmark, Budget, Measured, Plan, Progress, measure};
+
+const FEW: Budget = Budget { seconds: 1.0, repetitions: Some(5) };
+
+/// The results of rank 0; the others have none.
+fn run(ranks: u32, plan: &Plan) -> Vec<Measured> {
+    let done = threads(ranks, |world| measure(world, plan, &mut |_| {})).expect("the job can be set up");
+    let mut done = done.into_iter().map(|results| results.expect("nothing fails"));
+    let first = done.next().expect("there is a rank 0");
+    assert!(done.all(|results| results.is_empty()));
+    first
+}
+
+#[test]
+fn every_measurement_between_two_ranks_has_a_value() {
+    let plan = Plan::new(2, &[], &[8, 40_000], FEW).expect("it is right");
+    let results = run(2, &plan);
+    let found: Vec<_> =
+        results.iter().map(|measured| (measured.record.bench, measured.record.size)).collect();
+    let asked: Vec<_> = plan.steps().iter().map(|step| (step.benchmark, step.size)).collect();
+    assert_eq!(found, asked);
+    for measured in results {
+        let record = measured.record;
+        assert_eq!(record.unit, record.bench.unit());
+        assert!(record.value.is_finite() && record.repetitions == 5, "{record:?}");
+        match record.bench {
+            // Differences may be anything, on a machine that does something else meanwhile.
+            Benchmark::ProgressSend | Benchmark::OverlapSend | Benchmark::OverlapReceive => {}
+            _ => assert!(record.value > 0.0, "{record:?}"),
+        }
+        if let Some([lower, upper]) = measured.quartiles {
+            assert!(lower <= record.value && record.value <= upper, "{measured:?}");
+        }
+    }
+}
+
+#[test]
+fn many_pairs_measure_at_once_and_one_rank_may_be_left_over() {
+    for ranks in [4, 5] {
+        let plan = Plan::new(ranks, &[Benchmark::MultiPair, Benchmark::Barrier], &[64], FEW);
+        let results = run(ranks, &plan.expect("it is right"));
+        assert_eq!(results.len(), 2);
+        assert!(results.iter().all(|measured| measured.record.value > 0.0), "{results:?}");
+    }
+}
+
+#[test]
+fn a_message_of_nothing_can_be_measured_and_has_no_bandwidth() {
+    let plan = Plan::new(2, &[Benchmark::Bandwidth, Benchmark::Latency], &[0], FEW).expect("it is right");
+    let results = run(2, &plan);
+    assert!(results[0].record.value > 0.0);
+    assert_eq!(results[1].record.value, 0.0);
+}
+
+#[test]
+fn a_time_is_as_good_as_a_number_of_batches() {
+    let budget = Budget { seconds: 0.01, repetitions: None };
+    let plan = Plan::new(2, &[Benchmark::Latency], &[8], budget).expect("it is right");
+    assert!(run(2, &plan)[0].record.repetitions >= 5);
+}
+
+#[test]
+fn rank_0_is_told_of_each_measurement_when_it_begins_and_when_it_is_done() {
+    let plan = Plan::new(2, &[Benchmark::Latency], &[0, 8], FEW).expect("it is right");
+    let told = threads(2, |world| {
+        let mut told = Vec::new();
+        let done = measure(world, &plan, &mut |progress| {
+            told.push(match progress {
+                Progress::Begins(step) => (step.size, false),
+                Progress::Done(measured) => (measured.record.size, true),
+            });
+        });
+        done.map(|_| told)
+    });
+    let told: Vec<_> = told.expect("the job can be set up").into_iter().map(Result::unwrap).collect();
+    assert_eq!(told[0], [(0, false), (0, true), (8, false), (8, true)]);
+    assert_eq!(told[1], []);
+}

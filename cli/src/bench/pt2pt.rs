@@ -1,0 +1,193 @@
+//! `carrousel bench pt2pt`: arguments, and the start of the ranks.
+
+use super::rank;
+use crate::failure::Failure;
+use crate::input;
+use crate::out::Out;
+use crate::run;
+use crate::status::Status;
+use crate::style::Style;
+use crate::verify::Drawing;
+use carrousel_bench::{Benchmark, Budget, PLOTTED, Plan, PlotError, REPETITIONS_MAX};
+use carrousel_launch::Job;
+use carrousel_scenario::units::Unit;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// Tables, for a person.
+    #[default]
+    Human,
+    /// One object with everything, at the end.
+    Json,
+    /// A result a line, as soon as it is there.
+    Jsonl,
+}
+
+/// Measure messages from point to point
+///
+/// Starts its own ranks, 2 of them, and pins rank r to the r-th core that it may use. Under another
+/// launcher (mpiexec -n 2 carrousel bench pt2pt) the processes are its.
+///
+/// A value is the median over batches of calls. A batch takes at least half a millisecond, begins with a
+/// barrier, and ends with a look at what has come. Beside the value stand the quartiles: half of the
+/// batches were between them. Where these are far apart, something else was running: use more --seconds,
+/// or a quieter machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Measurements:
+  latency           half a round trip of send and recv, in us
+  bandwidth         64 isend to 64 irecv, then an acknowledgement, in MB/s
+                    (10^6 bytes a second); each irecv has a buffer of its own
+  bibandwidth       the same both ways at once, bytes of both counted
+  message_rate      messages of `bandwidth` a second, of 8 bytes
+  multi_pair        `bandwidth` from each rank 2k to rank 2k+1 at once, by the
+                    time of the slowest pair; with -n 4 and more
+  overlap_send      isend, compute, wait: how much of the transfer's time the
+                    computing hides, in percent. 100 is all: messages move
+                    while the sender computes
+  overlap_receive   irecv, compute, wait: the same for the receiver
+  progress_send     isend of 1 MiB, tell the receiver, compute 1 ms, wait: how
+                    much longer the receiver's recv takes for that, in us.
+                    Near 0: it need not wait for the sender; near 1000: it does
+  progress_receive  irecv of 1 MiB, tell the sender, compute 1 ms, wait: what
+                    the wait then takes, in us. Near 0: all came meanwhile
+  barrier           a barrier of all ranks, in us
+
+Examples:
+  carrousel bench pt2pt                                everything; some 10 s
+  carrousel bench pt2pt --bench latency --size 8,1MiB --seconds 2
+  carrousel bench pt2pt --bench latency,bandwidth --plot speed.svg
+  carrousel bench pt2pt -n 4                           two pairs, and a barrier
+  carrousel bench pt2pt --format json | jq '.results[] | {bench, size, value}'
+  CARROUSEL_EAGER_THRESHOLD=64KiB carrousel bench pt2pt --bench latency
+
+Exit status: 0 when all is measured; 1 when what came is not what was sent, or
+the library failed; 2 for a wrong command line, or too little memory; that of
+a rank which died otherwise.")]
+pub(crate) struct Args {
+    /// How many ranks
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    ranks: Option<u32>,
+    /// Only these measurements
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', hide_possible_values = true)]
+    #[arg(value_parser = benchmarks())]
+    bench: Vec<Benchmark>,
+    /// Sizes of messages, up to 16MiB: 8, 64KiB, 1MiB; without it, each measurement's own
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = bytes)]
+    size: Vec<u64>,
+    /// Time of each measurement, without warming up
+    #[arg(long, default_value_t = Budget::default().seconds, value_parser = seconds)]
+    seconds: f64,
+    /// Batches of each measurement, instead of a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REPETITIONS_MAX)))]
+    repetitions: Option<u32>,
+    /// How to print the results: human, json (one object) or jsonl (a result a line)
+    #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
+    pub(super) format: Format,
+    /// Draw latency and bandwidth over the size
+    #[arg(long, value_name = "OUT.svg")]
+    pub(super) plot: Option<PathBuf>,
+    /// The terminal on which rank 0 shows how far it is
+    #[arg(long, hide = true)]
+    pub(super) terminal: Option<PathBuf>,
+}
+
+/// `carrousel bench pt2pt`: this process is a rank, or starts them.
+pub(super) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let settings = input::settings()?;
+    if run::is_rank() {
+        return rank::run(args, &settings, out, errors);
+    }
+    let ranks = args.ranks.unwrap_or(2);
+    // What is wrong is told once, and not by every rank.
+    args.plan(ranks)?;
+    let mut job = Job::new(run::own_path()?, ranks);
+    job.arguments = env::args_os().skip(1).collect();
+    // Lines that come one by one would be written through the bar.
+    if errors.terminal && !(args.format == Format::Jsonl && stdout().is_terminal()) {
+        let terminal = format!("/proc/{}/fd/2", std::process::id());
+        job.arguments.extend(["--terminal".into(), terminal.into()]);
+    }
+    if out.style.color {
+        // The output of a rank is a pipe to this process.
+        job.environment.push(("CLICOLOR_FORCE".into(), "1".into()));
+    }
+    run::start(&job, None, errors)
+}
+
+impl Args {
+    /// How much of each.
+    pub(super) fn budget(&self) -> Budget {
+        Budget { seconds: self.seconds, repetitions: self.repetitions }
+    }
+
+    /// What a job of so many ranks measures.
+    pub(super) fn plan(&self, ranks: u32) -> Result<Plan, Failure> {
+        if let Some(asked) = self.ranks.filter(|asked| *asked != ranks) {
+            return Err(Failure::wrong(format_args!("-n asks for {asked} ranks, and the job has {ranks}"))
+                .with_help("under another launcher, leave -n to it"));
+        }
+        let plan = Plan::new(ranks, &self.bench, &self.size, self.budget()).map_err(Failure::wrong)?;
+        if let Some(path) = &self.plot {
+            if Drawing::of(path)? != Drawing::Svg {
+                let wrong = format_args!("{} is not an .svg file", path.display());
+                return Err(Failure::wrong(wrong).with_help("a plot is an SVG document: --plot OUT.svg"));
+            }
+            if !plan.steps().iter().any(|step| PLOTTED.contains(&step.benchmark) && step.size > 0) {
+                return Err(Failure::wrong(PlotError::Nothing));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn benchmarks() -> impl TypedValueParser<Value = Benchmark> {
+    let names = PossibleValuesParser::new(Benchmark::ALL.map(Benchmark::name));
+    names.try_map(|name| Benchmark::from_name(&name).ok_or("there is no such measurement"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(seconds),
+        _ => Err("expected seconds, more than 0 and at most 3600".to_owned()),
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || "expected bytes, such as 8, 64KiB or 1MiB".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "" => 1,
+        unit => Unit::from_name(unit).filter(|unit| unit.is_size()).ok_or_else(wrong)?.factor(),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(factor.unsigned_abs()).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let sizes = ["0", "8", "8B", "64KiB", "1MiB"].map(|text| bytes(text).expect("it is a size"));
+        assert_eq!(sizes, [0, 8, 8, 64 << 10, 1 << 20]);
+        for text in ["", "-1", "KiB", "1kb", "1us", "1 KiB", "99999999999999999999", "99999999999GiB"] {
+            assert!(bytes(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_positive() {
+        assert_eq!(seconds("0.05"), Ok(0.05));
+        for text in ["0", "-1", "nan", "inf", "1e9", "1s"] {
+            assert!(seconds(text).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A process that is a rank of a measurement.
+
+use super::bar::Bar;
+use super::human;
+use super::pt2pt::{Args, Format};
+use crate::failure::Failure;
+use crate::out::{Out, to_stderr};
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use crate::verify::json;
+use carrousel::Job;
+use carrousel_bench::{Error, Plan, Progress, Results, measure, pin, svg};
+use carrousel_options::Settings;
+use std::fs;
+
+/// Takes part; rank 0 prints what came of it.
+pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let job = carrousel::init_with(settings).map_err(Failure::wrong)?;
+    let (rank, size) = (job.world().rank(), job.world().size());
+    let plan = match args.plan(size) {
+        Ok(plan) => plan,
+        Err(failure) if rank == 0 => return Err(failure),
+        // Rank 0 says why.
+        Err(failure) => return Ok(failure.status()),
+    };
+    let cores = match pin(rank) {
+        Ok(cores) => cores,
+        Err(error) => return Err(abandoned(job, Failure::wrong(error))),
+    };
+    if rank == 0 && size as usize > cores {
+        let note = errors.paint(Paint::Note, "note:");
+        to_stderr(&format!(
+            "{note} {size} ranks share {cores} cores: a rank that waits keeps others from working"
+        ));
+    }
+    let measured = carry_out(args, &job, &plan, out);
+    let mut results = Results::new(size, cores, args.budget());
+    results.results = match measured {
+        Ok(results) => results?,
+        Err(error) => {
+            let failure = Failure::wrong(format_args!("rank {rank}: {error}"));
+            let wrong = matches!(error, Error::Memory { .. });
+            let status = if wrong { Status::Wrong } else { Status::Violated };
+            return Err(abandoned(job, failure.with_status(status)));
+        }
+    };
+    job.finalize().map_err(Failure::wrong)?;
+    if rank == 0 {
+        print(args, &results, out)?;
+    }
+    Ok(Status::Fine)
+}
+
+/// Ends this rank without the others. Its launcher tells them when this process ends.
+fn abandoned(job: Job, failure: Failure) -> Failure {
+    std::mem::forget(job);
+    failure
+}
+
+/// Measures; the inner result is about what is printed meanwhile.
+fn carry_out(
+    args: &Args,
+    job: &Job,
+    plan: &Plan,
+    out: &mut Out,
+) -> Result<Result<Vec<carrousel_bench::Measured>, Failure>, Error> {
+    let first = job.world().rank() == 0;
+    let bar = if first { Bar::new(args.terminal.as_deref(), plan) } else { None };
+    let mut printed = Ok(());
+    let results = measure(job.world(), plan, &mut |progress| {
+        if let Some(bar) = &bar {
+            bar.show(progress);
+        }
+        if let (Progress::Done(measured), Format::Jsonl, Ok(())) = (progress, args.format, &printed) {
+            printed = line(&measured.record, out);
+        }
+    })?;
+    Ok(printed.map(|()| results))
+}
+
+fn line(record: &carrousel_bench::Record, out: &mut Out) -> Result<(), Failure> {
+    let line = serde_json::to_string(record).map_err(Failure::wrong)?;
+    out.line(&line)?;
+    out.flush()
+}
+
+fn print(args: &Args, results: &Results, out: &mut Out) -> Result<(), Failure> {
+    match args.format {
+        Format::Human => human::print(results, out)?,
+        Format::Json => out.line(&json(results)?)?,
+        // Printed already.
+        Format::Jsonl => {}
+    }
+    if let Some(path) = &args.plot {
+        let text = svg(results).map_err(Failure::wrong)?;
+        fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
+        out.flush()?;
+        to_stderr(&format!("drawn in {}", path.display()));
+    }
+    Ok(())
+}
