@@ -5,7 +5,8 @@ use super::kept::Store;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
+    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink, Status, UsageError,
+    Work,
 };
 use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
 use carrousel_transport_shm::Out;
@@ -44,15 +45,24 @@ pub(super) struct Performer<'a, D: ?Sized> {
     tools: &'a mut Tools,
     out: &'a mut Out,
     data: &'a D,
+    /// The bytes of the call that is made, if it is an eager send: they need no name.
+    lent: &'a [u8],
 }
 
 impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
     #[inline(always)]
     fn work(&mut self, work: Work) {
-        let Self { tools, out, data } = self;
+        let Self { tools, out, data, lent } = self;
         match work {
+            Work::Send { to, context, packet: Packet::Eager { tag, len }, data: Some(memory) } => {
+                let named = memory != Registry::NONE;
+                let bytes = if named { tools.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
+                if !out.send_now(to, context, tag, bytes) {
+                    tools.send(to, context, &Packet::Eager { tag, len }, Some(memory), lent, out);
+                }
+            }
             Work::Send { to, context, packet, data: memory } => {
-                tools.send(to, context, &packet, memory, out);
+                tools.send(to, context, &packet, memory, lent, out);
             }
             Work::Place { into, len, .. } => {
                 if let Some(bytes) = tools.registry.bytes_mut(into, len) {
@@ -81,30 +91,29 @@ impl Tools {
         out.is_connected(peer) || self.directory.connect(peer, out, &mut self.trouble)
     }
 
-    #[inline]
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, memory: Option<Memory>, out: &mut Out) {
-        if to == self.me {
-            return self.send_to_self(context, packet, memory);
-        }
-        if self.reaches(to, out) {
-            out.send(to, context, packet, self.data_of(packet, memory));
-        }
-    }
-
-    #[inline]
-    fn data_of(&self, packet: &Packet, memory: Option<Memory>) -> &[u8] {
-        match (packet, memory) {
-            (Packet::Eager { len, .. }, Some(memory)) if *len > 0 => {
+    #[inline(never)]
+    fn send(
+        &mut self,
+        to: RankId,
+        context: Context,
+        packet: &Packet,
+        memory: Option<Memory>,
+        lent: &[u8],
+        out: &mut Out,
+    ) {
+        let connected = to == self.me || self.reaches(to, out);
+        let data = match (packet, memory) {
+            (Packet::Eager { .. }, Some(Registry::NONE)) => lent,
+            (Packet::Eager { len, .. }, Some(memory)) => {
                 self.registry.bytes(memory, *len).unwrap_or_default()
             }
             _ => &[],
+        };
+        if to == self.me {
+            self.local.push_back(Local::Packet(context, *packet, data.to_vec()));
+        } else if connected {
+            out.send(to, context, packet, data);
         }
-    }
-
-    #[inline(never)]
-    fn send_to_self(&mut self, context: Context, packet: &Packet, memory: Option<Memory>) {
-        let data = self.data_of(packet, memory).to_vec();
-        self.local.push_back(Local::Packet(context, *packet, data));
     }
 
     #[inline(never)]
@@ -145,15 +154,29 @@ impl Hands {
     #[inline]
     pub(super) fn call(&mut self, call: Call, out: &mut Out) -> Result<Handle, UsageError> {
         let Self { rank, tools } = self;
-        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8] });
+        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent: &[] });
         self.announce(out);
         request
+    }
+
+    /// The application sends bytes eagerly: the message is complete, or lost, when this returns.
+    #[inline]
+    pub(super) fn send_eagerly(
+        &mut self,
+        send: Send,
+        lent: &[u8],
+        out: &mut Out,
+    ) -> Result<Option<Status>, UsageError> {
+        let Self { rank, tools } = self;
+        let call = Call::Send(Send { memory: Registry::NONE, ..send });
+        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent })?;
+        rank.release(request)
     }
 
     #[inline]
     fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
         let Self { rank, tools } = self;
-        let result = rank.event(event, &mut Performer { tools, out, data });
+        let result = rank.event(event, &mut Performer { tools, out, data, lent: &[] });
         self.announce(out);
         if let Err(error) = result {
             // Whatever it sends next, it does not speak this protocol.
@@ -167,7 +190,7 @@ impl Hands {
     fn announce(&mut self, out: &mut Out) {
         while let Some(request) = self.rank.may_announce() {
             let Self { rank, tools } = self;
-            let mut performer = Performer { tools, out, data: &[] as &[u8] };
+            let mut performer = Performer { tools, out, data: &[] as &[u8], lent: &[] };
             // There is no packet in it that a peer could have got wrong.
             let announced = rank.event(Event::Announce(request), &mut performer);
             debug_assert_eq!(announced, Ok(()));

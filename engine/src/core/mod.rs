@@ -47,6 +47,8 @@ pub(crate) struct Core {
     hands: Hands,
     pending: Pending,
     ranks: u32,
+    /// Bytes of the largest message that is sent eagerly.
+    eager_threshold: u64,
     /// Whether every rank is on this node.
     all_here: bool,
     neighbours: Vec<RankId>,
@@ -86,6 +88,7 @@ impl Core {
             hands,
             pending: Pending::default(),
             ranks: place.ranks,
+            eager_threshold,
             all_here,
             neighbours,
             launcher: None,
@@ -142,6 +145,35 @@ impl Core {
         let len = len as u64;
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
         self.start(Call::Send(send), What::Send { to, tag, len, synchronous }, memory.key)
+    }
+
+    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
+    /// been done.
+    #[inline]
+    pub(crate) fn send_eagerly(
+        &mut self,
+        bytes: &[u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+    ) -> Result<bool, Error> {
+        let len = bytes.len() as u64;
+        if len > self.eager_threshold || !self.is_reachable(to) {
+            return Ok(false);
+        }
+        let send = Send {
+            to: RankId(to),
+            tag: Tag(tag),
+            communicator,
+            len,
+            memory: Registry::NONE,
+            synchronous: false,
+        };
+        match self.hands.send_eagerly(send, bytes, self.node.out())? {
+            Some(Status { failure: None, .. }) => Ok(true),
+            Some(status) => self.failed(status).map(|_| true),
+            None => Err(Error::Internal("an eager send waits")),
+        }
     }
 
     /// Starts a receive into `len` bytes that are lent to the library.

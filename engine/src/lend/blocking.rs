@@ -38,6 +38,9 @@ impl Core {
         tag: u32,
         synchronous: bool,
     ) -> Result<(), Error> {
+        if !synchronous && self.send_eagerly(bytes, communicator, to, tag)? {
+            return Ok(());
+        }
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under Miri.

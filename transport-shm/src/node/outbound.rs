@@ -6,7 +6,7 @@ use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece};
 use super::{ConnectError, Places};
 use crate::{Producer, PushError, Ring, Segment};
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write};
+use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Tag, Write};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -217,14 +217,12 @@ impl Out {
         self.wait(place, Waiting::Frame(tag, parts.concat()));
     }
 
-    /// Pushes the frame of an EAGER, or keeps it until there is room.
+    /// Sends an EAGER, if there is a connection and room; false if not.
     #[inline]
-    fn push_eager(&mut self, place: usize, frame: u32, tag: u64, data: &[u8]) {
-        let Some(peer) = &mut self.peers[place] else { return };
-        if peer.waiting.is_empty() && peer.ring.push_word(frame, tag, data) == Ok(()) {
-            return;
-        }
-        self.push(place, frame, &[&tag.to_le_bytes(), data]);
+    pub fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
+        let Some(Some(peer)) = self.places.of(to).map(|place| &mut self.peers[place]) else { return false };
+        let frame = frames::eager(context);
+        peer.waiting.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
     }
 
     /// Pushes what waits, as far as there is room. Returns how much went.
@@ -329,7 +327,10 @@ impl Outbound for Out {
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
         let Some(place) = self.place(to) else { return };
         if let Packet::Eager { tag, .. } = packet {
-            return self.push_eager(place, frames::eager(context), tag.0.into(), data);
+            if !self.send_now(to, context, *tag, data) {
+                self.push(place, frames::eager(context), &[&u64::from(tag.0).to_le_bytes(), data]);
+            }
+            return;
         }
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
