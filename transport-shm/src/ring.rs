@@ -13,8 +13,8 @@
 //!
 //! # Why a message is whole
 //!
-//! The producer stores the payload, and zero where the next header will be (`END`), then the header
-//! (`PUBLISH`); the consumer loads the header (`LOOK`), then the payload. Release and acquire make every
+//! The producer stores the payload, and zero where the next header will be (`END`; for a small message that
+//! was done behind the one before), then the header (`PUBLISH`); the consumer loads the header (`LOOK`), then the payload. Release and acquire make every
 //! word that was stored before the header visible, the zero behind it too: so what the consumer finds
 //! there is that or the next header, never a word from before. The other way round, the consumer loads the
 //! words, then stores its position (`FREE`), and the producer loads that (`REUSE`) before it stores into
@@ -42,6 +42,15 @@ pub const CAPACITY_MAX: usize = 1 << 29;
 /// the ring, so that one message can be written while another is read.
 pub const fn largest(capacity: usize) -> usize {
     (capacity / 2).saturating_sub(1) * 8
+}
+
+/// How many words behind a message are zero, where it can be had: two cache lines.
+const fn ahead(capacity: usize) -> u64 {
+    match capacity / 4 {
+        0 => 1,
+        quarter if quarter < 16 => quarter as u64,
+        _ => 16,
+    }
 }
 
 /// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run time can
@@ -80,6 +89,8 @@ pub struct Producer<M, O = Sound> {
     written: u64,
     /// The consumer's position, when it was last looked at.
     taken: u64,
+    /// Where the words end that are zero, from `written` on.
+    clean: u64,
     corrupt: Option<Corrupt>,
     orders: PhantomData<fn() -> O>,
 }
@@ -96,7 +107,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, Unfit> {
         let capacity = capacity(&memory)?;
-        Ok(Self { memory, capacity, written: 0, taken: 0, corrupt: None, orders: PhantomData })
+        Ok(Self { memory, capacity, written: 0, taken: 0, clean: 1, corrupt: None, orders: PhantomData })
     }
 
     /// The largest payload, in bytes.
@@ -127,10 +138,11 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
             return Err(PushError::TooLarge { len, largest: self.largest() });
         }
         let words = frame::words(len);
-        // With the zero behind it.
-        if self.room() <= words as u64 {
+        // With the zeros behind it.
+        let (ahead, needed) = (ahead(self.capacity), words as u64 + ahead(self.capacity));
+        if self.room() < needed {
             self.look()?;
-            if self.room() <= words as u64 {
+            if self.room() < needed {
                 return Err(PushError::Full);
             }
         }
@@ -138,12 +150,19 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         let at = |position: u64| &ring[(position & (self.capacity as u64 - 1)) as usize];
         let (here, next) = (self.written, self.written.wrapping_add(words as u64));
         store(Span::new(ring, here.wrapping_add(1), words - 1));
-        if O::END {
+        if O::END && self.clean <= next {
             at(next).store(0, Ordering::Relaxed);
+            self.clean = next + 1;
         }
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
         at(here).store(frame::header(tag, len as u32), O::PUBLISH);
         self.written = next;
+        // The consumer has what it waits for. What the next message needs is done now: its end is marked
+        // already, and its cache lines are here.
+        while O::END && self.clean < next + ahead {
+            at(self.clean).store(0, Ordering::Relaxed);
+            self.clean += 1;
+        }
         Ok(())
     }
 

@@ -12,12 +12,20 @@ use std::ops::Range;
 use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex};
 
-/// Words of the ring; its messages have at most one word of payload.
-const CAPACITY: usize = 4;
+/// A ring, and the messages that travel through it: the last one spans its end, and has no room before one
+/// is taken.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    /// Words of the ring.
+    capacity: usize,
+    /// Bytes of each message.
+    lengths: [usize; 3],
+}
 
-/// Bytes of each message. They lie at words 0, 1 and 2, then 3 and 0: the last spans the end, and has no
-/// room before the first is taken.
-const LENGTHS: [usize; 3] = [0, 8, 8];
+/// The messages lie at words 0, 1 and 2, then 3 and 0. The end of each is marked when it is written.
+const SMALL: Case = Case { capacity: 4, lengths: [0, 8, 8] };
+/// Words 0 to 2, 3 and 4, then 5 to 7 and 0. The end of the second was marked behind the first.
+const AHEAD: Case = Case { capacity: 8, lengths: [16, 8, 24] };
 
 /// What must have happened in some interleaving, or the exploration says little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +48,7 @@ fn payload(tag: u32, len: usize) -> Vec<u8> {
 fn watch(memory: &[AtomicU64], words: Range<usize>) {
     for word in words {
         // SAFETY: under loom this is no access to memory, but a question to the model.
-        unsafe { memory[POSITIONS + word % CAPACITY].unsync_load() };
+        unsafe { memory[POSITIONS + word % (memory.len() - POSITIONS)].unsync_load() };
     }
 }
 
@@ -56,13 +64,14 @@ enum Reading {
 
 /// Explores one producer and one consumer, each in a thread of its own: the other thread, in which
 /// loom runs the model, only waits for them. Returns what was reached, and in how many executions.
-fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
+fn explore<O: Orders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     let executions = Arc::new(Mutex::new(0));
+    let Case { capacity, lengths } = case;
     let (all, count) = (Arc::clone(&reached), Arc::clone(&executions));
     loom::model(move || {
         *executions.lock().expect("nobody panics with it") += 1;
-        let memory: Arc<[AtomicU64]> = (0..POSITIONS + CAPACITY).map(|_| AtomicU64::new(0)).collect();
+        let memory: Arc<[AtomicU64]> = (0..POSITIONS + capacity).map(|_| AtomicU64::new(0)).collect();
         let reach = |what| {
             let reached = Arc::clone(&reached);
             move || {
@@ -72,7 +81,7 @@ fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
         let mut producer = Producer::<_, O>::with_orders(Arc::clone(&memory)).expect("it fits");
         let full = reach(Reached::Full);
         let producing = loom::thread::spawn(move || {
-            for (tag, len) in (0..).zip(LENGTHS) {
+            for (tag, len) in (0..).zip(lengths) {
                 while let Err(error) = producer.push(tag, &[&payload(tag, len)]) {
                     assert_eq!(error, PushError::Full);
                     full();
@@ -84,7 +93,7 @@ fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
         let (empty, ahead, spanned) = (reach(Reached::Empty), reach(Reached::Ahead), reach(Reached::Spanned));
         let consuming = loom::thread::spawn(move || {
             let mut at = 0;
-            for (tag, len) in (0..).zip(LENGTHS) {
+            for (tag, len) in (0..).zip(lengths) {
                 let words = at..at + 1 + len / 8;
                 let mut waited = false;
                 let taken = loop {
@@ -109,7 +118,7 @@ fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
                 assert_eq!(taken, (tag, payload(tag, len)), "torn: another message");
                 at = words.end;
             }
-            assert!(at > CAPACITY, "the last message spans the end");
+            assert!(at > capacity, "the last message spans the end");
             spanned();
             assert_eq!(consumer.pop(&mut Vec::new()), Ok(None), "there is no fourth");
         });
@@ -124,21 +133,25 @@ fn explore<O: Orders + 'static>(reading: Reading) -> (BTreeSet<Reached>, u32) {
 #[test]
 fn messages_arrive_once_whole_and_in_order() {
     let everything = [Reached::Full, Reached::Empty, Reached::Ahead, Reached::Spanned];
-    let (reached, executions) = explore::<Sound>(Reading::Plainly);
-    assert_eq!(reached, BTreeSet::from(everything));
-    // Changes with each atomic operation of the ring, and with loom.
-    assert_eq!(executions, 12_423);
+    for (case, count) in [(SMALL, 12_423), (AHEAD, 8_219)] {
+        let (reached, executions) = explore::<Sound>(case, Reading::Plainly);
+        assert_eq!(reached, BTreeSet::from(everything), "{case:?}");
+        // Changes with each atomic operation of the ring, and with loom.
+        assert_eq!(executions, count, "{case:?}");
+    }
 }
 
 #[test]
 fn no_word_is_read_and_written_at_once() {
     let everything = [Reached::Full, Reached::Empty, Reached::Ahead, Reached::Spanned];
-    assert_eq!(explore::<Sound>(Reading::Watched).0, BTreeSet::from(everything));
+    for case in [SMALL, AHEAD] {
+        assert_eq!(explore::<Sound>(case, Reading::Watched).0, BTreeSet::from(everything), "{case:?}");
+    }
 }
 
 /// What an exploration stopped at.
 fn found<O: Orders + 'static>(reading: Reading) -> String {
-    let failure = catch_unwind(|| explore::<O>(reading)).expect_err("it must be found");
+    let failure = catch_unwind(|| explore::<O>(SMALL, reading)).expect_err("it must be found");
     let text = failure.downcast_ref::<String>().cloned();
     text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
