@@ -3,8 +3,8 @@
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_rank::{
-    Call, Communicator, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation, Tag,
-    TagSelector, Transfer,
+    Call, Collective, Communicator, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation,
+    Tag, TagSelector, Transfer,
 };
 use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, OptionValue, Scenario};
 
@@ -90,7 +90,7 @@ pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
             Action::Probe(Pattern { source: source(*from), tag: selector(*tag), context })
         }
         Op::Wait(_) | Op::WaitAll | Op::Test(_) => Action::Requests,
-        Op::Barrier { blocking } => one(Call::Barrier, *blocking),
+        Op::Barrier { blocking } => one(Call::Collective(Collective::barrier(communicator)), *blocking),
         _ => return None,
     })
 }

@@ -3,7 +3,9 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
-use carrousel_rank::{Call, Communicator, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector};
+use carrousel_rank::{
+    Call, Collective, Communicator, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector,
+};
 use std::sync::Arc;
 
 /// How many requests a rank started before this one.
@@ -108,7 +110,7 @@ impl Start {
                 len,
                 memory: memory(buffer),
             }),
-            Self::Barrier => Call::Barrier,
+            Self::Barrier => Call::Collective(Collective::barrier(Communicator::WORLD)),
         }
     }
 

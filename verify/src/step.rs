@@ -366,6 +366,7 @@ impl<P: Protocol> Turn<'_, P> {
                     // What arrives last is last in line.
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
+                Work::Copy { .. } | Work::Combine { .. } => {}
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }
         }
