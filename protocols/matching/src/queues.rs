@@ -25,9 +25,24 @@ impl<T> Posted<T> {
         Self { entries: Vec::new() }
     }
 
-    /// Appends a receive.
+    /// Appends a receive. Those of collective contexts stand before all others, by context and pattern: which
+    /// of them was posted first means nothing, as no message satisfies two, and histories that differ in it leave
+    /// equal queues.
     pub fn post(&mut self, pattern: Pattern, receive: T) {
-        self.entries.push((pattern, receive));
+        if pattern.context.is_collective() {
+            self.post_apart(pattern, receive);
+        } else {
+            self.entries.push((pattern, receive));
+        }
+    }
+
+    #[inline(never)]
+    fn post_apart(&mut self, pattern: Pattern, receive: T) {
+        let part = |pattern: &Pattern| (pattern.context, pattern.tag, pattern.source);
+        let own = part(&pattern);
+        let is_earlier = |pattern: &Pattern| pattern.context.is_collective() && part(pattern) <= own;
+        let at = self.entries.partition_point(|(earlier, _)| is_earlier(earlier));
+        self.entries.insert(at, (pattern, receive));
     }
 
     /// The first receive that `message` can satisfy.
@@ -186,6 +201,20 @@ mod tests {
         assert_eq!(queue(Context::COLLECTIVES, one), queue(Context::COLLECTIVES, other));
         assert_ne!(queue(Context::MESSAGES, one), queue(Context::MESSAGES, other));
         assert_ne!(queue(Context::COLLECTIVES, one), queue(Context::COLLECTIVES, [(1, 7), (2, 4), (2, 5)]));
+    }
+
+    #[test]
+    fn receives_of_collectives_are_apart() {
+        let library = |tag| Pattern { context: Context::COLLECTIVES, ..receive(Some(1), Some(tag)) };
+        let queue = |patterns: [Pattern; 4]| {
+            let mut posted = Posted::new();
+            patterns.into_iter().for_each(|pattern| posted.post(pattern, ()));
+            posted
+        };
+        let (any, exact) = (receive(None, None), receive(Some(1), Some(2)));
+        let one = queue([any, library(3), exact, library(1)]);
+        assert_eq!(one, queue([library(1), any, library(3), exact]));
+        assert_ne!(one, queue([exact, library(3), any, library(1)]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! They travel in the communicator's context of its own, through the same queues and flows as those of the
 //! application. Two requests are enough for a collective, as a round sends and receives one message at most;
-//! they are named after it ([`collective_of`]), so that no name depends on when the network delivered what.
+//! they are named after it ([`crate::collective_of`]), so that no name depends on when the network delivered what.
 //!
 //! Its messages have the collective's number among those of its communicator as their tag, modulo [`LANES`]:
 //! collectives that are open at once stay apart, and what a flow keeps for each tag stays small. One that finds its tag
@@ -40,7 +40,7 @@ pub(crate) struct Active {
     send: Option<State>,
     receive: Option<State>,
     /// What went wrong; the rounds go on, so that nobody waits for this member.
-    failure: Option<Failure>,
+    failed: Option<Status>,
 }
 
 impl Active {
@@ -112,7 +112,7 @@ impl<P: Protocol> Rank<P> {
             open: 0,
             send: None,
             receive: None,
-            failure: None,
+            failed: None,
         });
         if !deferred {
             self.go_on(own, out);
@@ -165,8 +165,9 @@ impl<P: Protocol> Rank<P> {
 
     /// Completes a collective after its last round; returns the one that has waited for it.
     fn end_of_collective(&mut self, own: Handle, out: &mut impl Sink) -> Option<Handle> {
-        let Active { communicator, tag, failure, .. } = self.requests.deactivate(own)?;
-        self.complete(own, Status { message: None, len: 0, failure }, out);
+        let Active { communicator, tag, failed, .. } = self.requests.deactivate(own)?;
+        let well = Status { message: None, len: 0, failure: None };
+        self.complete(own, failed.map_or(well, |failed| Status { message: None, ..failed }), out);
         let next = self.requests.active_of(communicator, tag)?;
         next.deferred = false;
         Some(next.own)
@@ -252,7 +253,7 @@ impl<P: Protocol> Rank<P> {
         if active.request_mut(end).take().is_none() {
             return;
         }
-        active.failure = active.failure.or(status.failure);
+        active.failed = active.failed.or(status.failure.and(Some(status)));
         // A round that is being started is not over: who starts it goes on.
         if self.round_is_over(own, out) {
             self.go_on(own, out);

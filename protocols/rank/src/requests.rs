@@ -11,7 +11,7 @@ use carrousel_rendezvous::{LineId, Memory};
 pub struct Status {
     /// Of a receive: whose message it got. `None` for sends, collectives, and receives without a message.
     pub message: Option<(RankId, Tag)>,
-    /// Bytes received or sent.
+    /// Bytes received or sent; 0 for a collective, unless a message of it was truncated.
     pub len: u64,
     /// What went wrong, if something did.
     pub failure: Option<Failure>,
