@@ -12,7 +12,7 @@ const HEAD_TO_HEAD: &str =
 const RACE: &str = "ranks 3\nrank 0\n  recv from any tag 0 size 8\n  recv from any tag 0 size 8\n\
                     rank 1..2\n  send to 0 tag 0 size 8\n";
 const LEAK: &str = "ranks 2\nrank 0\n  isend to 1 tag 0 size 8\nrank 1\n  recv from 0 tag 0 size 8\n";
-const COLLECTIVE: &str = "ranks 2\nrank *\n  compute 1us\n  bcast root 0 size 8  # not yet\n";
+const FENCE: &str = "ranks 2\nwindow w 64\nrank *\n  fence w  # not yet\n";
 
 fn place() -> Place {
     Place::new()
@@ -20,7 +20,7 @@ fn place() -> Place {
         .with("head.scn", HEAD_TO_HEAD)
         .with("race.scn", RACE)
         .with("leak.scn", LEAK)
-        .with("bcast.scn", COLLECTIVE)
+        .with("fence.scn", FENCE)
 }
 
 fn json(text: &str) -> Value {
@@ -104,14 +104,14 @@ fn an_option_out_of_its_range_is_wrong() {
 
 #[test]
 fn what_cannot_be_explored_yet_ends_with_2_and_names_the_line() {
-    place().run("verify bcast.scn").status(2).complains("bcast.scn:4:3: ").complains("bcast root 0 size 8\n");
+    place().run("verify fence.scn").status(2).complains("fence.scn:4:3: ").complains("fence w\n");
 }
 
 #[test]
 fn of_several_files_the_worst_status_counts() {
     let place = place();
     place.run("verify ring.scn leak.scn").status(1).says("ring.scn").says("leak.scn: violated");
-    place.run("verify ring.scn bcast.scn leak.scn").status(2).says("leak.scn: violated");
+    place.run("verify ring.scn fence.scn leak.scn").status(2).says("leak.scn: violated");
     let ran = place.run("verify --format json ring.scn leak.scn").status(1);
     assert_eq!(
         ran.out.lines().map(|line| json(line)["verdict"].clone()).collect::<Vec<_>>(),

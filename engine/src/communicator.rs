@@ -1,7 +1,9 @@
 //! Ranks that talk among each other.
 
+use crate::group::Group;
 use crate::shared::Shared;
 use crate::{Element, Error, Request, Source, Status, Tag};
+use carrousel_rank::{Collective, Envelope, RankId};
 use zerocopy::IntoBytes;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
@@ -9,31 +11,40 @@ use zerocopy::IntoBytes;
 pub struct Communicator {
     pub(crate) shared: Shared,
     pub(crate) id: carrousel_rank::Communicator,
+    pub(crate) group: Group,
 }
 
 impl Communicator {
     pub(crate) fn world(shared: Shared) -> Self {
-        Self { shared, id: carrousel_rank::Communicator::WORLD }
+        let group = Group::All(shared.with(|core| core.ranks()));
+        Self { shared, id: carrousel_rank::Communicator::WORLD, group }
     }
 
-    /// The same ranks, whose messages in it match none in another communicator (`MPI_Comm_dup`). All ranks
-    /// call it, in the same order.
-    ///
-    /// # Errors
-    /// When there are no more.
-    pub fn duplicate(&self) -> Result<Self, Error> {
-        let id = self.shared.with(|core| core.new_communicator()).ok_or(Error::TooManyCommunicators)?;
-        Ok(Self { shared: self.shared.clone(), id })
+    /// A source as a rank of the job.
+    #[inline]
+    pub(crate) fn source(&self, from: impl Into<Source>) -> Result<carrousel_rank::Source, Error> {
+        match from.into().0 {
+            carrousel_rank::Source::Rank(RankId(rank)) => {
+                self.group.rank(rank).map(|rank| carrousel_rank::Source::Rank(RankId(rank)))
+            }
+            any => Ok(any),
+        }
+    }
+
+    /// A status with the sender's place in this communicator.
+    #[inline]
+    pub(crate) fn placed(&self, status: Status) -> Status {
+        Status { source: self.group.place(status.source), ..status }
     }
 
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
-        self.shared.with(|core| core.me())
+        self.group.place(self.shared.with(|core| core.me()))
     }
 
     /// How many ranks there are.
     pub fn size(&self) -> u32 {
-        self.shared.with(|core| core.ranks())
+        self.group.len()
     }
 
     /// Says in which line of its source the application is: what is reported of a rank that waits for long
@@ -49,6 +60,7 @@ impl Communicator {
     /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[inline]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
+        let to = self.group.rank(to)?;
         self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, false))
     }
 
@@ -57,6 +69,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
+        let to = self.group.rank(to)?;
         self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, true))
     }
 
@@ -72,8 +85,9 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (from, tag) = (from.into().0, tag.into().0);
-        self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), self.id, from, tag))
+        let (from, tag) = (self.source(from)?, tag.into().0);
+        let got = self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), self.id, from, tag));
+        got.map(|status| self.placed(status))
     }
 
     /// Sends `data` and receives into `buffer` at once (`MPI_Sendrecv`).
@@ -85,8 +99,9 @@ impl Communicator {
         (data, to, send_tag): (&[T], u32, u32),
         (buffer, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status, Error> {
-        let receive = (buffer.as_mut_bytes(), from.into().0, recv_tag.into().0);
-        self.shared.with(|core| core.exchange(self.id, (data.as_bytes(), to, send_tag), receive))
+        let receive = (buffer.as_mut_bytes(), self.source(from)?, recv_tag.into().0);
+        let send = (data.as_bytes(), self.group.rank(to)?, send_tag);
+        self.shared.with(|core| core.exchange(self.id, send, receive)).map(|status| self.placed(status))
     }
 
     /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
@@ -94,16 +109,16 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
-        let (from, tag) = (from.into(), tag.into());
+        let (from, tag) = (self.source(from)?, tag.into().0);
         let mut found = None;
         self.shared.with(|core| {
             core.wait_until(|core| {
-                found = core.probe(self.id, from.0, tag.0);
+                found = core.probe(self.id, from, tag);
                 found.is_some()
             });
         });
         let (envelope, bytes) = found.ok_or(Error::Internal("a probe has ended without a message"))?;
-        Ok(Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
+        Ok(self.placed(Status { source: envelope.source.0, tag: envelope.tag.0, bytes }))
     }
 
     /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
@@ -111,12 +126,17 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank.
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
-        let (from, tag) = (from.into().0, tag.into().0);
+        let (from, tag) = (self.source(from)?, tag.into().0);
         let found = self.shared.with(|core| {
             core.progress();
             core.probe(self.id, from, tag)
         });
-        Ok(found.map(|(envelope, bytes)| Status { source: envelope.source.0, tag: envelope.tag.0, bytes }))
+        let status = |(envelope, bytes): (Envelope, u64)| Status {
+            source: envelope.source.0,
+            tag: envelope.tag.0,
+            bytes,
+        };
+        Ok(found.map(|found| self.placed(status(found))))
     }
 
     /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.
@@ -124,18 +144,7 @@ impl Communicator {
     /// # Errors
     /// When a rank cannot be reached.
     pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
-        let handle = self.shared.with(|core| core.barrier())?;
-        Ok(Request::of_nothing(self.shared.clone(), handle))
-    }
-
-    /// Waits until all ranks have called it (`MPI_Barrier`).
-    ///
-    /// # Errors
-    /// When a rank is gone.
-    pub fn barrier(&self) -> Result<(), Error> {
-        self.shared.with(|core| {
-            let handle = core.barrier()?;
-            core.wait(handle).map(|_| ())
-        })
+        let handle = self.shared.with(|core| core.collective(Collective::barrier(self.id), None))?;
+        Ok(Request::of_nothing(self.clone(), handle))
     }
 }

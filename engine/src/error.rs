@@ -51,6 +51,22 @@ pub enum Error {
     /// The application's mistake; nothing has begun.
     #[error("{class}: {0}", class = self.class())]
     Usage(#[from] UsageError),
+    /// There is no such rank in a communicator.
+    #[error("{class}: rank {rank} does not exist in a communicator of {ranks} ranks", class = self.class())]
+    NoSuchRank {
+        /// The rank that was named.
+        rank: u32,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// A buffer has another length than the operation needs.
+    #[error("{class}: a buffer of {found} elements, expected {expected}", class = self.class())]
+    BufferLength {
+        /// Its elements.
+        found: usize,
+        /// Those that it should have.
+        expected: usize,
+    },
     /// A message is longer than its receive; nothing was written past the end.
     #[error("{class}: a message of {sent} bytes does not fit the {room} bytes of its receive", class = self.class())]
     Truncated {
@@ -111,7 +127,8 @@ impl Error {
     /// The class of the error, as MPI has it.
     pub fn class(&self) -> Class {
         match self {
-            Self::Usage(UsageError::NoSuchRank { .. }) => Class::Rank,
+            Self::Usage(UsageError::NoSuchRank { .. }) | Self::NoSuchRank { .. } => Class::Rank,
+            Self::BufferLength { .. } => Class::Count,
             Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
             Self::Usage(_) => Class::Request,
             Self::Truncated { .. } => Class::Truncate,

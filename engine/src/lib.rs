@@ -31,6 +31,7 @@ mod communicator;
 mod core;
 mod element;
 mod error;
+mod group;
 mod lend;
 mod session;
 mod shared;

@@ -3,11 +3,18 @@
 use crate::Status;
 use crate::core::Core;
 use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
 
 /// The rank of this process. A thread's own: whoever has it is in the thread that started it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Shared(Rc<RefCell<Core>>);
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
 
 impl Shared {
     pub(crate) fn new(core: Core) -> Self {

@@ -2,8 +2,8 @@
 
 use carrousel_rank::wire::{HEAD_MAX, decode, encode};
 use carrousel_rank::{
-    Call, Communicator, Event, Job, Memory, Mirror, Options, Protocol, Published, Rank, RankId, Receive,
-    Send, Source, Speculation, Tag, TagSelector, Work,
+    Call, Collective, Communicator, Event, Job, Kind, Memory, Mirror, Options, Protocol, Published, Rank,
+    RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Work,
 };
 
 const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
@@ -56,7 +56,7 @@ fn feed<P: Protocol>(bytes: &[u8], options: &Options) {
 /// The n-th of some calls, over and over.
 fn call<P: Protocol>(rank: &mut Rank<P>, n: u32, work: &mut Vec<Work>) {
     let len = if n.is_multiple_of(3) { 8 } else { 64 };
-    let call = match n % 5 {
+    let call = match n % 7 {
         0 | 1 => Call::Receive(Receive {
             from: Source::Rank(RankId(1)),
             tag: TagSelector::Tag(Tag(n % 2)),
@@ -79,7 +79,18 @@ fn call<P: Protocol>(rank: &mut Rank<P>, n: u32, work: &mut Vec<Work>) {
             memory: MEMORY,
             synchronous: false,
         }),
-        _ => Call::Barrier,
+        4 => Call::Collective(Collective::barrier(Communicator::WORLD)),
+        5 => Call::Collective(Collective {
+            kind: Kind::AllReduce,
+            len: 4096,
+            element: 8,
+            ..Collective::barrier(Communicator::WORLD)
+        }),
+        _ => Call::Collective(Collective {
+            kind: Kind::Gather,
+            len,
+            ..Collective::barrier(Communicator::WORLD)
+        }),
     };
     rank.call(call, work).expect("the call is right");
 }

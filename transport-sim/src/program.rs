@@ -3,8 +3,8 @@
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_rank::{
-    Call, Communicator, Memory, Options, Pattern, RankId, Receive, Send, Source, Speculation, Tag,
-    TagSelector, Transfer,
+    Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
+    Speculation, Tag, TagSelector, Transfer,
 };
 use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, OptionValue, Scenario};
 
@@ -42,6 +42,13 @@ fn selector(tag: scenario::TagSelector) -> TagSelector {
         scenario::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
         scenario::TagSelector::Any => TagSelector::Any,
     }
+}
+
+/// A collective of all ranks; what is reduced are bytes.
+fn collective(kind: Kind, root: u32, len: u64, statement: usize) -> Call {
+    let [source, target, scratch] = [3, 4, 5].map(|key| Memory { key, ..memory(None, statement) });
+    let barrier = Collective::barrier(Communicator::WORLD);
+    Call::Collective(Collective { kind, root, len, source, target, scratch, ..barrier })
 }
 
 /// What the statement number `at` of a program does; `None` if the simulator does not know it.
@@ -90,7 +97,13 @@ pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
             Action::Probe(Pattern { source: source(*from), tag: selector(*tag), context })
         }
         Op::Wait(_) | Op::WaitAll | Op::Test(_) => Action::Requests,
-        Op::Barrier { blocking } => one(Call::Barrier, *blocking),
+        Op::Barrier { blocking } => one(Call::Collective(Collective::barrier(communicator)), *blocking),
+        Op::Bcast { root, size } => one(collective(Kind::Broadcast, *root, *size, at), true),
+        Op::Reduce { root, size } => one(collective(Kind::Reduce, *root, *size, at), true),
+        Op::AllReduce { size } => one(collective(Kind::AllReduce, 0, *size, at), true),
+        Op::Gather { root, size } => one(collective(Kind::Gather, *root, *size, at), true),
+        Op::AllGather { size } => one(collective(Kind::AllGather, 0, *size, at), true),
+        Op::AllToAll { size } => one(collective(Kind::AllToAll, 0, *size, at), true),
         _ => return None,
     })
 }

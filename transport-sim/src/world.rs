@@ -291,7 +291,11 @@ impl<'a, P: Protocol> World<'a, P> {
                 }
                 process.completed(request, now);
             }
-            Work::Place { .. } | Work::Keep { .. } | Work::Take { .. } => {}
+            Work::Place { .. }
+            | Work::Keep { .. }
+            | Work::Take { .. }
+            | Work::Copy { .. }
+            | Work::Combine { .. } => {}
         }
         Ok(())
     }
@@ -401,6 +405,8 @@ fn cost(cpu: &Cpu, work: &Work) -> u64 {
         Work::Send { packet: Packet::Eager { len, .. }, .. } => cpu.post_ns + copy_ns(cpu, *len),
         Work::Send { .. } | Work::Write { .. } | Work::Read { .. } => cpu.post_ns,
         Work::Place { len, .. } | Work::Keep { len, .. } | Work::Take { len, .. } => copy_ns(cpu, *len),
+        // A combination costs what a copy does: it reads one operand more, and computes while it waits for them.
+        Work::Copy { len, .. } | Work::Combine { len, .. } => copy_ns(cpu, *len),
         Work::Complete { .. } => 0,
     }
 }

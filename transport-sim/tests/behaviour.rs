@@ -80,12 +80,70 @@ fn a_message_that_does_not_fit_is_an_error_of_its_line() {
     }
 }
 
+const COLLECTIVES: [&str; 7] = [
+    "barrier",
+    "bcast root 1 size",
+    "reduce root 1 size",
+    "allreduce size",
+    "gather root 1 size",
+    "allgather size",
+    "alltoall size",
+];
+
+#[test]
+fn collectives_come_to_an_end_under_every_protocol() {
+    for (_, protocol) in Protocol::ALL {
+        for ranks in 1..=8 {
+            for statement in COLLECTIVES {
+                for size in ["0", "8", "5KiB", "64KiB"] {
+                    let size = if statement == "barrier" { "" } else { size };
+                    let root = if ranks == 1 { statement.replace('1', "0") } else { statement.to_owned() };
+                    // One rank is late: whoever needs it waits.
+                    let text = format!("ranks {ranks}\nrank 0\n compute 50us\nrank *\n {root} {size}\n");
+                    let report = ok(&text, &Config { protocol, ..config() });
+                    let ends = || report.statements.iter().filter(|done| done.op != "compute");
+                    assert_eq!(ends().count(), ranks);
+                    let all_wait = ["barrier", "allreduce", "allgather", "alltoall"];
+                    let waits = all_wait.iter().any(|name| statement.starts_with(name)) && size != "0";
+                    assert!(!waits || ends().all(|done| done.end_us >= 50.0), "{text}");
+                }
+            }
+        }
+    }
+}
+
+/// What is moved in all, a second time as long, is seen in the time that it takes.
+#[test]
+fn longer_collectives_take_longer() {
+    for statement in &COLLECTIVES[1..] {
+        let makespan =
+            |size: &str| ok(&format!("ranks 6\nrank *\n {statement} {size}\n"), &config()).makespan_us;
+        let (short, long, longer) = (makespan("8"), makespan("1MiB"), makespan("2MiB"));
+        assert!(short * 10.0 < long && long * 1.5 < longer, "{statement}: {short}, {long}, {longer}");
+    }
+}
+
+#[test]
+fn a_collective_that_a_rank_forgets_is_a_deadlock() {
+    let text = "ranks 3\nrank 0..1\n allreduce size 1MiB\n";
+    let Err(SimError::Deadlock { stuck, .. }) = run(text, &config()) else { panic!("nobody waits") };
+    assert_eq!(stuck.len(), 2);
+    assert_eq!(stuck[0].statement, "allreduce size 1MiB");
+}
+
+#[test]
+fn a_collective_that_the_ranks_disagree_on_is_an_error() {
+    let text = "ranks 2\nrank 0\n bcast root 0 size 64\nrank 1\n bcast root 0 size 8\n";
+    let error = SimError::Truncated { rank: 1, line: 5, sent: 64, room: 8 };
+    assert_eq!(run(text, &config()).unwrap_err(), error);
+    let text = "ranks 3\nrank *\n allgather size 9223372036854775807\n";
+    assert!(matches!(run(text, &config()), Err(SimError::Refused { rank: 0, line: 3, .. })));
+}
+
 #[test]
 fn what_is_not_simulated_is_refused() {
     let put = "ranks 2\nwindow w 64\nrank 0\n fence w\n put w to 1 size 8\n";
     assert_eq!(run(put, &config()).unwrap_err(), SimError::Unsupported { line: 4, what: "fence" });
-    let bcast = "ranks 2\nrank *\n bcast root 0 size 8\n";
-    assert_eq!(run(bcast, &config()).unwrap_err(), SimError::Unsupported { line: 3, what: "bcast" });
     for progress in [Progress::Interrupt, Progress::Parasite, Progress::Helper] {
         let error = run("ranks 1\n", &Config { progress, ..config() }).unwrap_err();
         assert_eq!(error, SimError::UnsupportedProgress(progress));

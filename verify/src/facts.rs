@@ -1,6 +1,6 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
-use crate::program::{Act, Job, Program, Start};
+use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::step::is_from_any;
 use carrousel_rank::{Source, Speculation, Transfer};
 use carrousel_rendezvous::Notice;
@@ -24,8 +24,8 @@ pub(crate) struct RankFacts {
     pub(crate) last_from_any: Option<u16>,
     /// The last test.
     pub(crate) last_test: Option<u16>,
-    /// The last barrier.
-    pub(crate) last_barrier: Option<u16>,
+    /// The collectives: the steps that enter them, and their requests.
+    pub(crate) collectives: Vec<(u16, Ordinal)>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
     /// of such a flow matters. All other flows come to the same end in every order.
     pub(crate) ordered_from: Vec<u16>,
@@ -76,7 +76,7 @@ impl RankFacts {
         for (pc, step) in program.steps.iter().enumerate() {
             let pc = pc as u16;
             match &step.act {
-                Act::Start(ordinal) => facts.start(pc, &program.starts[usize::from(*ordinal)], job),
+                Act::Start(ordinal) => facts.start(pc, *ordinal, &program.starts[usize::from(*ordinal)], job),
                 Act::Cancel(ordinal) => match program.starts[usize::from(*ordinal)] {
                     Start::Receive { from: Source::Rank(from), .. } => {
                         facts.last_receive.insert(from.0 as u16, pc);
@@ -97,7 +97,17 @@ impl RankFacts {
         facts
     }
 
-    fn start(&mut self, pc: u16, start: &Start, job: &Job) {
+    /// How many collectives a rank has entered that is at step `pc`.
+    pub(crate) fn entered(&self, pc: u16) -> usize {
+        self.collectives.partition_point(|(step, _)| *step < pc)
+    }
+
+    /// How many collectives there are before the one of this request.
+    pub(crate) fn number_of(&self, collective: Ordinal) -> usize {
+        self.collectives.partition_point(|(_, request)| *request < collective)
+    }
+
+    fn start(&mut self, pc: u16, ordinal: Ordinal, start: &Start, job: &Job) {
         match *start {
             Start::Send { to, .. } => {
                 self.last_send.insert(to as u16, pc);
@@ -117,7 +127,7 @@ impl RankFacts {
                     self.ordered_from.extend(0..job.ranks.len() as u16);
                 }
             }
-            Start::Barrier => self.last_barrier = Some(pc),
+            Start::Collective { .. } => self.collectives.push((pc, ordinal)),
         }
     }
 }

@@ -39,6 +39,15 @@ pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
         state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
     if let Some((at, message)) = left {
         state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
+        return;
+    }
+    let of_collective = (0..).zip(&state.procs).find_map(|(at, proc)| {
+        let mut unexpected = proc.rank.unexpected();
+        let left = unexpected.find(|message| message.context.is_collective())?;
+        Some(Note::UnmatchedOfCollective { at, from: left.source.0 as u16 })
+    });
+    if let Some(note) = of_collective {
+        state.wrong.push(Wrong { check: Check::UnmatchedMessage, note });
     }
 }
 
@@ -53,7 +62,18 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
                 Start::Send { to, .. } => {
                     !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
                 }
-                Start::Barrier => false,
+                // It has its partners when all ranks have entered it, and agree on what it is.
+                start @ Start::Collective { .. } => {
+                    let facts = model.facts(state.job);
+                    let number = facts.rank(at).number_of(*request);
+                    (0..state.procs.len() as u16).all(|rank| {
+                        let its = facts.rank(rank).collectives.get(number);
+                        its.is_some_and(|(step, request)| {
+                            *step < state.procs[usize::from(rank)].pc
+                                && model.program(state.job, rank).starts[usize::from(*request)] == start
+                        })
+                    })
+                }
             }
         });
         lost.map(|request| (at, request))
@@ -204,7 +224,12 @@ impl<P: Protocol> Turn<'_, P> {
                     _ => self.wrong(Check::MatchingOrder, Note::Impossible { at: me, from: me }),
                 }
             }
-            Start::Barrier => {}
+            Start::Collective { .. } => {
+                if let Some(Failure::Truncated { .. }) = status.failure {
+                    let note = Note::TooLongInCollective { at: me, request: ordinal };
+                    self.wrong(Check::BufferSafety, note);
+                }
+            }
         }
     }
 }

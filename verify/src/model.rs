@@ -162,7 +162,7 @@ impl<P: Protocol> Model<P> {
     }
 
     /// Whether the next step of a rank returns from a wait only if MPI has buffered a message that nobody has
-    /// received. Under the weakest MPI the rank may as well be waiting; it then is for as long as anything
+    /// received, or a collective does not wait for ranks that it could wait for. Under the weakest MPI the rank may as well be waiting; it then is for as long as anything
     /// else happens, and a state in which nothing else does is a deadlock.
     pub(crate) fn counts_on_buffers(&self, state: &State<P>, rank: u16) -> bool {
         if !self.settings.portable {
@@ -174,9 +174,18 @@ impl<P: Protocol> Model<P> {
             let message = Message { from: rank, send: *request };
             match self.program(state.job, rank).starts[usize::from(*request)] {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
-                _ => false,
+                // It may wait until everybody has entered it (MPI-4.1, 6.14).
+                Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
+                Start::Receive { .. } => false,
             }
         })
+    }
+
+    /// Whether some rank has not entered a collective that this one has.
+    pub(crate) fn is_alone_in(&self, state: &State<P>, rank: u16, collective: Ordinal) -> bool {
+        let facts = self.facts(state.job);
+        let number = facts.rank(rank).number_of(collective);
+        (0..).zip(&state.procs).any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
     }
 
     /// Ranks other than the first whose message a receive from any source could take.

@@ -3,7 +3,9 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
-use carrousel_rank::{Call, Communicator, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector};
+use carrousel_rank::{
+    Call, Collective, Communicator, Kind, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector,
+};
 use std::sync::Arc;
 
 /// How many requests a rank started before this one.
@@ -88,11 +90,34 @@ pub enum Start {
         /// Into this buffer.
         buffer: Buffer,
     },
-    /// Enter a barrier.
-    Barrier,
+    /// Enter a collective of all ranks.
+    Collective {
+        /// Which.
+        kind: Kind,
+        /// The root, where it has one.
+        root: u32,
+        /// Bytes of a contribution.
+        len: u64,
+    },
+}
+
+/// A collective as it is written in a scenario.
+pub fn verb(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Barrier => "barrier",
+        Kind::Broadcast => "bcast",
+        Kind::Reduce => "reduce",
+        Kind::AllReduce => "allreduce",
+        Kind::Gather => "gather",
+        Kind::AllGather => "allgather",
+        Kind::AllToAll => "alltoall",
+    }
 }
 
 impl Start {
+    /// Enter a barrier.
+    pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
+
     /// What it asks of the library.
     pub fn call(&self) -> Call {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
@@ -108,7 +133,11 @@ impl Start {
                 len,
                 memory: memory(buffer),
             }),
-            Self::Barrier => Call::Barrier,
+            // No program can name the memory of a collective: what is in it is not looked at.
+            Self::Collective { kind, root, len } => {
+                let nowhere = Collective::barrier(Communicator::WORLD);
+                Call::Collective(Collective { kind, root, len, ..nowhere })
+            }
         }
     }
 
@@ -117,7 +146,7 @@ impl Start {
         match *self {
             Self::Send { buffer, .. } => Some((buffer, false)),
             Self::Receive { buffer, .. } => Some((buffer, true)),
-            Self::Barrier => None,
+            Self::Collective { .. } => None,
         }
     }
 }

@@ -16,7 +16,9 @@
 //! - a test, with whatever may complete its request.
 //!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
-//! waiting, barriers, and arrivals of different flows.
+//! waiting, and arrivals of different flows. So does all that happens in a collective: its messages name their
+//! source, are received in the order in which they were sent and are never announced, so that each member comes
+//! to the same end in every order (G. Kahn, The Semantics of a Simple Language for Parallel Programming, 1974).
 
 mod closure;
 
@@ -25,7 +27,7 @@ use crate::model::Model;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Route, State, What};
 use crate::step::Action;
-use carrousel_rank::{Context, Protocol, Source};
+use carrousel_rank::{Protocol, Source};
 
 /// A group of actions that enter a persistent set together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +40,8 @@ enum Node {
     ReceiveEnd(u16, u16),
     /// The same for all peers.
     ReceiveEnds(u16),
-    /// Arrivals of barrier messages.
-    Barrier(u16),
+    /// Arrivals of what belongs to collectives.
+    Collective(u16),
     /// Not actions: what has to happen before the first rank posts a receive from the second.
     Post(u16, u16),
     /// Not actions: what has to happen before the first rank sends to the second.
@@ -152,7 +154,7 @@ impl<P: Protocol> View<'_, P> {
     fn end_of(&self, route: Route) -> Node {
         let Route { at, peer, context, what } = route;
         match what {
-            _ if context == Context::COLLECTIVES => Node::Barrier(at),
+            _ if context.is_collective() => Node::Collective(at),
             What::Back | What::Written => Node::SendEnd(at, peer),
             What::Forward | What::Read(_) => self.receive_end(at, peer),
         }
@@ -168,7 +170,7 @@ impl<P: Protocol> View<'_, P> {
             Start::Send { to, .. } => Node::SendEnd(rank, to as u16),
             Start::Receive { from: Source::Rank(from), .. } => self.receive_end(rank, from.0 as u16),
             Start::Receive { .. } => Node::ReceiveEnds(rank),
-            Start::Barrier => Node::Barrier(rank),
+            Start::Collective { .. } => Node::Collective(rank),
         }
     }
 
@@ -197,7 +199,7 @@ impl<P: Protocol> View<'_, P> {
             Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => None,
             Act::Test(request) | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
             Act::Start(ordinal) => match program.starts[usize::from(*ordinal)] {
-                Start::Barrier => None,
+                Start::Collective { .. } => None,
                 Start::Send { to, .. } => {
                     self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
                 }
@@ -219,7 +221,7 @@ impl<P: Protocol> View<'_, P> {
             return false;
         }
         match what {
-            _ if context == Context::COLLECTIVES => true,
+            _ if context.is_collective() => true,
             What::Written if self.facts.writes_end_silently() => true,
             What::Back | What::Written => !self.facts.is_ordered(at, peer),
             What::Forward | What::Read(_) => !self.facts.is_ordered(peer, at) && !self.is_wild(at),

@@ -1,7 +1,7 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
 use carrousel_scenario as scn;
 use carrousel_scenario::{Op, OptionValue, Scenario};
 use std::collections::HashMap;
@@ -12,12 +12,22 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub enum Refusal {
     /// A statement that is not there yet.
-    #[error("`{statement}` cannot be explored yet: so far only messages and barriers can")]
+    #[error("`{statement}` cannot be explored yet: so far only messages and collectives can")]
     Statement {
         /// Its line.
         line: u32,
         /// Its keyword.
         statement: &'static str,
+    },
+    /// A collective whose bytes are more than there are numbers.
+    #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
+    TooManyBytes {
+        /// Its line.
+        line: u32,
+        /// Its keyword.
+        statement: &'static str,
+        /// How many ranks there are.
+        ranks: u32,
     },
     /// A job that is too large for the checker's numbers.
     #[error("rank {rank} starts more than {} requests or takes more than {} steps", Ordinal::MAX, u16::MAX)]
@@ -37,7 +47,7 @@ impl Refusal {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
         match self {
-            Self::Statement { line, .. } => Some(*line),
+            Self::Statement { line, .. } | Self::TooManyBytes { line, .. } => Some(*line),
             _ => None,
         }
     }
@@ -90,7 +100,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
         let program = match compiled.get(&key) {
             Some(program) => Arc::clone(program),
             None => {
-                let program = Arc::new(compile(program, rank as u32)?);
+                let program = Arc::new(compile(program, rank as u32, scenario.ranks)?);
                 compiled.insert(key, Arc::clone(&program));
                 program
             }
@@ -108,7 +118,22 @@ struct Names {
     open: Vec<Ordinal>,
 }
 
-fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
+/// The collective that a statement starts, and whether it waits for it.
+fn collective(op: &Op) -> Option<(Start, bool)> {
+    let start = |kind, root, len| (Start::Collective { kind, root, len }, true);
+    Some(match *op {
+        Op::Barrier { blocking } => (Start::BARRIER, blocking),
+        Op::Bcast { root, size } => start(Kind::Broadcast, root, size),
+        Op::Reduce { root, size } => start(Kind::Reduce, root, size),
+        Op::AllReduce { size } => start(Kind::AllReduce, 0, size),
+        Op::Gather { root, size } => start(Kind::Gather, root, size),
+        Op::AllGather { size } => start(Kind::AllGather, 0, size),
+        Op::AllToAll { size } => start(Kind::AllToAll, 0, size),
+        _ => return None,
+    })
+}
+
+fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refusal> {
     let mut program = Program::default();
     let mut names = Names::default();
     // Named buffers come first; each request without one has its own behind them.
@@ -163,10 +188,20 @@ fn compile(source: &scn::Program, rank: u32) -> Result<Program, Refusal> {
                     program.act(line, Act::Test(*ordinal));
                 }
             }
-            Op::Barrier { blocking } => request(&mut program, &mut names, step, Start::Barrier, *blocking),
             Op::ReadBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: false }),
             Op::WriteBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: true }),
-            other => return Err(Refusal::Statement { line, statement: other.name() }),
+            op => {
+                let statement = op.name();
+                let Some((start, blocking)) = collective(op) else {
+                    return Err(Refusal::Statement { line, statement });
+                };
+                if let Start::Collective { len, .. } = start
+                    && len.checked_mul(u64::from(ranks.max(2))).is_none()
+                {
+                    return Err(Refusal::TooManyBytes { line, statement, ranks });
+                }
+                request(&mut program, &mut names, step, start, blocking);
+            }
         }
         let most = usize::from(u16::MAX);
         if program.steps.len() >= most || program.starts.len() >= most || next_buffer >= most {

@@ -306,6 +306,13 @@ pub enum Note {
         /// The receive.
         receive: Ordinal,
     },
+    /// A message of a collective was longer than what this rank expected: the ranks do not agree on its size.
+    TooLongInCollective {
+        /// At this rank.
+        at: u16,
+        /// Its collective.
+        request: Ordinal,
+    },
     /// The program used a buffer that a request was using.
     BufferInUse {
         /// At this rank.
@@ -339,5 +346,12 @@ pub enum Note {
         at: u16,
         /// The message.
         message: Message,
+    },
+    /// The program ended with a message of a collective that this rank did not take part in as others did.
+    UnmatchedOfCollective {
+        /// At this rank.
+        at: u16,
+        /// Of this rank.
+        from: u16,
     },
 }

@@ -10,6 +10,7 @@ use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
     Call, Context, Envelope, Event, Handle, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work,
+    collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -258,11 +259,18 @@ impl<P: Protocol> Turn<'_, P> {
         let from = RankId(u32::from(route.peer));
         match flight {
             Flight::Completion(handle) => {
-                let Some(open) = proc.by_handle(handle) else { return };
-                open.busy = false;
+                // One of a collective's round is nothing that the program has opened.
+                let me = self.me;
+                let open = proc.by_handle(handle);
+                if open.is_none() && collective_of(handle).is_none() {
+                    return;
+                }
+                let subject = open.map(|open| {
+                    open.busy = false;
+                    Message { from: me, send: open.ordinal }
+                });
                 if route.what == What::Written {
-                    let subject = Message { from: self.me, send: open.ordinal };
-                    self.event(proc, Event::Written(handle), Some(subject), Rule::Silent);
+                    self.event(proc, Event::Written(handle), subject, Rule::Silent);
                 } else {
                     self.event(proc, Event::Read(handle), None, Rule::Silent);
                 }
@@ -341,7 +349,14 @@ impl<P: Protocol> Turn<'_, P> {
                     self.sent(proc, to, context, packet, subject);
                 }
                 Work::Write { to, context, receive, len, notice, request, .. } => {
-                    let Some(open) = proc.by_handle(request) else { continue };
+                    let Some(open) = proc.by_handle(request) else {
+                        // Data of a collective is in nobody's buffer: what matters is what is said behind it.
+                        if let (Some(_), Some(packet)) = (collective_of(request), notice) {
+                            self.launch(to, context, What::Forward, Flight::Packet(packet, None));
+                            self.complete_later(to, context, What::Written, request);
+                        }
+                        continue;
+                    };
                     open.busy = true;
                     open.exposed = false;
                     let message = Message { from: self.me, send: open.ordinal };
@@ -362,10 +377,12 @@ impl<P: Protocol> Turn<'_, P> {
                     let at = proc.kept.iter().position(|(held, _)| *held == kept);
                     taken = at.map(|at| proc.kept.remove(at).1);
                 }
+                Work::Keep { kept, .. } if kept.context.is_collective() => {}
                 Work::Keep { kept, .. } => {
                     // What arrives last is last in line.
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
+                Work::Copy { .. } | Work::Combine { .. } => {}
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }
         }

@@ -1,6 +1,8 @@
 //! What a person reads when a check is violated: the summary, the steps, the chart.
 
-use carrousel_rank::{Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{
+    Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector,
+};
 use carrousel_rendezvous::MirrorRules;
 use carrousel_scenario::{Check, Scenario, load};
 use carrousel_verify::explain::explain;
@@ -438,6 +440,8 @@ fn random_job(seed: u64) -> Job {
         (state >> 11) % most
     };
     let ranks = 2 + below(2) as u32;
+    let kind = [Kind::Barrier, Kind::Broadcast, Kind::Reduce, Kind::AllReduce, Kind::Gather, Kind::AllToAll]
+        [below(6) as usize];
     let programs = (0..ranks).map(|_| {
         let mut program = Program::default();
         let mut open = Vec::new();
@@ -451,7 +455,8 @@ fn random_job(seed: u64) -> Job {
                     Start::Receive { from, tag, len, buffer }
                 }
                 5 => Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer },
-                6 => Start::Barrier,
+                // The ranks may disagree on everything but the kind.
+                6 => Start::Collective { kind, root: peer, len: len - 1 },
                 _ => {
                     program.act(0, Act::Touch { buffer, write: below(2) == 0 });
                     continue;

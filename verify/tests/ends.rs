@@ -10,7 +10,7 @@ use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::{State, Wrong};
-use jobs::{Dice, Shape, THREE, TWO, draw_job};
+use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use stateright::Model as _;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -82,6 +82,16 @@ fn two_ranks_mirror() {
 #[test]
 fn two_ranks_published() {
     compare::<Published>(TWO, 1000);
+}
+
+#[test]
+fn collectives_between_messages_mirror() {
+    compare::<Mirror>(MIXED, 400);
+}
+
+#[test]
+fn collectives_between_messages_published() {
+    compare::<Published>(MIXED, 400);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use carrousel_scenario::Check;
 use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
-use jobs::{Dice, Shape, THREE, TWO, draw_job};
+use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 
 /// The violated checks; `None` if the job has too many states to be explored whole.
@@ -56,6 +56,16 @@ fn two_ranks_published() {
 }
 
 #[test]
+fn collectives_between_messages_mirror() {
+    compare::<Mirror>(MIXED, 600, false);
+}
+
+#[test]
+fn collectives_between_messages_published() {
+    compare::<Published>(MIXED, 600, false);
+}
+
+#[test]
 fn three_ranks_mirror() {
     compare::<Mirror>(THREE, 800, false);
 }
@@ -73,6 +83,12 @@ fn three_ranks_without_speculation() {
 #[test]
 fn the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..TWO }, 1500, true);
+}
+
+#[test]
+fn collectives_under_the_weakest_mpi() {
+    compare::<Mirror>(Shape { speculation: Speculation::Off, ranks: 2, ..MIXED }, 1000, true);
+    compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 400, true);
 }
 
 /// Every program of two ranks with up to two sends and two receives, over two tags, any tag and any source.

@@ -78,9 +78,9 @@ impl Account<'_> {
             let WaitingRequest { what, peer, tag, bytes, state, awaited } = request;
             let mark = if *awaited { "for its" } else { "besides, a" };
             let number = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
-            lines.push(match what.as_ref() {
-                "barrier" => format!("    {mark} barrier: {state}"),
-                _ => {
+            lines.push(match request.is_collective() {
+                true => format!("    {mark} {what}: {state}"),
+                false => {
                     let direction = if what == "receive" { "from" } else { "to" };
                     let (peer, tag) = (number(peer), number(tag));
                     format!("    {mark} {what} {direction} {peer} tag {tag}, {bytes} bytes: {state}")
@@ -93,19 +93,21 @@ impl Account<'_> {
     /// Whom a rank waits for: one of them, or all, have to do something.
     fn waits_for(&self, rank: u32) -> BTreeSet<u32> {
         let Some(waiting) = self.by_rank.get(&rank) else { return BTreeSet::new() };
-        let others = |request: &WaitingRequest| match (request.peer, request.what.as_ref()) {
-            (Some(peer), _) => vec![peer],
-            // A barrier waits for those that have not entered it.
-            (None, "barrier") => (0..self.ranks).filter(|other| !self.is_in_barrier(*other)).collect(),
+        let others = |request: &WaitingRequest| match request.peer {
+            Some(peer) => vec![peer],
+            // A collective waits for those that are in none.
+            None if request.is_collective() => {
+                (0..self.ranks).filter(|other| !self.is_in_collective(*other)).collect()
+            }
             // A receive from any source would be served by anyone: nobody in particular.
-            (None, _) => Vec::new(),
+            None => Vec::new(),
         };
         awaited(waiting).flat_map(others).filter(|other| *other != rank).collect()
     }
 
-    fn is_in_barrier(&self, rank: u32) -> bool {
+    fn is_in_collective(&self, rank: u32) -> bool {
         let waiting = self.by_rank.get(&rank);
-        waiting.is_some_and(|waiting| waiting.requests.iter().any(|request| request.what == "barrier"))
+        waiting.is_some_and(|waiting| waiting.requests.iter().any(WaitingRequest::is_collective))
     }
 
     fn conclusion(&self) -> String {

@@ -23,6 +23,9 @@ pub(super) enum PlayError {
     /// A message arrived changed.
     #[error("byte {at} of the {len} bytes from rank {from} with tag {tag} is not what was sent")]
     Changed { from: u32, tag: u32, at: usize, len: usize },
+    /// A collective has brought what it should not.
+    #[error("byte {at} of the {len} bytes that `{name}` has brought is wrong")]
+    WrongResult { name: &'static str, at: usize, len: usize },
     /// A statement that cannot be run yet.
     #[error("`{0}` cannot be run yet")]
     Unsupported(&'static str),
@@ -177,11 +180,69 @@ impl<'a> Player<'a> {
                 let is_complete = open.is_some_and(|open| open.request.test());
                 self.complete(number.filter(|_| is_complete).into_iter().collect())?;
             }
+            collective if is_collective(collective) => self.collective(collective)?,
             // A buffer that the program touches itself is touched: there is nothing to wait for.
             Op::ReadBuf(_) | Op::WriteBuf(_) => {}
             other => return Err(PlayError::Unsupported(other.name())),
         }
         Ok(())
+    }
+
+    /// A collective on bytes of which every rank knows what the others have: rank `r` has its payload for
+    /// itself in a tag of the operation's own. A reduction combines by exclusive or.
+    fn collective(&mut self, op: &Op) -> Result<(), PlayError> {
+        let (me, ranks) = (self.world.rank(), self.world.size());
+        let of = |rank: u32, size: u64| Stream { from: rank, to: rank, tag: 0 }.payload(1, size as usize);
+        let xor = |left: u8, right: u8| left ^ right;
+        let all = |size: u64| (0..ranks).flat_map(move |rank| of(rank, size)).collect::<Vec<u8>>();
+        let combined = |size: u64| {
+            let mut sum = vec![0; size as usize];
+            for rank in 0..ranks {
+                sum.iter_mut().zip(of(rank, size)).for_each(|(sum, byte)| *sum ^= byte);
+            }
+            sum
+        };
+        let if_root = |root: u32, bytes: Vec<u8>| if me == root { bytes } else { Vec::new() };
+        let (got, expected) = match *op {
+            Op::Bcast { root, size } => {
+                let mut data = if me == root { of(root, size) } else { empty(size) };
+                self.timed(|world| world.broadcast(&mut data, root))?;
+                (data, of(root, size))
+            }
+            Op::Reduce { root, size } => {
+                let (source, mut target) = (of(me, size), if_root(root, empty(size)));
+                self.timed(|world| world.reduce(&source, &mut target, root, xor))?;
+                (target, if_root(root, combined(size)))
+            }
+            Op::AllReduce { size } => {
+                let (source, mut target) = (of(me, size), empty(size));
+                self.timed(|world| world.allreduce(&source, &mut target, xor))?;
+                (target, combined(size))
+            }
+            Op::Gather { root, size } => {
+                let (source, mut target) = (of(me, size), if_root(root, empty(size * u64::from(ranks))));
+                self.timed(|world| world.gather(&source, &mut target, root))?;
+                (target, if_root(root, all(size)))
+            }
+            Op::AllGather { size } => {
+                let (source, mut target) = (of(me, size), empty(size * u64::from(ranks)));
+                self.timed(|world| world.allgather(&source, &mut target))?;
+                (target, all(size))
+            }
+            Op::AllToAll { size } => {
+                // To each rank the same: what comes is then what an allgather brings.
+                let source = of(me, size).repeat(ranks as usize);
+                let mut target = empty(size * u64::from(ranks));
+                self.timed(|world| world.alltoall(&source, &mut target))?;
+                (target, all(size))
+            }
+            _ => return Err(PlayError::Unsupported(op.name())),
+        };
+        let wrong = got.iter().zip(&expected).position(|(got, expected)| got != expected);
+        match wrong {
+            Some(at) => Err(PlayError::WrongResult { name: op.name(), at, len: got.len() }),
+            None => Ok(()),
+        }
     }
 
     fn payload(&mut self, to: u32, tag: u32, size: u64) -> Vec<u8> {
@@ -236,6 +297,19 @@ fn empty(size: u64) -> Vec<u8> {
     vec![0xa5; size as usize]
 }
 
+/// The collectives that move data.
+fn is_collective(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Bcast { .. }
+            | Op::Reduce { .. }
+            | Op::AllReduce { .. }
+            | Op::Gather { .. }
+            | Op::AllGather { .. }
+            | Op::AllToAll { .. }
+    )
+}
+
 /// Whether every statement of a program can be run.
 pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
     let knows = |op: &Op| {
@@ -252,7 +326,7 @@ pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
                 | Op::Barrier { .. }
                 | Op::ReadBuf(_)
                 | Op::WriteBuf(_)
-        )
+        ) || is_collective(op)
     };
     program.steps.iter().find(|step| !knows(&step.op)).map(|step| (step.line, step.op.name()))
 }

@@ -20,20 +20,23 @@ pub(super) enum Local {
     Read(Handle),
 }
 
+/// Combines what stands in the first bytes with the second ones, into the first.
+pub(crate) type Operation = Box<dyn Fn(&mut [u8], &[u8])>;
+
 /// What outputs are carried out with, but the transport.
-#[derive(Debug)]
 pub(super) struct Tools {
     pub(super) me: RankId,
     pub(super) registry: Registry,
     pub(super) kept: Store,
     pub(super) local: VecDeque<Local>,
     pub(super) directory: Directory,
+    /// The operation of the reduction that is under way.
+    pub(super) operation: Option<Operation>,
     /// The first thing that went wrong beside a request.
     pub(super) trouble: Option<Error>,
 }
 
 /// The rank, and all that it is carried out with but the transport.
-#[derive(Debug)]
 pub(super) struct Hands {
     pub(super) rank: Rank<Mirror>,
     pub(super) tools: Tools,
@@ -77,6 +80,8 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
                 let notice = notice.map(|packet| (context, packet));
                 tools.write(&Write { to, from, into, len, request, notice }, out);
             }
+            Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
+            Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
             Work::Read { of, from, into, len, request, .. } => {
                 tools.read(&Read { of, from, into, len, request }, out);
             }
@@ -124,6 +129,14 @@ impl Tools {
                 bytes.copy_from_slice(&data[..bytes.len()]);
             }
         });
+    }
+
+    #[inline(never)]
+    fn combine(&mut self, from: Memory, into: Memory, len: u64) {
+        if let (Some(operation), Some((from, into))) = (&self.operation, self.registry.pair(from, into, len))
+        {
+            operation(into, from);
+        }
     }
 
     #[inline(never)]

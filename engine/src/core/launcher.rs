@@ -27,7 +27,7 @@ pub struct Waiting {
 /// A request that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
-    /// What it is: `receive`, `send`, `synchronous send` or `barrier`.
+    /// What it is: `receive`, `send`, `synchronous send`, or the name of a collective.
     pub what: Cow<'static, str>,
     /// The peer; none is any, or all.
     pub peer: Option<u32>,
@@ -48,6 +48,18 @@ impl WaitingRequest {
     }
 }
 
+/// Whether a request is for a message, and not for a collective.
+fn is_message(what: &str) -> bool {
+    ["send", "synchronous send", "receive"].contains(&what)
+}
+
+impl WaitingRequest {
+    /// Whether it is a collective, which waits for all.
+    pub fn is_collective(&self) -> bool {
+        !is_message(&self.what)
+    }
+}
+
 impl Waiting {
     /// For a person, a line for each request.
     pub fn text(&self) -> String {
@@ -60,7 +72,7 @@ impl Waiting {
             let mark = if *awaited { "*" } else { " " };
             // Writing to a string does not fail.
             let _ = match &**what {
-                "barrier" => write!(text, "\n  {mark} barrier: {state}"),
+                what if !is_message(what) => write!(text, "\n  {mark} {what}: {state}"),
                 _ => write!(
                     text,
                     "\n  {mark} {what} {direction} {}, tag {}, {bytes} bytes: {state}",

@@ -14,6 +14,7 @@ pub use launcher::{Waiting, WaitingRequest};
 pub(crate) use link::Link;
 pub(crate) use pending::What;
 
+pub(crate) use self::hands::Operation;
 use self::hands::{Hands, Tools};
 use self::kept::Store;
 use self::pace::{Idle, Pace};
@@ -21,12 +22,13 @@ use self::pending::Pending;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Communicator, Envelope, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
-    Source, Status, Tag, TagSelector,
+    Call, Collective, Communicator, Envelope, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive,
+    Send, Source, Status, Tag, TagSelector,
 };
 use carrousel_transport::{Arrival, Handler, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use std::collections::VecDeque;
+use std::thread;
 use std::time::Duration;
 
 /// Who this process is, and who its peers are.
@@ -41,7 +43,6 @@ pub(crate) struct Place {
 }
 
 /// One rank at work.
-#[derive(Debug)]
 pub(crate) struct Core {
     node: Node,
     hands: Hands,
@@ -52,11 +53,14 @@ pub(crate) struct Core {
     /// Whether every rank is on this node.
     all_here: bool,
     neighbours: Vec<RankId>,
+    /// Whether this node has more ranks than processors.
+    crowded: bool,
     launcher: Option<Launcher>,
     /// Where the application says that it is.
     line: Option<u32>,
     /// The number of the next communicator.
     next: u16,
+    scratch: Vec<u8>,
     /// The request that the present call waits for.
     awaited: Option<Handle>,
 }
@@ -78,6 +82,7 @@ impl Core {
             kept: Store::default(),
             local: VecDeque::new(),
             directory: Directory::new(look_up),
+            operation: None,
             trouble: None,
         };
         let hands = Hands { rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options), tools };
@@ -90,10 +95,13 @@ impl Core {
             ranks: place.ranks,
             eager_threshold,
             all_here,
+            crowded: thread::available_parallelism()
+                .is_ok_and(|processors| processors.get() < neighbours.len()),
             neighbours,
             launcher: None,
             line: None,
             next: 1,
+            scratch: Vec::new(),
             awaited: None,
         })
     }
@@ -202,21 +210,50 @@ impl Core {
         self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key)
     }
 
-    /// A communicator of all ranks that no message has been sent in; `None` when there are no more.
-    /// All ranks ask for their communicators in the same order.
-    pub(crate) fn new_communicator(&mut self) -> Option<Communicator> {
-        let communicator = Communicator::new(self.next)?;
-        self.next += 1;
-        Some(communicator)
+    /// The number of the next communicator, as far as this rank is concerned.
+    pub(crate) fn next_communicator(&self) -> u16 {
+        self.next
     }
 
-    /// Starts a barrier of all ranks.
-    pub(crate) fn barrier(&mut self) -> Result<Handle, Error> {
+    /// A communicator of these ranks, under a number that all of them have agreed on.
+    pub(crate) fn define(&mut self, number: u16, members: &[RankId]) -> Result<Communicator, Error> {
+        let communicator = Communicator::new(number).ok_or(Error::TooManyCommunicators)?;
+        self.next = number + 1;
+        self.hands.rank.define(communicator, members)?;
+        Ok(communicator)
+    }
+
+    /// The ranks of this node.
+    pub(crate) fn neighbours(&self) -> &[RankId] {
+        &self.neighbours
+    }
+
+    /// Where buffers are registered.
+    pub(crate) fn registry(&mut self) -> &mut Registry {
+        &mut self.hands.tools.registry
+    }
+
+    /// How much scratch a collective needs.
+    pub(crate) fn scratch_len(&self, call: &Collective) -> Result<u64, Error> {
+        Ok(self.hands.rank.schedule(call)?.scratch_len())
+    }
+
+    /// Memory that was scratch before, to be it again.
+    pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
+        &mut self.scratch
+    }
+
+    /// Starts a collective, whose memory is registered.
+    pub(crate) fn collective(
+        &mut self,
+        call: Collective,
+        operation: Option<Operation>,
+    ) -> Result<Handle, Error> {
         if let Some(rank) = (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
             return Err(Error::Unreachable { rank });
         }
-        let none = Registry::NONE;
-        self.start(Call::Barrier, What::Barrier, none.key)
+        self.hands.tools.operation = operation;
+        self.start(Call::Collective(call), What::Collective(call.kind), Registry::NONE.key)
     }
 
     #[inline]
@@ -295,7 +332,7 @@ impl Core {
     /// Waits for a request and ends it.
     #[inline]
     pub(crate) fn wait(&mut self, request: Handle) -> Result<Status, Error> {
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(self.crowded);
         loop {
             if let Some(ended) = self.finish(request) {
                 return ended;
@@ -306,7 +343,7 @@ impl Core {
 
     /// Takes in what arrives until `done`.
     pub(crate) fn wait_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(self.crowded);
         while !done(self) {
             self.step(&mut pace, None);
         }
@@ -342,7 +379,7 @@ impl Core {
                 What::Send { to: peer, .. } | What::Receive { from: Source::Rank(RankId(peer)), .. } => {
                     vec![RankId(peer)]
                 }
-                What::Receive { from: Source::Any, .. } | What::Barrier => self.neighbours.clone(),
+                What::Receive { from: Source::Any, .. } | What::Collective(_) => self.neighbours.clone(),
             })
             .collect();
         for peer in awaited {
@@ -395,7 +432,7 @@ impl Core {
 
     /// Sends what is left, waits for all ranks, and says that this one is done.
     pub(crate) fn finalize(&mut self) -> Result<(), Error> {
-        let barrier = self.barrier()?;
+        let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
         let result = self.wait(barrier);
         self.wait_until(|core| !core.node.out().is_waiting());
         self.node.finish();

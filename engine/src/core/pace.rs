@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 /// Looks in vain before the processor is offered to others: some microseconds, more than a message of a
 /// peer that runs takes.
 const SPINS: u32 = 2_000;
+/// The same where ranks are more than processors: whoever is waited for probably does not run.
+const SPINS_CROWDED: u32 = 20;
 /// Looks in vain between two at the clock.
 const CLOCK: u32 = 16;
 /// Between two looks at what is dear to look at: short for a person, long for a message.
@@ -15,6 +17,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     idle: u32,
+    spins: u32,
     /// When it is time for what is dear.
     next: Option<Instant>,
 }
@@ -32,8 +35,8 @@ pub(super) enum Idle {
 
 impl Pace {
     #[inline]
-    pub(super) fn new() -> Self {
-        Self { idle: 0, next: None }
+    pub(super) fn new(crowded: bool) -> Self {
+        Self { idle: 0, spins: if crowded { SPINS_CROWDED } else { SPINS }, next: None }
     }
 
     /// Something has arrived.
@@ -46,7 +49,7 @@ impl Pace {
     #[inline]
     pub(super) fn idle(&mut self) -> Idle {
         self.idle = self.idle.wrapping_add(1);
-        if self.idle < SPINS {
+        if self.idle < self.spins {
             std::hint::spin_loop();
             return Idle::Again;
         }
@@ -55,7 +58,6 @@ impl Pace {
 
     #[cold]
     fn long(&mut self) -> Idle {
-        // Ranks may be more than processors: whoever we wait for may need this one.
         thread::yield_now();
         if !self.idle.is_multiple_of(CLOCK) {
             return Idle::Again;

@@ -1,6 +1,6 @@
 //! What is known of requests beside their state: what they are, for a person, and their memory.
 
-use carrousel_rank::{Handle, Source, TagSelector};
+use carrousel_rank::{Handle, Kind, Source, TagSelector};
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub(crate) enum What {
     Send { to: u32, tag: u32, len: u64, synchronous: bool },
     /// A receive.
     Receive { from: Source, tag: TagSelector, len: u64 },
-    /// A barrier.
-    Barrier,
+    /// A collective.
+    Collective(Kind),
 }
 
 impl What {
@@ -20,7 +20,15 @@ impl What {
             Self::Send { synchronous: false, .. } => "send",
             Self::Send { synchronous: true, .. } => "synchronous send",
             Self::Receive { .. } => "receive",
-            Self::Barrier => "barrier",
+            Self::Collective(kind) => match kind {
+                Kind::Barrier => "barrier",
+                Kind::Broadcast => "broadcast",
+                Kind::Reduce => "reduce",
+                Kind::AllReduce => "allreduce",
+                Kind::Gather => "gather",
+                Kind::AllGather => "allgather",
+                Kind::AllToAll => "alltoall",
+            },
         }
     }
 
@@ -33,7 +41,7 @@ impl What {
                 let tag = if let TagSelector::Tag(tag) = tag { Some(tag.0) } else { None };
                 (from, tag, len)
             }
-            Self::Barrier => (None, None, 0),
+            Self::Collective(_) => (None, None, 0),
         }
     }
 }
@@ -52,7 +60,7 @@ impl Pending {
         if index < self.list.len() {
             self.list[index] = (what, key);
         } else {
-            self.list.resize(index, (What::Barrier, u32::MAX));
+            self.list.resize(index, (What::Collective(Kind::Barrier), u32::MAX));
             self.list.push((what, key));
         }
     }

@@ -16,7 +16,7 @@ impl Drop for Abort {
     }
 }
 
-fn uninterrupted<T>(call: impl FnOnce() -> T) -> T {
+pub(super) fn uninterrupted<T>(call: impl FnOnce() -> T) -> T {
     let abort = Abort;
     let value = call();
     std::mem::forget(abort);

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 mod blocking;
+mod collectives;
 mod registry;
 mod request;
 mod scope;

@@ -110,6 +110,23 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Two registered places of the same length, one to be read and one to be written; `None` if one of
+    /// them is none, or if they overlap.
+    pub(crate) fn pair(&mut self, from: Memory, into: Memory, len: u64) -> Option<(&[u8], &mut [u8])> {
+        let (from, len, Access::Read | Access::Write) = self.find(from, len)? else { return None };
+        let (into, _, Access::Write) = self.find(into, len as u64)? else { return None };
+        let apart = from.addr().abs_diff(into.addr()) >= len;
+        // SAFETY: both are `len` bytes of registered memory, `into` for writing, so by the promises of
+        // `register` and `register_mut` they are valid, and nobody else uses them but this library, which has
+        // no other slice of them while these borrow `self`; they do not overlap.
+        // Noticed by: tests/collectives.rs, under AddressSanitizer.
+        (apart && len > 0).then(|| unsafe {
+            (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(into, len))
+        })
+    }
+}
+
 impl Regions for Registry {
     #[inline]
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {

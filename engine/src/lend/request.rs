@@ -1,6 +1,6 @@
 //! Requests that own their buffer.
 
-use crate::shared::{Shared, received};
+use crate::shared::received;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
 use zerocopy::IntoBytes;
@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 #[derive(Debug)]
 #[must_use = "a request that is dropped waits for its message: keep it, and wait when there is nothing else to do"]
 pub struct Request<T: Element> {
-    shared: Shared,
+    communicator: Communicator,
     handle: Handle,
     receives: bool,
     /// Until the request has ended.
@@ -43,6 +43,7 @@ impl Communicator {
         tag: u32,
         synchronous: bool,
     ) -> Result<Request<T>, Error> {
+        let to = self.group.rank(to)?;
         let bytes = data.as_slice().as_bytes();
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
@@ -50,7 +51,7 @@ impl Communicator {
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under Miri.
         let handle =
             self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
-        Ok(Request { shared: self.shared.clone(), handle, receives: false, buffer: Some(data) })
+        Ok(Request { communicator: self.clone(), handle, receives: false, buffer: Some(data) })
     }
 
     /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
@@ -65,10 +66,10 @@ impl Communicator {
     ) -> Result<Request<T>, Error> {
         let bytes = buffer.as_mut_slice().as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        let (from, tag) = (from.into().0, tag.into().0);
+        let (from, tag) = (self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
-        Ok(Request { shared: self.shared.clone(), handle, receives: true, buffer: Some(buffer) })
+        Ok(Request { communicator: self.clone(), handle, receives: true, buffer: Some(buffer) })
     }
 }
 
@@ -76,7 +77,7 @@ impl<T: Element> Request<T> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
         let handle = self.handle;
-        self.shared.with(|core| {
+        self.communicator.shared.with(|core| {
             if !core.is_complete(handle) {
                 core.progress();
             }
@@ -90,24 +91,24 @@ impl<T: Element> Request<T> {
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
     pub fn wait(mut self) -> Result<(Vec<T>, Option<Status>), Error> {
-        let status = self.shared.with(|core| core.wait(self.handle));
+        let status = self.communicator.shared.with(|core| core.wait(self.handle));
         let buffer = self.buffer.take().unwrap_or_default();
-        Ok((buffer, received(&status?)))
+        Ok((buffer, received(&status?).map(|status| self.communicator.placed(status))))
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
     pub fn cancel(&mut self) {
         if self.receives {
-            self.shared.with(|core| core.cancel(self.handle));
+            self.communicator.shared.with(|core| core.cancel(self.handle));
         }
     }
 }
 
 impl Request<u8> {
     /// What has no buffer.
-    pub(crate) fn of_nothing(shared: Shared, handle: Handle) -> Self {
-        Self { shared, handle, receives: false, buffer: Some(Vec::new()) }
+    pub(crate) fn of_nothing(communicator: Communicator, handle: Handle) -> Self {
+        Self { communicator, handle, receives: false, buffer: Some(Vec::new()) }
     }
 }
 
@@ -116,7 +117,7 @@ impl<T: Element> Drop for Request<T> {
         if self.buffer.is_some() {
             self.cancel();
             // Nobody is left to hear what went wrong.
-            let _ = self.shared.with(|core| core.wait(self.handle));
+            let _ = self.communicator.shared.with(|core| core.wait(self.handle));
         }
     }
 }

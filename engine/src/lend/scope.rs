@@ -1,6 +1,6 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
-use crate::shared::{Shared, received};
+use crate::shared::received;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// A message on its way in a [`Scope`].
 #[derive(Debug)]
 pub struct ScopedRequest<'scope> {
-    shared: Shared,
+    communicator: &'scope Communicator,
     handle: Handle,
     open: &'scope RefCell<Vec<(Handle, bool)>>,
 }
@@ -139,6 +139,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: u32,
         synchronous: bool,
     ) -> Result<ScopedRequest<'scope>, Error> {
+        let to = self.communicator.group.rank(to)?;
         let bytes = data.as_bytes();
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
@@ -160,7 +161,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
-        let (from, tag) = (from.into().0, tag.into().0);
+        let (from, tag) = (self.communicator.source(from)?, tag.into().0);
         let bytes = buffer.as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
@@ -173,7 +174,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn opened(&'scope self, handle: Handle, receives: bool) -> ScopedRequest<'scope> {
         self.open.borrow_mut().push((handle, receives));
-        ScopedRequest { shared: self.communicator.shared.clone(), handle, open: &self.open }
+        ScopedRequest { communicator: self.communicator, handle, open: &self.open }
     }
 }
 
@@ -181,7 +182,7 @@ impl ScopedRequest<'_> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
         let handle = self.handle;
-        self.shared.with(|core| {
+        self.communicator.shared.with(|core| {
             if !core.is_complete(handle) {
                 core.progress();
             }
@@ -196,14 +197,15 @@ impl ScopedRequest<'_> {
     /// When the message was too long for the buffer, or the peer is gone.
     pub fn wait(self) -> Result<Option<Status>, Error> {
         self.open.borrow_mut().retain(|(handle, _)| *handle != self.handle);
-        self.shared.with(|core| core.wait(self.handle)).map(|status| received(&status))
+        let status = self.communicator.shared.with(|core| core.wait(self.handle))?;
+        Ok(received(&status).map(|status| self.communicator.placed(status)))
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
     pub fn cancel(&mut self) {
         if self.open.borrow().contains(&(self.handle, true)) {
-            self.shared.with(|core| core.cancel(self.handle));
+            self.communicator.shared.with(|core| core.cancel(self.handle));
         }
     }
 }

@@ -46,6 +46,11 @@ impl Communicator {
         if index < Self::MAX { Some(Self { messages: Context(2 * index) }) } else { None }
     }
 
+    /// Its number.
+    pub const fn index(self) -> u16 {
+        self.messages.0 / 2
+    }
+
     /// The context of the application's messages.
     #[inline]
     pub const fn messages(self) -> Context {

@@ -25,9 +25,24 @@ impl<T> Posted<T> {
         Self { entries: Vec::new() }
     }
 
-    /// Appends a receive.
+    /// Appends a receive. Those of collective contexts stand before all others, by context and pattern: which
+    /// of them was posted first means nothing, as no message satisfies two, and histories that differ in it leave
+    /// equal queues.
     pub fn post(&mut self, pattern: Pattern, receive: T) {
-        self.entries.push((pattern, receive));
+        if pattern.context.is_collective() {
+            self.post_apart(pattern, receive);
+        } else {
+            self.entries.push((pattern, receive));
+        }
+    }
+
+    #[inline(never)]
+    fn post_apart(&mut self, pattern: Pattern, receive: T) {
+        let part = |pattern: &Pattern| (pattern.context, pattern.tag, pattern.source);
+        let own = part(&pattern);
+        let is_earlier = |pattern: &Pattern| pattern.context.is_collective() && part(pattern) <= own;
+        let at = self.entries.partition_point(|(earlier, _)| is_earlier(earlier));
+        self.entries.insert(at, (pattern, receive));
     }
 
     /// The first receive that `message` can satisfy.
@@ -86,10 +101,14 @@ impl<T> Unexpected<T> {
         Self { entries: Vec::new() }
     }
 
-    /// Appends a message that found no receive to those of its context. Contexts are kept apart, as the
-    /// order of messages of different ones means nothing: histories that differ in it leave equal queues.
+    /// Appends a message that found no receive to those of its context. Contexts are kept apart, and so are
+    /// the senders in a collective one, where every receive names its source: the order of their messages
+    /// means nothing, and histories that differ in it leave equal queues.
     pub fn arrive(&mut self, message: Envelope, what: T) {
-        let at = self.entries.partition_point(|(earlier, _)| earlier.context <= message.context);
+        let part =
+            |message: &Envelope| (message.context, message.context.is_collective().then_some(message.source));
+        let own = part(&message);
+        let at = self.entries.partition_point(|(earlier, _)| part(earlier) <= own);
         self.entries.insert(at, (message, what));
     }
 
@@ -167,6 +186,35 @@ mod tests {
         assert_eq!(unexpected.take_first(&receive(Some(0), None)).map(|m| m.1), Some("other"));
         assert_eq!(unexpected.take_first(&receive(None, Some(2))).map(|m| m.1), Some("early"));
         assert_eq!(unexpected.first(&receive(None, None)).map(|m| *m.1), Some("late"));
+    }
+
+    #[test]
+    fn senders_are_apart_among_collectives_and_nowhere_else() {
+        let queue = |context, order: [(u32, u32); 3]| {
+            let mut unexpected = Unexpected::new();
+            for (source, tag) in order {
+                unexpected.arrive(Envelope { context, ..message(source, tag) }, ());
+            }
+            unexpected
+        };
+        let (one, other) = ([(2, 5), (1, 7), (2, 4)], [(1, 7), (2, 5), (2, 4)]);
+        assert_eq!(queue(Context::COLLECTIVES, one), queue(Context::COLLECTIVES, other));
+        assert_ne!(queue(Context::MESSAGES, one), queue(Context::MESSAGES, other));
+        assert_ne!(queue(Context::COLLECTIVES, one), queue(Context::COLLECTIVES, [(1, 7), (2, 4), (2, 5)]));
+    }
+
+    #[test]
+    fn receives_of_collectives_are_apart() {
+        let library = |tag| Pattern { context: Context::COLLECTIVES, ..receive(Some(1), Some(tag)) };
+        let queue = |patterns: [Pattern; 4]| {
+            let mut posted = Posted::new();
+            patterns.into_iter().for_each(|pattern| posted.post(pattern, ()));
+            posted
+        };
+        let (any, exact) = (receive(None, None), receive(Some(1), Some(2)));
+        let one = queue([any, library(3), exact, library(1)]);
+        assert_eq!(one, queue([library(1), any, library(3), exact]));
+        assert_ne!(one, queue([exact, library(3), any, library(1)]));
     }
 
     #[test]

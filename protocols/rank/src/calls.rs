@@ -1,5 +1,6 @@
 //! The inputs of a rank.
 
+use carrousel_collective::Kind;
 use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Memory, Packet};
 
@@ -35,6 +36,41 @@ pub struct Receive {
     pub memory: Memory,
 }
 
+/// A collective operation of all members of a communicator, which call the same ones in the same order and
+/// agree on kind, root, `len` and `element`.
+///
+/// How many bytes source and target have depends on kind and place
+/// ([`carrousel_collective::Schedule::source_and_target_len`]); they do not overlap. All memory is the library's
+/// until the request is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Collective {
+    /// Which operation.
+    pub kind: Kind,
+    /// Among which ranks.
+    pub communicator: Communicator,
+    /// The root's place among the members; no matter where the operation has none.
+    pub root: u32,
+    /// Bytes of one element of a reduction, of which none is divided; no matter for other operations.
+    pub element: u32,
+    /// Bytes of one contribution; of an all-to-all, from each member to each.
+    pub len: u64,
+    /// What this rank contributes.
+    pub source: Memory,
+    /// Where its result goes.
+    pub target: Memory,
+    /// Room for what passes through: [`crate::Rank::schedule`] says how much.
+    pub scratch: Memory,
+}
+
+impl Collective {
+    /// A barrier, which needs no memory.
+    pub const fn barrier(communicator: Communicator) -> Self {
+        let nowhere = Memory { address: 0, key: 0 };
+        let (source, target, scratch) = (nowhere, nowhere, nowhere);
+        Self { kind: Kind::Barrier, communicator, root: 0, element: 1, len: 0, source, target, scratch }
+    }
+}
+
 /// What the application asks for. Each call but [`Call::Cancel`] opens a request; none waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
@@ -42,8 +78,8 @@ pub enum Call {
     Send(Send),
     /// Post a receive.
     Receive(Receive),
-    /// Enter a barrier of all ranks.
-    Barrier,
+    /// Enter a collective.
+    Collective(Collective),
     /// Cancel a receive, if it has no message yet; the request still completes and says which.
     Cancel(Handle),
 }

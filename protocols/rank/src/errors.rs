@@ -1,6 +1,7 @@
 //! Errors, sorted by who is to blame.
 
-use carrousel_matching::{Handle, RankId};
+use carrousel_collective::Misfit;
+use carrousel_matching::{Communicator, Handle, RankId};
 use carrousel_rendezvous::Violation;
 
 /// The application's mistake; the call changed nothing.
@@ -27,6 +28,21 @@ pub enum UsageError {
     /// `MPI_ERR_REQUEST`.
     #[error("{0} is not a receive: only receives can be cancelled")]
     NotAReceive(Handle),
+    /// `MPI_ERR_COMM`.
+    #[error("communicator {} is not defined here", .0.index())]
+    NoSuchCommunicator(Communicator),
+    /// `MPI_ERR_COMM`.
+    #[error("communicator {} is defined already", .0.index())]
+    AlreadyDefined(Communicator),
+    /// `MPI_ERR_GROUP`.
+    #[error("{0} is not a member of the communicator that it defines")]
+    NotAMember(RankId),
+    /// `MPI_ERR_GROUP`.
+    #[error("{0} is a member twice")]
+    MemberTwice(RankId),
+    /// `MPI_ERR_ROOT` or `MPI_ERR_COUNT`.
+    #[error("the collective contradicts itself: {0}")]
+    Collective(#[from] Misfit),
 }
 
 /// A peer's mistake: its packet is impossible, and was not acted upon.
@@ -46,7 +62,7 @@ pub enum Wrong {
     /// There is no such rank in the job, or no such communicator.
     #[error("no such peer")]
     Peer,
-    /// Messages of the library are small: nothing but they and their count travels in this communicator.
+    /// Nothing is announced, or cancelled, among the library's messages.
     #[error("it does not belong into this communicator")]
     Context,
     /// It names a request that does not exist or waits for something else.

@@ -4,7 +4,7 @@
 //! reports, and carries out what it asks for; the simulator does so in virtual time; the checker
 //! explores every order of the same calls and events over the same type.
 //!
-//! **Promises.** Point-to-point messages and barriers with MPI's semantics. No call or event blocks,
+//! **Promises.** Point-to-point messages and collectives with MPI's semantics. No call or event blocks,
 //! allocates in steady state, or panics on what a peer sends: an impossible packet is a
 //! [`ProtocolError`] that names the peer.
 //! **Leaves to others.** The data (memory is named, never touched), the network, time, waiting.
@@ -30,23 +30,26 @@
 extern crate alloc;
 
 mod announce;
-mod barrier;
 mod calls;
+mod collectives;
 mod errors;
 mod flows;
+mod groups;
 mod options;
 mod packets;
 mod rank;
 mod requests;
 mod work;
 
-pub use calls::{Call, Event, Receive, Send};
+pub use calls::{Call, Collective, Event, Receive, Send};
+pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
 };
 pub use carrousel_rendezvous::{Lane, LineId, Memory, Mirror, Packet, Protocol, Published, Rtr, wire};
+pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
-pub use requests::{Failure, Status};
+pub use requests::{Failure, Status, collective_of};
 pub use work::{Kept, Sink, Work};

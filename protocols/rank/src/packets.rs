@@ -2,7 +2,7 @@
 
 use crate::flows::Flow;
 use crate::rank::{Arrival, Posting, Rank, received};
-use crate::requests::State;
+use crate::requests::{State, collective_of};
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
@@ -36,7 +36,6 @@ impl<P: Protocol> Rank<P> {
                 Ok(())
             }
             Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
-            _ if context.is_collective() => Err(Wrong::Context),
             _ => self.rendezvous(from, context, packet, out),
         }
     }
@@ -50,8 +49,34 @@ impl<P: Protocol> Rank<P> {
         packet: &Packet,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
+        match self.of_rendezvous(from, context, packet, out) {
+            // A collective that a lost peer has ended is not known to the others: they may still answer.
+            Err(Wrong::Request(request)) if !self.lost.is_empty() && collective_of(request).is_some() => {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    fn of_rendezvous(
+        &mut self,
+        from: RankId,
+        context: Context,
+        packet: &Packet,
+        out: &mut impl Sink,
+    ) -> Result<(), Wrong> {
         let envelope = |tag| Envelope { source: from, tag, context };
         match *packet {
+            // Nobody announces the receives of a collective.
+            Packet::Fin { .. }
+            | Packet::RtrAck { .. }
+            | Packet::Rtr(_)
+            | Packet::Cancel { .. }
+            | Packet::CancelAck { .. }
+                if context.is_collective() =>
+            {
+                Err(Wrong::Context)
+            }
             Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
             Packet::Rts { tag, len, send, memory, hint } => {
                 self.rts(envelope(tag), len, send, memory, hint, out);
@@ -62,7 +87,7 @@ impl<P: Protocol> Rank<P> {
             Packet::Filled { receive } => match self.requests.get(receive) {
                 Some(State::Filling { from: peer, status }) if *peer == from => {
                     let status = *status;
-                    self.complete(receive, status, out);
+                    self.over(receive, status, out);
                     Ok(())
                 }
                 _ => Err(Wrong::Request(receive)),
@@ -91,7 +116,7 @@ impl<P: Protocol> Rank<P> {
             Packet::Done { send } => {
                 let len = self.offered(send, from, context)?.0;
                 self.flows.with(from, context).sender.finished(send);
-                self.complete(send, Status { message: None, len, failure: None }, out);
+                self.over(send, Status { message: None, len, failure: None }, out);
                 Ok(())
             }
             Packet::RtsAck { send } => {
@@ -104,7 +129,7 @@ impl<P: Protocol> Rank<P> {
                 if len > offered {
                     return Err(Wrong::Length(send));
                 }
-                self.requests.set(send, State::Writing { to: from, context, len: offered, then: None });
+                self.requests.set_any(send, State::Writing { to: from, context, len: offered, then: None });
                 out.work(Work::Write {
                     to: from,
                     context,
@@ -157,8 +182,8 @@ impl<P: Protocol> Rank<P> {
         let Some(posting) = posting else {
             let number = flow.processed;
             let kept = Kept { from: envelope.source, context: envelope.context, number };
-            // The messages of a barrier are empty: there is nothing to keep, or to take.
-            if !envelope.context.is_collective() {
+            // Of an empty message of the library there is nothing to keep, or to take.
+            if len > 0 || !envelope.context.is_collective() {
                 out.work(Work::Keep { kept, len });
             }
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
@@ -167,8 +192,7 @@ impl<P: Protocol> Rank<P> {
         flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
         self.candidates -= u32::from(posting.is_unannounced());
         if envelope.context.is_collective() {
-            self.barrier_heard(posting.request, out);
-            return;
+            return self.eager_of_round(posting.request, posting.memory, posting.len, len, out);
         }
         let status = received(&posting, envelope, len);
         out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
@@ -216,12 +240,12 @@ impl<P: Protocol> Rank<P> {
         }
         if status.len == 0 {
             out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
-            self.complete(request, status, out);
+            self.over(request, status, out);
         } else if self.options.transfer == Transfer::Read {
-            self.requests.set(request, State::Reading { from: peer, context, send, status });
+            self.requests.set_any(request, State::Reading { from: peer, context, send, status });
             out.work(Work::Read { of: peer, context, from, send, into, len: status.len, request });
         } else {
-            self.requests.set(request, State::Filling { from: peer, status });
+            self.requests.set_any(request, State::Filling { from: peer, status });
             let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };
             out.work(Work::Send { to: peer, context, packet, data: None });
         }

@@ -1,8 +1,9 @@
 //! The state of one process, and the application's calls.
 
 use crate::flows::Flows;
+use crate::groups::Group;
 use crate::packets::Offer;
-use crate::requests::{Requests, State, Then};
+use crate::requests::{Requests, State, Then, collective_of};
 use crate::{
     Call, Event, Failure, Job, Kept, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
     UsageError, Work, Wrong,
@@ -27,8 +28,10 @@ pub struct Rank<P: Protocol> {
     pub(crate) flows: Flows<P>,
     /// Receives that could be announced but for the rules and the adaptation.
     pub(crate) candidates: u32,
+    /// Communicators whose collectives can be called, sorted.
+    pub(crate) groups: Vec<Group>,
     /// Peers whose connection is lost, sorted.
-    lost: Vec<RankId>,
+    pub(crate) lost: Vec<RankId>,
 }
 
 /// A posted receive.
@@ -68,6 +71,7 @@ impl<P: Protocol> Rank<P> {
             unexpected: Unexpected::new(),
             flows: Flows::new(),
             candidates: 0,
+            groups: [Group::world(me, job.ranks)].into(),
             lost: Vec::new(),
         }
     }
@@ -80,7 +84,7 @@ impl<P: Protocol> Rank<P> {
         match call {
             Call::Send(message) => self.send(&message, out),
             Call::Receive(receive) => self.receive(&receive, out),
-            Call::Barrier => Ok(self.barrier(out)),
+            Call::Collective(call) => self.collective(&call, out),
             Call::Cancel(request) => self.cancel(request, out),
         }
     }
@@ -143,7 +147,7 @@ impl<P: Protocol> Rank<P> {
     /// Makes the messages of `source` the first to have arrived, as if those of other senders had been
     /// slower: for the checker, to which that is another MPI's right.
     pub fn arrived_first(&mut self, source: RankId) {
-        self.unexpected.sort_by_key(|message| message.source != source);
+        self.unexpected.sort_by_key(|message| !message.context.is_collective() && message.source != source);
     }
 
     /// Messages that arrived and have no receive, oldest first.
@@ -151,7 +155,7 @@ impl<P: Protocol> Rank<P> {
         self.unexpected.iter().map(|(envelope, _)| envelope)
     }
 
-    /// Requests that are not complete.
+    /// Requests of the application that are not complete.
     pub fn pending(&self) -> impl Iterator<Item = Handle> {
         self.requests
             .iter()
@@ -174,7 +178,7 @@ impl<P: Protocol> Rank<P> {
             }
             State::Reading { .. } => "matched, and being read from the sender",
             State::Filling { .. } => "matched, and being written by the sender",
-            State::Barrier { .. } => "waits for ranks that have not entered",
+            State::Collective => "under way; other members have not come as far",
             State::Complete(_) => "complete",
         })
     }
@@ -190,11 +194,6 @@ impl<P: Protocol> Rank<P> {
 
     fn is_rendezvous(&self, message: &Send) -> bool {
         message.synchronous || message.len > self.options.eager_threshold
-    }
-
-    /// A peer whose connection is lost, if there is one.
-    pub(crate) fn lost(&self) -> Option<RankId> {
-        self.lost.first().copied()
     }
 
     pub(crate) fn adaptation(&self) -> Adaptation {
@@ -337,6 +336,9 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn cancel(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
+        if collective_of(request).is_some() {
+            return Err(UsageError::NoSuchRequest(request));
+        }
         match self.requests.get(request) {
             None => return Err(UsageError::NoSuchRequest(request)),
             Some(State::Posted { asked: None }) => {}
@@ -400,7 +402,7 @@ impl<P: Protocol> Rank<P> {
             out.work(Work::Send { to, context, packet, data: None });
         }
         self.flows.with(to, context).sender.finished(request);
-        self.complete(request, Status { message: None, len, failure: None }, out);
+        self.over(request, Status { message: None, len, failure: None }, out);
         Ok(())
     }
 
@@ -411,7 +413,7 @@ impl<P: Protocol> Rank<P> {
         let (to, context, send, status) = (*from, *context, *send, *status);
         let packet = Packet::Done { send };
         out.work(Work::Send { to, context, packet, data: None });
-        self.complete(request, status, out);
+        self.over(request, status, out);
         Ok(())
     }
 
@@ -428,6 +430,9 @@ impl<P: Protocol> Rank<P> {
         if let Err(at) = self.lost.binary_search(&peer) {
             self.lost.insert(at, peer);
         }
+        let needing = self.requests.iter().filter(|(_, state)| **state == State::Collective);
+        let needing: Vec<Handle> = needing.map(|(own, _)| own).filter(|own| self.needs(*own, peer)).collect();
+        needing.iter().for_each(|own| self.abandon(*own));
         // A receive from any source might have waited for this peer only (as MPI_ERR_PROC_FAILED_PENDING says).
         let concerns =
             |pattern: &Pattern| matches!(pattern.source, Source::Any) || pattern.source == Source::Rank(peer);
@@ -443,10 +448,10 @@ impl<P: Protocol> Rank<P> {
         failed.extend(
             self.requests
                 .iter()
-                .filter(|(_, state)| match state {
+                .filter(|(request, state)| match state {
                     State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
                     State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-                    State::Barrier { .. } => true,
+                    State::Collective => needing.contains(request),
                     State::Posted { .. } | State::Complete(_) => false,
                 })
                 .map(|(request, _)| request),
@@ -455,10 +460,7 @@ impl<P: Protocol> Rank<P> {
         self.unexpected
             .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
         for request in failed {
-            // A barrier that failed before has left its receive in the queue, and may have been released.
-            if self.requests.get(request).is_some_and(|state| !matches!(state, State::Complete(_))) {
-                self.fail(request, Failure::PeerLost(peer), out);
-            }
+            self.fail(request, Failure::PeerLost(peer), out);
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The table of open requests.
 
 use crate::UsageError;
+use crate::collectives::Active;
 use alloc::vec::Vec;
-use carrousel_matching::{Context, Handle, RankId, Tag};
+use carrousel_matching::{Communicator, Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// Of a receive: whose message it got. `None` for sends, barriers, and receives without a message.
+    /// Of a receive: whose message it got. `None` for sends, collectives, and receives without a message.
     pub message: Option<(RankId, Tag)>,
-    /// Bytes received or sent.
+    /// Bytes received or sent; 0 for a collective, unless a message of it was truncated.
     pub len: u64,
     /// What went wrong, if something did.
     pub failure: Option<Failure>,
@@ -43,8 +44,8 @@ pub(crate) enum State {
     Reading { from: RankId, context: Context, send: Handle, status: Status },
     /// A receive whose data is being written by its peer.
     Filling { from: RankId, status: Status },
-    /// A barrier in its round `round`, counted from 0.
-    Barrier { round: u32 },
+    /// A collective; how far it is stands with those that are active.
+    Collective,
     /// Over; the application has not released it.
     Complete(Status),
 }
@@ -58,6 +59,38 @@ pub(crate) enum Then {
     Fin { line: LineId, tag: Tag },
 }
 
+/// The end of a message that a request of a collective's round is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It is sent.
+    Send,
+    /// It is received.
+    Receive,
+}
+
+/// In the position of a request of a round, beside the position of its collective; no table has as many.
+const OF_ROUND: u32 = 1 << 31;
+const RECEIVES: u32 = 1 << 30;
+
+/// The name of a request of a round of the collective `own`.
+pub(crate) fn inner(own: Handle, end: End) -> Handle {
+    let end = if end == End::Receive { RECEIVES } else { 0 };
+    Handle { index: own.index | OF_ROUND | end, ..own }
+}
+
+/// The collective that a request of a round belongs to; `None` for the application's own.
+pub(crate) fn owner(request: Handle) -> Option<(Handle, End)> {
+    let end = if request.index & RECEIVES == 0 { End::Send } else { End::Receive };
+    let own = Handle { index: request.index & !(OF_ROUND | RECEIVES), ..request };
+    (request.index & OF_ROUND != 0).then_some((own, end))
+}
+
+/// The collective on whose behalf a rank opened `request`; `None` for those that the application opened, which
+/// alone can be asked about and released.
+pub fn collective_of(request: Handle) -> Option<Handle> {
+    owner(request).map(|(own, _)| own)
+}
+
 /// Requests by position; a freed position is used again, the lowest first, so that names depend on
 /// the application's calls only and not on when the network delivered what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,6 +98,8 @@ pub(crate) struct Requests {
     slots: Vec<Slot>,
     /// The lowest free position.
     free: usize,
+    /// Collectives that are not over, in the order in which they were called.
+    active: Vec<Active>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -96,14 +131,51 @@ impl Requests {
 
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&State> {
-        let slot = self.slots.get(handle.index as usize)?;
+        let Some(slot) = self.slots.get(handle.index as usize) else { return self.of_round(handle) };
         slot.state.as_ref().filter(|_| slot.generation == handle.generation)
     }
 
+    #[cold]
+    fn of_round(&self, handle: Handle) -> Option<&State> {
+        let (own, end) = owner(handle)?;
+        self.active.iter().find(|active| active.own == own)?.request(end)
+    }
+
+    /// Changes a request of the application.
     #[inline]
     pub(crate) fn set(&mut self, handle: Handle, state: State) {
         debug_assert!(self.get(handle).is_some(), "{handle} is not open");
         self.slots[handle.index as usize].state = Some(state);
+    }
+
+    /// Changes a request of the application or of a round.
+    pub(crate) fn set_any(&mut self, handle: Handle, state: State) {
+        let Some((own, end)) = owner(handle) else { return self.set(handle, state) };
+        if let Some(active) = self.active_mut(own) {
+            *active.request_mut(end) = Some(state);
+        }
+    }
+
+    pub(crate) fn activate(&mut self, active: Active) {
+        self.active.push(active);
+    }
+
+    pub(crate) fn deactivate(&mut self, own: Handle) -> Option<Active> {
+        let at = self.active.iter().position(|active| active.own == own)?;
+        Some(self.active.remove(at))
+    }
+
+    pub(crate) fn active(&self) -> &[Active] {
+        &self.active
+    }
+
+    pub(crate) fn active_mut(&mut self, own: Handle) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.own == own)
+    }
+
+    /// The first collective that has these messages.
+    pub(crate) fn active_of(&mut self, communicator: Communicator, tag: Tag) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.is_of(communicator, tag))
     }
 
     #[inline]

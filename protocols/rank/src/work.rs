@@ -16,7 +16,8 @@ pub struct Kept {
     pub number: u32,
 }
 
-/// What a driver has to do. `at`, `from` and `into` name memory of the application.
+/// What a driver has to do. `data`, `from` and `into` name memory of the application. A request may be one
+/// of a collective's round ([`crate::collective_of`]); only the application's own are ever complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Work {
     /// Send a packet; with [`Packet::Eager`] the data at `data`, which may be reused when this is done.
@@ -92,6 +93,26 @@ pub enum Work {
         len: u64,
         /// The receive.
         request: Handle,
+    },
+    /// Copy bytes of the application, on behalf of a collective.
+    Copy {
+        /// Where they are.
+        from: Memory,
+        /// Where they go; the two do not overlap.
+        into: Memory,
+        /// How many.
+        len: u64,
+    },
+    /// Combine bytes with what is there by the operation of a reduction, element by element.
+    Combine {
+        /// The reduction, whose operation the driver knows.
+        request: Handle,
+        /// The left operands.
+        from: Memory,
+        /// The right operands, which the results replace; the two do not overlap.
+        into: Memory,
+        /// Bytes, a whole number of elements.
+        len: u64,
     },
     /// A request is complete.
     Complete {

@@ -72,20 +72,20 @@ impl<P: Protocol> Ends<P> {
             let (mine, yours) = self.work.split_at_mut(1);
             let (work, answers) =
                 if me == 0 { (&mut mine[0], &mut yours[0]) } else { (&mut yours[0], &mut mine[0]) };
-            let mut later = [None; 4];
+            let mut later = [None; 8];
             let mut completions = later.iter_mut();
             for work in work.drain(..) {
                 let (packet, event) = match work {
-                    Work::Send { packet, .. } => (Some(packet), None),
-                    Work::Write { notice, request, .. } => {
+                    Work::Send { context, packet, .. } => (Some((context, packet)), None),
+                    Work::Write { context, notice, request, .. } => {
                         self.writes += 1;
-                        (notice, Some(Event::Written(request)))
+                        (notice.map(|packet| (context, packet)), Some(Event::Written(request)))
                     }
                     Work::Read { request, .. } => (None, Some(Event::Read(request))),
                     _ => (None, None),
                 };
-                if let Some(packet) = packet {
-                    let event = Event::Packet { from: RankId(me as u32), context: Context::MESSAGES, packet };
+                if let Some((context, packet)) = packet {
+                    let event = Event::Packet { from: RankId(me as u32), context, packet };
                     self.ranks[1 - me].event(event, answers).expect("the packet is right");
                 }
                 if event.is_some() {
@@ -95,6 +95,17 @@ impl<P: Protocol> Ends<P> {
             for event in later.into_iter().flatten() {
                 self.ranks[me].event(event, &mut self.work[me]).expect("it is awaited");
             }
+        }
+    }
+
+    /// One collective of both ranks, from the calls to the release of both requests.
+    fn collective(&mut self, kind: Kind, len: u64) {
+        let element = 8;
+        let call = Collective { kind, len, element, ..Collective::barrier(Communicator::WORLD) };
+        let requests = [0, 1].map(|me| self.call(me, Call::Collective(call)));
+        for (rank, request) in (0..).zip(requests) {
+            let status = self.ranks[rank].release(request).expect("it is open").expect("it is complete");
+            assert_eq!(status.failure, None);
         }
     }
 
@@ -127,13 +138,25 @@ impl<P: Protocol> Ends<P> {
 }
 
 fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> Ends<P> {
+    nothing_is_allocated(what, |ends| ends.exchange(len, late))
+}
+
+fn nothing_is_allocated<P: Protocol>(what: &str, mut exchange: impl FnMut(&mut Ends<P>)) -> Ends<P> {
     let mut ends = Ends::<P>::new();
-    (0..WARM_UP).for_each(|_| ends.exchange(len, late));
+    (0..WARM_UP).for_each(|_| exchange(&mut ends));
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    (0..MESSAGES).for_each(|_| ends.exchange(len, late));
+    (0..MESSAGES).for_each(|_| exchange(&mut ends));
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert_eq!(allocations, 0, "allocations in {MESSAGES} messages: {what}");
     ends
+}
+
+fn collectives_allocate_nothing<P: Protocol>() {
+    for kind in [Kind::Barrier, Kind::Broadcast, Kind::AllReduce, Kind::AllToAll] {
+        for len in [8, 1 << 20] {
+            nothing_is_allocated::<P>(&format!("{kind:?} of {len} bytes"), |ends| ends.collective(kind, len));
+        }
+    }
 }
 
 #[test]
@@ -146,6 +169,8 @@ fn messages_allocate_nothing_after_warm_up() {
         allocates_nothing::<Mirror>(&format!("rendezvous, mirror, {when} receive"), 1 << 20, late);
         allocates_nothing::<Published>(&format!("rendezvous, published, {when} receive"), 1 << 20, late);
     }
+    collectives_allocate_nothing::<Mirror>();
+    collectives_allocate_nothing::<Published>();
     let ends = allocates_nothing::<Mirror>("announced, mirror", 1 << 20, false);
     assert_eq!((ends.announcements, ends.writes), (WARM_UP + MESSAGES, WARM_UP + MESSAGES));
     let ends = allocates_nothing::<Published>("announced, published", 1 << 20, false);

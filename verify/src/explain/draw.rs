@@ -8,7 +8,7 @@ use crate::chart::{Arrow, Chart, End, Kind, Row};
 use crate::program::{Act, Ordinal};
 use crate::state::{Flight, Message, What};
 use crate::step::{Action, Choice};
-use carrousel_rank::{Context, Packet};
+use carrousel_rank::Packet;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ranks that are drawn.
@@ -115,8 +115,13 @@ impl Pen<'_> {
             Flight::Completion(_) => {
                 (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
             }
-            Flight::Packet(..) if sent.route.context == Context::COLLECTIVES => {
-                ("barrier".to_owned(), Kind::Control)
+            Flight::Packet(packet, _) if sent.route.context.is_collective() => {
+                let name = self.names.collective(sent.route.peer);
+                match packet {
+                    Packet::Eager { len: 0, .. } => (name.to_owned(), Kind::Control),
+                    Packet::Eager { .. } => (name.to_owned(), Kind::Data),
+                    _ => (format!("{} {name}", packet.name()), Kind::Control),
+                }
             }
             Flight::Packet(packet, _) => {
                 let receive = match packet {

@@ -1,8 +1,8 @@
 //! What things are called: by the lines of the scenario, or by short names where there is none.
 
-use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::program::{Act, Job, Ordinal, Program, Start, verb};
 use crate::state::Message;
-use carrousel_rank::{Source, TagSelector};
+use carrousel_rank::{Kind, Source, TagSelector};
 use carrousel_scenario::{Scenario, units};
 use std::collections::HashMap;
 
@@ -77,10 +77,25 @@ impl<'a> Names<'a> {
     fn short(&self, rank: u16, ordinal: Ordinal) -> String {
         let letter = match self.start(rank, ordinal) {
             Some(Start::Send { .. }) => 's',
-            Some(Start::Barrier) => 'b',
+            Some(Start::Collective { kind: Kind::Barrier, .. }) => 'b',
+            Some(Start::Collective { .. }) => 'c',
             _ => 'r',
         };
         format!("{letter}{ordinal}")
+    }
+
+    /// What a rank's collectives are called: by their name if they are all of one kind.
+    pub(super) fn collective(&self, rank: u16) -> &'static str {
+        let kind = |start: &Start| match *start {
+            Start::Collective { kind, .. } => Some(kind),
+            _ => None,
+        };
+        let mut kinds =
+            self.program(rank).into_iter().flat_map(|program| program.starts.iter().filter_map(kind));
+        match kinds.next() {
+            Some(first) if kinds.all(|kind| kind == first) => verb(first),
+            _ => "collective",
+        }
     }
 
     /// `send (line 4)`, `receive r1`.
@@ -88,7 +103,7 @@ impl<'a> Names<'a> {
         let kind = match self.start(rank, ordinal) {
             Some(Start::Send { .. }) => "send",
             Some(Start::Receive { .. }) => "receive",
-            Some(Start::Barrier) => "barrier",
+            Some(Start::Collective { kind, .. }) => verb(*kind),
             None => "request",
         };
         self.with_tag(kind, rank, ordinal)
@@ -231,7 +246,12 @@ fn spell_start(start: &Start) -> String {
         Start::Receive { from, tag, len, .. } => {
             format!("irecv from {} tag {} size {}", source_text(from), tag_text(tag), units::size(len))
         }
-        Start::Barrier => "ibarrier".to_owned(),
+        Start::Collective { kind: Kind::Barrier, .. } => "ibarrier".to_owned(),
+        Start::Collective { kind, root, len } => {
+            let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
+            let root = if rooted { format!(" root {root}") } else { String::new() };
+            format!("{}{root} size {}", verb(kind), units::size(len))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::walk::Walk;
 use crate::explore::Path;
 use crate::program::{Ordinal, Start};
 use crate::state::Message;
-use carrousel_rank::Protocol;
+use carrousel_rank::{Kind, Protocol};
 use scene::Scene;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -251,8 +251,12 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4)."
                 .to_owned()
         }
-        Start::Barrier => {
+        Start::Collective { kind: Kind::Barrier, .. } => {
             "A barrier is complete only when every rank has entered it (MPI-4.1, 6.3).".to_owned()
+        }
+        Start::Collective { .. } => {
+            "Every rank has to enter a collective, and until all have, it may wait for them (MPI-4.1, 6.14)."
+                .to_owned()
         }
     })
 }

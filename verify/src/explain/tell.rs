@@ -6,7 +6,7 @@ use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
 use crate::state::{Flight, What};
 use crate::step::{Action, Choice};
-use carrousel_rank::{Context, LineId, Packet};
+use carrousel_rank::{LineId, Packet};
 
 /// Tells steps.
 pub(super) struct Teller<'a> {
@@ -115,8 +115,8 @@ impl Teller<'_> {
     fn packet(&self, sent: &Sent, packet: &Packet) -> String {
         let name = packet.name();
         let (at, peer) = (sent.route.at, sent.route.peer);
-        if sent.route.context == Context::COLLECTIVES {
-            return format!("rank {peer}'s barrier message");
+        if sent.route.context.is_collective() {
+            return format!("rank {peer}'s {} message{}", self.names.collective(peer), in_brackets(packet));
         }
         let receive_of = |rank: u16, line: LineId| {
             let receive = self.walk.ordinal(rank, line.receive);
@@ -210,8 +210,9 @@ impl Teller<'_> {
                 format!("writes the data into {into}{notice}").trim_end_matches(',').to_owned()
             }
             Flight::Packet(packet, _) => match packet {
-                _ if sent.route.context == Context::COLLECTIVES => {
-                    format!("sends its barrier message to rank {to}")
+                _ if sent.route.context.is_collective() => {
+                    let name = self.names.collective(beat.at);
+                    format!("sends its {name} message to rank {to}{}", in_brackets(&packet))
                 }
                 Packet::Eager { .. } => format!("sends the data to rank {to} (EAGER)"),
                 Packet::Clear { .. } => match beat.matched {
@@ -227,6 +228,14 @@ impl Teller<'_> {
             },
         };
         Some(deed)
+    }
+}
+
+/// ` (RTS)`; of a message with its data nothing has to be said.
+fn in_brackets(packet: &Packet) -> String {
+    match packet {
+        Packet::Eager { .. } => String::new(),
+        _ => format!(" ({})", packet.name()),
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) fn verdict(names: &Names<'_>, walk: &Walk, note: Note) -> Verdict {
         Note::OtherMatch { at, receive, message, other } => say.other_match(at, receive, message, other),
         Note::Leak { at, request } => say.leak(at, request),
         Note::Unmatched { at, message } => say.unmatched(at, message),
+        Note::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
+        Note::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
     }
 }
 
@@ -54,12 +56,18 @@ impl Say<'_> {
         let own = self.names.request_in_full(at, request);
         let peer = match self.names.start(at, request) {
             Some(Start::Send { to, .. }) => format!("rank {to} has received it"),
+            Some(Start::Collective { .. }) => "all ranks have entered it".to_owned(),
             _ => "its message has come".to_owned(),
+        };
+        let rule = match self.names.start(at, request) {
+            Some(Start::Collective { .. }) => {
+                "Once every rank has entered a collective, it completes (MPI-4.1, 6.14)."
+            }
+            _ => "Once a send and a receive match, both complete, whatever else happens (MPI-4.1, 3.5).",
         };
         Verdict {
             summary: format!(
-                "Rank {at} waits forever for its {own}, though {peer}: the library has forgotten it. Once a send \
-                 and a receive match, both complete, whatever else happens (MPI-4.1, 3.5)."
+                "Rank {at} waits forever for its {own}, though {peer}: the library has forgotten it. {rule}"
             ),
             here: format!("waits forever for its {}", self.names.request(at, request)),
             ranks: vec![at],
@@ -200,6 +208,31 @@ impl Say<'_> {
             ),
             here: "the message does not fit".to_owned(),
             ranks: vec![at, message.from],
+        }
+    }
+
+    fn too_long_in_collective(&self, at: u16, request: Ordinal) -> Verdict {
+        let own = self.names.request_in_full(at, request);
+        Verdict {
+            summary: format!(
+                "A message is longer than what rank {at} expects in its {own}: the ranks do not agree on its size, as \
+                 they have to (MPI-4.1, chapter 6)."
+            ),
+            here: "the message does not fit".to_owned(),
+            ranks: vec![at],
+        }
+    }
+
+    fn unmatched_of_collective(&self, at: u16, from: u16) -> Verdict {
+        let name = self.names.collective(from);
+        Verdict {
+            summary: format!(
+                "All ranks can end their programs while a message of rank {from}'s {name} is at rank {at}, which has \
+                 not taken part in it, or with another size. All ranks have to call the same collectives in the same \
+                 order (MPI-4.1, 6.14)."
+            ),
+            here: format!("a message of rank {from}'s {name} is left over at rank {at}"),
+            ranks: vec![at, from],
         }
     }
 

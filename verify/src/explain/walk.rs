@@ -4,7 +4,7 @@ use crate::explore::Path;
 use crate::program::Ordinal;
 use crate::state::{Flight, Message, Proc, Route, State, What};
 use crate::step::Action;
-use carrousel_rank::{Handle, Packet, Protocol};
+use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// An index into [`Walk::flights`].
@@ -72,7 +72,8 @@ impl Walk {
 
     /// The request behind a name of the library.
     pub(super) fn ordinal(&self, rank: u16, handle: Handle) -> Option<Ordinal> {
-        self.names.get(&(rank, handle)).copied()
+        // A request of a collective's round is told as the collective.
+        self.names.get(&(rank, collective_of(handle).unwrap_or(handle))).copied()
     }
 
     fn beat<P: Protocol>(
@@ -132,6 +133,9 @@ impl Walk {
         flight: &Flight,
         matched: Option<(Ordinal, Message)>,
     ) -> Option<Message> {
+        if route.context.is_collective() {
+            return None;
+        }
         let own = |send: Handle| Some(Message { from: at, send: self.ordinal(at, send)? });
         let theirs = |send: Handle| Some(Message { from: route.at, send: self.ordinal(route.at, send)? });
         match *flight {

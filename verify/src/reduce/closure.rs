@@ -74,15 +74,16 @@ impl<P: Protocol> View<'_, P> {
                     need(self.before_next(rank, Flow::To(to)));
                 }
             }
-            Node::Barrier(at) => {
+            Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
                 }
                 for peer in (0..self.ranks()).filter(|peer| *peer != at) {
-                    if self.is_before(peer, self.facts.rank(peer).last_barrier) {
+                    let last = self.facts.rank(peer).collectives.last();
+                    if self.is_before(peer, last.map(|(step, _)| *step)) {
                         need(Node::Step(peer));
                     }
-                    need(Node::Barrier(peer));
+                    need(Node::Collective(peer));
                 }
             }
         }
@@ -129,7 +130,7 @@ impl<P: Protocol> View<'_, P> {
                         Start::Send { to, .. } => flow == Flow::To(to as u16),
                         Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
                         Start::Receive { .. } => flow == Flow::From(peer),
-                        Start::Barrier => false,
+                        Start::Collective { .. } => false,
                     };
                     if concerned {
                         break;

@@ -1,14 +1,17 @@
 //! Small jobs that use everything a program can use, drawn from a fixed sequence.
 
-use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use std::sync::Arc;
 
 /// Two ranks that use everything.
-pub(crate) const TWO: Shape = Shape { ranks: 2, requests: 4, speculation: Speculation::Always, extras: true };
+pub(crate) const TWO: Shape =
+    Shape { ranks: 2, requests: 4, speculation: Speculation::Always, extras: true, collectives: 3 };
 /// Three ranks that use everything.
 pub(crate) const THREE: Shape =
-    Shape { ranks: 3, requests: 3, speculation: Speculation::Always, extras: true };
+    Shape { ranks: 3, requests: 3, speculation: Speculation::Always, extras: true, collectives: 3 };
+/// Three ranks that have a collective between their messages.
+pub(crate) const MIXED: Shape = Shape { requests: 2, collectives: 1, ..THREE };
 
 /// A small generator of numbers: the sequence is part of the test.
 pub(crate) struct Dice(u64);
@@ -40,22 +43,56 @@ pub(crate) struct Shape {
     pub(crate) speculation: Speculation,
     /// Tests, probes and buffers, which only a program can have.
     pub(crate) extras: bool,
+    /// One job in so many has a collective.
+    pub(crate) collectives: u64,
 }
 
 /// Draws a job.
 pub(crate) fn draw_job(dice: &mut Dice, shape: Shape) -> Job {
-    let barrier = shape.extras && dice.one_in(3);
-    let ranks = (0..shape.ranks).map(|me| Arc::new(draw_program(dice, shape, me, barrier))).collect();
+    let collective = dice.one_in(shape.collectives).then(|| draw_collective(dice, shape));
+    let ranks = (0..shape.ranks).map(|me| Arc::new(draw_program(dice, shape, me, collective))).collect();
     let options =
         Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
     Job { ranks, options }
 }
 
-fn draw_program(dice: &mut Dice, shape: Shape, me: u64, barrier: bool) -> Program {
+/// Draws a collective, eager or by rendezvous.
+fn draw_collective(dice: &mut Dice, shape: Shape) -> Start {
+    const KINDS: [Kind; 6] =
+        [Kind::Broadcast, Kind::Reduce, Kind::AllReduce, Kind::Gather, Kind::AllGather, Kind::AllToAll];
+    if dice.one_in(3) {
+        return Start::BARRIER;
+    }
+    let kind = KINDS[dice.below(KINDS.len() as u64) as usize];
+    Start::Collective { kind, root: dice.below(shape.ranks) as u32, len: 1 + dice.below(2) }
+}
+
+/// Enters a collective, and waits for it or leaves that for later.
+fn enter(dice: &mut Dice, shape: Shape, collective: Start, program: &mut Program, open: &mut Vec<Ordinal>) {
+    let request = program.start(0, collective);
+    if !dice.one_in(3) {
+        program.act(0, Act::Wait([request].into()));
+        return;
+    }
+    if shape.extras && dice.one_in(2) {
+        program.act(0, Act::Test(request));
+    }
+    open.push(request);
+}
+
+fn draw_program(dice: &mut Dice, shape: Shape, me: u64, collective: Option<Start>) -> Program {
     let mut program = Program::default();
     let mut open: Vec<Ordinal> = Vec::new();
     let requests = dice.below(shape.requests + 1);
-    for _ in 0..requests {
+    // Some ranks never enter it.
+    let collective = collective.filter(|_| !dice.one_in(10));
+    let before = dice.below(requests + 1);
+    for number in 0..requests {
+        if number == before
+            && let Some(collective) = collective
+        {
+            enter(dice, shape, collective, &mut program, &mut open);
+        }
         let peer = |dice: &mut Dice| {
             let other = (me + 1 + dice.below((shape.ranks - 1).max(1))) % shape.ranks;
             if dice.one_in(12) { me as u32 } else { other as u32 }
@@ -87,9 +124,10 @@ fn draw_program(dice: &mut Dice, shape: Shape, me: u64, barrier: bool) -> Progra
             _ => open.push(request),
         }
     }
-    if barrier && !dice.one_in(10) {
-        let request = program.start(0, Start::Barrier);
-        program.act(0, Act::Wait([request].into()));
+    if before == requests
+        && let Some(collective) = collective
+    {
+        enter(dice, shape, collective, &mut program, &mut open);
     }
     if shape.extras && dice.one_in(5) {
         program.act(0, Act::Touch { buffer: 0, write: dice.one_in(2) });

@@ -16,7 +16,8 @@ under_both!(
     a_receive_is_announced_once,
     a_packet_comes_from_a_peer_in_a_communicator,
     what_is_right_in_one_communicator_is_not_in_another,
-    only_small_messages_travel_in_the_collective_context,
+    nothing_is_announced_in_the_collective_context,
+    an_answer_to_a_round_needs_a_message_of_it,
     nobody_answers_for_another_rank,
 );
 
@@ -212,15 +213,46 @@ fn what_is_right_in_one_communicator_is_not_in_another<P: Protocol>() {
     }
 }
 
-fn only_small_messages_travel_in_the_collective_context<P: Protocol>() {
+fn nothing_is_announced_in_the_collective_context<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     let barrier = pair.barrier(0);
-    let belongs = |packet: &Packet| matches!(packet, Packet::Eager { .. } | Packet::Seen { .. });
-    for packet in some_packets(receive).into_iter().filter(|packet| !belongs(packet)) {
+    let line = LineId { receive, index: 0 };
+    let mut packets = vec![rtr(UNKNOWN, 0, 0), Packet::Cancel { line }, Packet::CancelAck { line }];
+    packets.extend(writes(receive, 5, 8));
+    for packet in packets {
         refused_from(&mut pair, RankId(1), Context::COLLECTIVES, packet, Wrong::Context);
     }
     assert!(!pair.is_complete(0, barrier));
+}
+
+fn an_answer_to_a_round_needs_a_message_of_it<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let len = LARGE as u64;
+    let call = Collective { kind: Kind::AllToAll, len, ..Collective::barrier(Communicator::WORLD) };
+    let (own, _) = pair.collective(0, &call, &bytes(3 * LARGE, 1));
+    // Rank 0 offers its first message to rank 1, and waits for one of rank 2.
+    let (send, receive) = (1 << 31, 3 << 30);
+    let of_round = |bits: u32| Handle { index: own.index | bits, ..own };
+    for (peer, request) in [(2, of_round(send)), (1, of_round(receive)), (1, own), (1, UNKNOWN)] {
+        for packet in answers(request, 8) {
+            refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, packet, Wrong::Request(request));
+        }
+        let filled = Packet::Filled { receive: request };
+        refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, filled, Wrong::Request(request));
+    }
+    for packet in answers(of_round(send), 8) {
+        refused_from(&mut pair, RankId(1), Context::MESSAGES, packet, Wrong::Request(of_round(send)));
+    }
+    // What belongs to a collective is nothing that the application could ask about.
+    for request in [of_round(send), of_round(receive)] {
+        assert_eq!(collective_of(request), Some(own));
+        let unknown = UsageError::NoSuchRequest(request);
+        assert_eq!(pair.call(0, Call::Cancel(request)), Err(unknown));
+        assert_eq!(pair.ranks[0].release(request), Err(unknown));
+        assert!(!pair.is_complete(0, request));
+    }
+    assert_eq!(pair.ranks[0].pending().collect::<Vec<_>>(), [own]);
 }
 
 fn nobody_answers_for_another_rank<P: Protocol>() {

@@ -21,7 +21,10 @@ const RANKS: u32 = 4;
 
 fn handle() -> impl Strategy<Value = Handle> {
     // Mostly names that are in use.
-    (0..5_u32, select(vec![0, 0, 0, 0, 1, 1, 2])).prop_map(|(index, generation)| Handle { index, generation })
+    // The requests of a collective's rounds are named after it: the upper two bits say which.
+    let of_round = select(vec![0, 0, 0, 2_u32 << 30, 3 << 30]);
+    (0..5_u32, select(vec![0, 0, 0, 0, 1, 1, 2]), of_round)
+        .prop_map(|(index, generation, of_round)| Handle { index: index | of_round, generation })
 }
 
 fn tag() -> impl Strategy<Value = Tag> {
@@ -66,9 +69,31 @@ fn call() -> impl Strategy<Value = Call> {
     prop_oneof![
         4 => send.prop_map(Call::Send),
         6 => receive.prop_map(Call::Receive),
-        1 => Just(Call::Barrier),
+        3 => collective().prop_map(Call::Collective),
         1 => handle().prop_map(Call::Cancel),
     ]
+}
+
+fn collective() -> impl Strategy<Value = Collective> {
+    let kinds = vec![
+        Kind::Barrier,
+        Kind::Broadcast,
+        Kind::Reduce,
+        Kind::AllReduce,
+        Kind::Gather,
+        Kind::AllGather,
+        Kind::AllToAll,
+    ];
+    let communicator = select(vec![0, 0, 0, 1, 2]).prop_map(|index| Communicator::new(index).expect("few"));
+    (select(kinds), communicator, 0..4_u32, select(vec![0, 8, 16, 64, 4096, u64::MAX])).prop_map(
+        |(kind, communicator, root, len)| Collective {
+            kind,
+            root,
+            len,
+            element: 8,
+            ..Collective::barrier(communicator)
+        },
+    )
 }
 
 fn packet() -> impl Strategy<Value = Packet> {
@@ -107,7 +132,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let context = select(vec![0, 0, 0, 0, 0, 1, 1, 2]).prop_map(Context);
+    let context = select(vec![0, 0, 0, 0, 0, 1, 1, 1, 2, 3, 5]).prop_map(Context);
     let packet = (rank(), context, packet()).prop_map(|(from, context, packet)| Event::Packet {
         from,
         context,
@@ -147,6 +172,8 @@ fn options() -> impl Strategy<Value = Options> {
 
 fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
+    let part = Communicator::new(1).expect("few");
+    rank.define(part, &[RankId(1), RankId(0)]).expect("both are there");
     for step in steps {
         let before = rank.clone();
         let mut work = Vec::new();
@@ -168,6 +195,7 @@ fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCa
         // What was asked for concerns requests that are open.
         for work in work {
             if let Work::Complete { request, .. } = work {
+                prop_assert_eq!(collective_of(request), None);
                 prop_assert!(rank.is_complete(request), "{} is not complete after {:?}", request, step);
             }
         }

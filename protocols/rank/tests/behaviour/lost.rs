@@ -1,5 +1,6 @@
 //! A peer whose connection is lost.
 
+use crate::collective::{collective, defined, source};
 use crate::pair::{LARGE, Pair, SMALL, bytes, from, options, tag};
 use crate::under_both;
 use carrousel_rank::*;
@@ -10,6 +11,9 @@ under_both!(
     what_it_said_before_is_still_delivered,
     late_completions_are_ignored,
     a_failed_barrier_is_forgotten,
+    a_collective_fails_in_any_round,
+    who_does_not_know_yet_may_still_answer,
+    a_group_without_the_peer_goes_on,
 );
 
 const LOST: Status = Status { message: None, len: 0, failure: Some(Failure::PeerLost(RankId(1))) };
@@ -111,4 +115,84 @@ fn a_failed_barrier_is_forgotten<P: Protocol>() {
     pair.send(2, 0, 5, &bytes(SMALL, 1));
     pair.run();
     pair.got(0, receive, 2, 5, &bytes(SMALL, 1));
+}
+
+fn a_collective_fails_in_any_round<P: Protocol>() {
+    let kinds = [Kind::Barrier, Kind::Reduce, Kind::AllReduce, Kind::AllGather, Kind::AllToAll, Kind::Gather];
+    for (kind, len) in kinds.into_iter().flat_map(|kind| [(kind, SMALL), (kind, LARGE), (kind, 6002)]) {
+        for transfer in [Transfer::Read, Transfer::Write] {
+            for seed in 0..8 {
+                let mut pair = Pair::<P>::with(4, &Options { transfer, ..options() });
+                let call = collective(kind, 0, len);
+                // Rank 1 never comes; the others go as far as they can, or not at all.
+                let open: Vec<_> = [0, 2, 3]
+                    .map(|me| (me, pair.collective(me, &call, &source(&pair, me, &call, me))))
+                    .into();
+                let further = pair.barrier(0);
+                if seed > 0 {
+                    pair.run_some_in_any_order(seed, seed as usize * 2);
+                }
+                for rank in [0, 2, 3] {
+                    lose(&mut pair, rank, 1);
+                }
+                for (me, (request, _)) in open {
+                    let status = pair.status(me, request);
+                    assert!(status == LOST || status.failure.is_none(), "{call:?} at {me}: {status:?}");
+                }
+                assert_eq!(pair.status(0, further), LOST);
+                for rank in [0, 2, 3] {
+                    assert_eq!(pair.ranks[rank].pending().count(), 0);
+                }
+                // What was under way lands, and hurts nobody.
+                pair.run_late();
+                let receive = pair.receive(0, from(2), tag(0), LARGE);
+                pair.send(2, 0, 0, &bytes(LARGE, 1));
+                pair.run_late();
+                pair.got(0, receive, 2, 0, &bytes(LARGE, 1));
+            }
+        }
+    }
+}
+
+fn who_does_not_know_yet_may_still_answer<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let call = collective(Kind::Broadcast, 0, LARGE);
+    // Rank 0 offers its message to rank 2 first, and loses rank 1 before rank 2 has taken it.
+    let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
+    let (leaf, target) = pair.collective(2, &call, &[]);
+    pair.deliver_in_context(0, 2, Context::COLLECTIVES, Lane::Forward).expect("the offer is right");
+    lose(&mut pair, 0, 1);
+    assert_eq!(pair.status(0, root), LOST);
+    pair.run_late();
+    assert_eq!(pair.status(2, leaf).failure, None);
+    assert_eq!(pair.target(target), bytes(LARGE, 1));
+    // Nothing else is forgiven.
+    let unknown = Handle { index: 40, generation: 0 };
+    let done = Event::Packet {
+        from: RankId(2),
+        context: Context::COLLECTIVES,
+        packet: Packet::Done { send: unknown },
+    };
+    let wrong = Wrong::Request(unknown);
+    assert_eq!(pair.event(0, done, &[]), Err(ProtocolError { peer: RankId(2), wrong }));
+}
+
+fn a_group_without_the_peer_goes_on<P: Protocol>() {
+    for len in [SMALL, LARGE] {
+        let mut pair = Pair::<P>::with(3, &options());
+        let part = Communicator::new(1).expect("few");
+        for rank in [0, 2] {
+            assert_eq!(pair.ranks[rank].define(part, &[RankId(2), RankId(0)]), Ok(()));
+        }
+        let call = Collective { communicator: part, ..collective(Kind::AllGather, 0, len) };
+        let of: Vec<Vec<u8>> = [(2, 0), (0, 1)].map(|(rank, me)| source(&pair, rank, &call, me)).into();
+        let (first, target) = pair.collective(0, &call, &of[1]);
+        lose(&mut pair, 0, 1);
+        let (second, _) = pair.collective(2, &call, &of[0]);
+        pair.run();
+        assert_eq!(pair.status(0, first).failure, None);
+        assert_eq!(pair.status(2, second).failure, None);
+        assert_eq!(pair.target(target), defined(&call, 1, &of).expect("all get it"));
+        pair.is_over();
+    }
 }

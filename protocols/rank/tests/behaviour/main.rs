@@ -2,8 +2,10 @@
 
 mod barrier;
 mod cancel;
+mod collective;
 mod eager;
 mod forged;
+mod group;
 mod hostile;
 mod limits;
 mod lost;

@@ -1,4 +1,5 @@
-//! Two or more ranks, their memory, and an ordered network between them.
+//! Two or more ranks, their memory, and an ordered network between them. What a reduction combines are bytes,
+//! two of which are an element, and it adds them.
 
 use carrousel_rank::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,6 +33,14 @@ pub(crate) fn tag(tag: u32) -> TagSelector {
     TagSelector::Tag(Tag(tag))
 }
 
+/// The operation of all reductions here.
+pub(crate) fn add(into: &mut [u8], from: &[u8]) {
+    for (into, from) in into.chunks_exact_mut(2).zip(from.chunks_exact(2)) {
+        let sum = u16::from_le_bytes([into[0], into[1]]).wrapping_add(u16::from_le_bytes([from[0], from[1]]));
+        into.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
 /// What travels in a lane.
 enum Frame {
     /// A packet, with the data of an eager message.
@@ -48,11 +57,13 @@ enum Completion {
 
 type LaneOf = (u32, u32, Context, Lane);
 
-/// The driver. Memory is named by its position in the owner's list of buffers.
+/// The driver. Memory is named by its position in the owner's list of buffers, in the upper half of the address.
 pub(crate) struct Pair<P: Protocol> {
     pub(crate) ranks: Vec<Rank<P>>,
     /// Announce every receive that may be, as soon as it may be.
     announce: bool,
+    /// Requests have failed whose transfers may still land.
+    late: bool,
     /// The packets and transfers so far, as `rank name`.
     log: Vec<String>,
     buffers: Vec<Vec<Vec<u8>>>,
@@ -84,6 +95,7 @@ impl<P: Protocol> Pair<P> {
         Self {
             ranks: (0..ranks).map(rank).collect(),
             announce: false,
+            late: false,
             log: Vec::new(),
             buffers: each().map(|_| Vec::new()).collect(),
             kept: BTreeMap::new(),
@@ -96,15 +108,21 @@ impl<P: Protocol> Pair<P> {
     fn allocate(&mut self, owner: u32, bytes: Vec<u8>) -> Memory {
         let buffers = &mut self.buffers[owner as usize];
         buffers.push(bytes);
-        Memory { address: buffers.len() as u64 - 1, key: owner }
+        Memory { address: (buffers.len() as u64 - 1) << 32, key: owner }
     }
 
     fn buffer(&mut self, memory: Memory) -> &mut Vec<u8> {
-        &mut self.buffers[memory.key as usize][memory.address as usize]
+        &mut self.buffers[memory.key as usize][(memory.address >> 32) as usize]
+    }
+
+    /// Bytes of a buffer; panics when they are outside of it.
+    fn bytes(&mut self, memory: Memory, len: u64) -> &mut [u8] {
+        let offset = memory.address as u32 as usize;
+        &mut self.buffer(memory)[offset..offset + len as usize]
     }
 
     fn store(&mut self, into: Memory, data: &[u8]) {
-        self.buffer(into)[..data.len()].copy_from_slice(data);
+        self.bytes(into, data.len() as u64).copy_from_slice(data);
     }
 
     pub(crate) fn call(&mut self, rank: u32, call: Call) -> Result<Handle, UsageError> {
@@ -160,7 +178,35 @@ impl<P: Protocol> Pair<P> {
     }
 
     pub(crate) fn barrier(&mut self, by: u32) -> Handle {
-        self.call(by, Call::Barrier).expect("a barrier is always right")
+        let barrier = Collective::barrier(Communicator::WORLD);
+        self.call(by, Call::Collective(barrier)).expect("a barrier is always right")
+    }
+
+    /// Enters a collective with memory of the right size, `source` in it; returns its target too.
+    pub(crate) fn collective(&mut self, by: u32, call: &Collective, source: &[u8]) -> (Handle, Memory) {
+        let schedule = self.ranks[by as usize].schedule(call).expect("the collective is right");
+        let (bytes, target) = schedule.source_and_target_len();
+        assert_eq!(source.len() as u64, bytes);
+        let guarded = |len: u64| [vec![0xEE; len as usize], GUARD.to_vec()].concat();
+        let source = self.allocate(by, source.to_vec());
+        let target = self.allocate(by, guarded(target));
+        let scratch = self.allocate(by, vec![0xDD; schedule.scratch_len() as usize]);
+        let call = Collective { source, target, scratch, ..*call };
+        (self.call(by, Call::Collective(call)).expect("it is right"), target)
+    }
+
+    /// What is in memory of [`Pair::collective`], of which nothing behind the end was written.
+    pub(crate) fn target(&mut self, target: Memory) -> &[u8] {
+        let buffer = self.buffer(target);
+        let (target, guard) = buffer.split_at(buffer.len() - GUARD.len());
+        assert_eq!(guard, GUARD);
+        target
+    }
+
+    /// Whether a request is not complete, be it one of a collective's round.
+    fn waits(&self, rank: u32, request: Handle) -> bool {
+        let request = collective_of(request).unwrap_or(request);
+        self.ranks[rank as usize].pending().any(|pending| pending == request)
     }
 
     pub(crate) fn is_complete(&self, rank: u32, request: Handle) -> bool {
@@ -207,7 +253,7 @@ impl<P: Protocol> Pair<P> {
                 Work::Send { to, context, packet, data } => {
                     self.log.push(format!("{me} {}", packet.name()));
                     let data = match (packet, data) {
-                        (Packet::Eager { len, .. }, Some(data)) if len > 0 => self.buffer(data).clone(),
+                        (Packet::Eager { len, .. }, Some(data)) if len > 0 => self.bytes(data, len).to_vec(),
                         _ => Vec::new(),
                     };
                     let lane = self.lanes.entry((me, to.0, context, packet.lane())).or_default();
@@ -215,7 +261,7 @@ impl<P: Protocol> Pair<P> {
                 }
                 Work::Write { to, context, from, into, receive, len, notice, request } => {
                     self.log.push(format!("{me} write"));
-                    let data = self.buffer(from)[..len as usize].to_vec();
+                    let data = self.bytes(from, len).to_vec();
                     let lane = self.lanes.entry((me, to.0, context, Lane::Forward)).or_default();
                     lane.push_back(Frame::Write { into, receive, data, notice, request });
                 }
@@ -233,6 +279,16 @@ impl<P: Protocol> Pair<P> {
                 Work::Take { kept, into, len, .. } => {
                     let data = self.kept.remove(&(me, kept)).expect("it was kept");
                     self.store(into, &data[..len as usize]);
+                }
+                Work::Copy { from, into, len } => {
+                    let data = self.bytes(from, len).to_vec();
+                    self.store(into, &data);
+                }
+                Work::Combine { request, from, into, len } => {
+                    assert_eq!(collective_of(request), None, "the driver knows the operation by the request");
+                    assert!(len.is_multiple_of(2), "no element is divided");
+                    let data = self.bytes(from, len).to_vec();
+                    add(self.bytes(into, len), &data);
                 }
                 Work::Complete { request, .. } => assert!(self.is_complete(me, request)),
             }
@@ -255,6 +311,17 @@ impl<P: Protocol> Pair<P> {
         self.deliver_in((by, to, Context::MESSAGES, lane))
     }
 
+    /// The same in a communicator's context.
+    pub(crate) fn deliver_in_context(
+        &mut self,
+        by: u32,
+        to: u32,
+        context: Context,
+        lane: Lane,
+    ) -> Result<(), ProtocolError> {
+        self.deliver_in((by, to, context, lane))
+    }
+
     fn deliver_in(&mut self, lane: LaneOf) -> Result<(), ProtocolError> {
         let (by, to, context, _) = lane;
         let frame = self.lanes.get_mut(&lane).and_then(VecDeque::pop_front).expect("something is under way");
@@ -262,8 +329,8 @@ impl<P: Protocol> Pair<P> {
         match frame {
             Frame::Packet(what, data) => self.event(to, packet(what), &data),
             Frame::Write { into, receive, data, notice, request } => {
-                let waits = self.ranks[to as usize].pending().any(|pending| pending == receive);
-                assert!(waits, "{receive} of rank {to} is written into though it does not wait");
+                let waits = self.waits(to, receive);
+                assert!(waits || self.late, "{receive} of rank {to} is written into though it does not wait");
                 self.store(into, &data);
                 self.completions[by as usize].push_back(Completion::Written(request));
                 notice.map_or(Ok(()), |notice| self.event(to, packet(notice), &[]))
@@ -276,9 +343,9 @@ impl<P: Protocol> Pair<P> {
         match self.completions[rank as usize].pop_front().expect("something completes") {
             Completion::Written(request) => self.event(rank, Event::Written(request), &[]),
             Completion::Read { of, from, send, into, len, request } => {
-                let waits = self.ranks[of as usize].pending().any(|pending| pending == send);
-                assert!(waits, "{send} of rank {of} is read though it does not wait");
-                let data = self.buffer(from)[..len as usize].to_vec();
+                let waits = self.waits(of, send);
+                assert!(waits || self.late, "{send} of rank {of} is read though it does not wait");
+                let data = self.bytes(from, len).to_vec();
                 self.store(into, &data);
                 self.event(rank, Event::Read(request), &[])
             }
@@ -298,6 +365,38 @@ impl<P: Protocol> Pair<P> {
             result.unwrap_or_else(|error| panic!("{error}; {}", self.told()));
         }
         panic!("not over after {STEPS_MAX} steps; {}", self.told());
+    }
+
+    /// The same in an order that `seed` draws.
+    pub(crate) fn run_in_any_order(&mut self, seed: u64) {
+        assert!(self.run_some_in_any_order(seed, STEPS_MAX), "not over after {STEPS_MAX} steps");
+    }
+
+    /// The same, but for at most so many steps; whether that was all.
+    pub(crate) fn run_some_in_any_order(&mut self, mut seed: u64, steps: usize) -> bool {
+        for _ in 0..steps {
+            let lanes = self.lanes.iter().filter(|(_, frames)| !frames.is_empty()).map(|(lane, _)| *lane);
+            let lanes: Vec<LaneOf> = lanes.collect();
+            let ranks = (0..self.ranks.len()).filter(|rank| !self.completions[*rank].is_empty());
+            let ranks: Vec<usize> = ranks.collect();
+            if lanes.is_empty() && ranks.is_empty() {
+                return true;
+            }
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (seed >> 33) as usize % (lanes.len() + ranks.len());
+            let result = match lanes.get(at) {
+                Some(lane) => self.deliver_in(*lane),
+                None => self.complete(ranks[at - lanes.len()] as u32),
+            };
+            result.unwrap_or_else(|error| panic!("{error}; {}", self.told()));
+        }
+        false
+    }
+
+    /// Runs on after a peer was lost: what lands in requests that have failed is nobody's business.
+    pub(crate) fn run_late(&mut self) {
+        self.late = true;
+        self.run();
     }
 
     /// Asserts that no rank and no driver has anything left.

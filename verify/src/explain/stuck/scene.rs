@@ -3,7 +3,7 @@
 use super::{Reason, Waiting};
 use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Start, verb};
 use crate::state::{Message, Proc, State};
 use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
 
@@ -61,6 +61,10 @@ impl<P: Protocol> Scene<'_, P> {
         let message = Message { from: rank, send: request };
         match self.names.start(rank, request) {
             Some(Start::Send { to, .. }) => self.state.is_unmatched(message, *to as u16),
+            Some(Start::Collective { .. }) => {
+                let number = self.number_of_collective(rank, request);
+                (0..self.names.ranks()).any(|rank| self.entered(rank) < number)
+            }
             _ => false,
         }
     }
@@ -78,7 +82,7 @@ impl<P: Protocol> Scene<'_, P> {
                 self.for_receive(message, *to as u16, *tag, its, edges)
             }
             Some(Start::Receive { from, tag, .. }) => self.for_message(rank, *from, *tag, its, edges),
-            Some(Start::Barrier) => self.for_barrier(rank, ordinal, edges),
+            Some(Start::Collective { kind, .. }) => self.for_collective(rank, ordinal, verb(*kind), edges),
             None => Reason::new("for a request".to_owned(), "unknown"),
         };
         reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
@@ -217,24 +221,33 @@ impl<P: Protocol> Scene<'_, P> {
         }
     }
 
-    fn for_barrier(&self, rank: u16, ordinal: Ordinal, edges: &mut Vec<u16>) -> Reason {
-        let starts = |rank: u16| self.names.program(rank).map_or(&[][..], |program| &program.starts);
-        let is_barrier = |start: &&Start| matches!(start, Start::Barrier);
-        let number = starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_barrier).count();
-        let entered = |rank: u16| {
-            let steps = self.names.program(rank).map_or(&[][..], |program| &program.steps);
-            let begun =
-                steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
-            starts(rank).iter().take(begun).filter(is_barrier).count()
-        };
-        let missing: Vec<u16> = (0..self.names.ranks()).filter(|rank| entered(*rank) < number).collect();
+    fn starts(&self, rank: u16) -> &[Start] {
+        self.names.program(rank).map_or(&[], |program| &program.starts)
+    }
+
+    /// Which of the collectives of its rank a request is, from 1.
+    fn number_of_collective(&self, rank: u16, ordinal: Ordinal) -> usize {
+        self.starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_collective).count()
+    }
+
+    /// How many collectives a rank has entered.
+    fn entered(&self, rank: u16) -> usize {
+        let steps = self.names.program(rank).map_or(&[][..], |program| &program.steps);
+        let begun = steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
+        self.starts(rank).iter().take(begun).filter(is_collective).count()
+    }
+
+    /// Why a collective waits: who has not entered it.
+    fn for_collective(&self, rank: u16, ordinal: Ordinal, name: &str, edges: &mut Vec<u16>) -> Reason {
+        let number = self.number_of_collective(rank, ordinal);
+        let missing: Vec<u16> = (0..self.names.ranks()).filter(|rank| self.entered(*rank) < number).collect();
         let (gone, late): (Vec<u16>, Vec<u16>) = missing.iter().partition(|rank| self.is_finished(**rank));
         let (coming, never): (Vec<u16>, Vec<u16>) =
-            late.iter().partition(|rank| starts(**rank).iter().filter(is_barrier).count() >= number);
+            late.iter().partition(|rank| self.starts(**rank).iter().filter(is_collective).count() >= number);
         edges.extend(&coming);
         let mut text = match missing.is_empty() {
-            true => "for the barrier".to_owned(),
-            false => format!("for {} to enter the barrier", ranks(&missing)),
+            true => format!("for the {name}, which all ranks have entered"),
+            false => format!("for {} to enter the {name}", ranks(&missing)),
         };
         let mut but = Vec::new();
         if !gone.is_empty() {
@@ -247,7 +260,7 @@ impl<P: Protocol> Scene<'_, P> {
         if !but.is_empty() {
             text.push_str(&format!(", but {}", but.join(" and ")));
         }
-        Reason { common: true, ..Reason::new(text, "barrier") }
+        Reason { common: true, ..Reason::new(text, "collective") }
     }
 
     /// `at line 9`.
@@ -283,6 +296,10 @@ impl<P: Protocol> Scene<'_, P> {
             _ => None,
         })
     }
+}
+
+fn is_collective(start: &&Start) -> bool {
+    matches!(start, Start::Collective { .. })
 }
 
 impl Reason {

@@ -1,0 +1,38 @@
+//! Which messages the members of a collective operation exchange, round by round.
+//!
+//! **Promises.** For every kind and number of members a [`Schedule`] of rounds: in each a member sends at
+//! most one message, receives at most one, and when both are over copies or combines what it has. If every
+//! member carries out its rounds in order, with messages of one pair kept in order, each gets what MPI-4.1,
+//! chapter 6 defines, and nobody waits for ever, even if every send waits for its receive. A round is
+//! computed when it is asked for: a schedule has the size of a few words, whatever the number of members.
+//! **Leaves to others.** Messages, memory, and the operation of a reduction, which has to be associative and
+//! commutative: the algorithms combine in another order than that of the members. The order depends on
+//! the shape only, never on time, and all members of an allreduce get the same bytes.
+//! **Entry point.** [`Schedule::new`] and [`Schedule::round`]; begin reading at [`Round`].
+//!
+//! The members have to agree on the shape but for their own place. `source` and `target` must not overlap.
+//!
+//! ```
+//! use carrousel_collective::{At, Buffer, Kind, Schedule, Shape};
+//! let shape = Shape { kind: Kind::Broadcast, members: 4, me: 0, root: 0, len: 8, element: 1 };
+//! let root = Schedule::new(&shape)?;
+//! assert_eq!(root.rounds(), 2);
+//! let first = root.round(0).send.map(|message| (message.peer, message.at.buffer));
+//! assert_eq!(first, Some((2, Buffer::Source))); // who passes it on to member 3, while the root sends to 1
+//! # Ok::<(), carrousel_collective::Misfit>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod bruck;
+mod dissemination;
+mod doubling;
+mod gather;
+mod pairwise;
+mod ring;
+mod round;
+mod shape;
+mod tree;
+
+pub use round::{At, Buffer, Local, Message, Round, What};
+pub use shape::{Algorithm, Kind, Misfit, Schedule, Shape};

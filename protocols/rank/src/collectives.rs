@@ -1,0 +1,280 @@
+//! Collectives: the rounds of [`carrousel_collective`], whose messages are sends and receives like all others.
+//!
+//! They travel in the communicator's context of its own, through the same queues and flows as those of the
+//! application. Two requests are enough for a collective, as a round sends and receives one message at most;
+//! they are named after it ([`crate::collective_of`]), so that no name depends on when the network delivered what.
+//!
+//! Its messages have the collective's number among those of its communicator as their tag, modulo [`LANES`]:
+//! collectives that are open at once stay apart, and what a flow keeps for each tag stays small. One that finds its tag
+//! in use waits with its first round until the earlier one is over, at every member alike.
+//!
+//! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
+//! finds its receive posted.
+
+use crate::groups::Group;
+use crate::packets::Offer;
+use crate::rank::{Arrival, Posting, Rank, received};
+use crate::requests::{End, State, inner, owner};
+use crate::{Collective, Failure, Sink, Status, UsageError, Work};
+use carrousel_collective::{At, Buffer, Message, Schedule, Shape, What};
+use carrousel_matching::{Communicator, Handle, Pattern, RankId, Source, Tag, TagSelector};
+use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
+
+/// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
+pub const LANES: u32 = 8;
+
+/// A collective that is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Active {
+    pub(crate) own: Handle,
+    communicator: Communicator,
+    schedule: Schedule,
+    buffers: [Memory; 3],
+    tag: Tag,
+    /// It waits for an earlier one of its tag.
+    deferred: bool,
+    /// From 0.
+    round: u32,
+    /// Messages of this round that are not over, and one more while the round is being started.
+    open: u8,
+    send: Option<State>,
+    receive: Option<State>,
+    /// What went wrong; the rounds go on, so that nobody waits for this member.
+    failed: Option<Status>,
+}
+
+impl Active {
+    fn memory(&self, at: At) -> Memory {
+        let Memory { address, key } = self.buffers[match at.buffer {
+            Buffer::Source => 0,
+            Buffer::Target => 1,
+            Buffer::Scratch => 2,
+        }];
+        Memory { address: address.wrapping_add(at.offset), key }
+    }
+
+    pub(crate) fn is_of(&self, communicator: Communicator, tag: Tag) -> bool {
+        (self.communicator, self.tag) == (communicator, tag)
+    }
+
+    pub(crate) fn request(&self, end: End) -> Option<&State> {
+        match end {
+            End::Send => self.send.as_ref(),
+            End::Receive => self.receive.as_ref(),
+        }
+    }
+
+    pub(crate) fn request_mut(&mut self, end: End) -> &mut Option<State> {
+        match end {
+            End::Send => &mut self.send,
+            End::Receive => &mut self.receive,
+        }
+    }
+}
+
+impl<P: Protocol> Rank<P> {
+    /// What a collective would do here: above all, how much scratch it needs.
+    ///
+    /// # Errors
+    /// The usage errors of the call.
+    pub fn schedule(&self, call: &Collective) -> Result<Schedule, UsageError> {
+        let Collective { kind, communicator, root, len, element, .. } = *call;
+        let group = self.group(communicator).ok_or(UsageError::NoSuchCommunicator(communicator))?;
+        let (members, me) = (group.len(), group.me());
+        Ok(Schedule::new(&Shape { kind, members, me, root, len, element })?)
+    }
+
+    /// Apart from eager messages, which need none of its registers and stack.
+    #[inline(never)]
+    pub(crate) fn collective(
+        &mut self,
+        call: &Collective,
+        out: &mut impl Sink,
+    ) -> Result<Handle, UsageError> {
+        let schedule = self.schedule(call)?;
+        let Collective { communicator, source, target, scratch, .. } = *call;
+        let number = self.group_mut(communicator).map_or(0, Group::enter);
+        let own = self.requests.open(State::Collective);
+        if let Some(peer) = self.lost_member(communicator) {
+            self.fail(own, Failure::PeerLost(peer), out);
+            return Ok(own);
+        }
+        let tag = Tag(number % LANES);
+        let deferred = self.requests.active().iter().any(|active| active.is_of(communicator, tag));
+        self.requests.activate(Active {
+            own,
+            communicator,
+            schedule,
+            buffers: [source, target, scratch],
+            tag,
+            deferred,
+            round: 0,
+            open: 0,
+            send: None,
+            receive: None,
+            failed: None,
+        });
+        if !deferred {
+            self.go_on(own, out);
+        }
+        Ok(own)
+    }
+
+    /// Begins the present round of a collective, and the next ones if nothing has to be waited for.
+    fn go_on(&mut self, mut own: Handle, out: &mut impl Sink) {
+        while let Some(active) = self.requests.active_mut(own) {
+            if active.round == active.schedule.rounds() {
+                match self.end_of_collective(own, out) {
+                    Some(next) => own = next,
+                    None => return,
+                }
+                continue;
+            }
+            let round = active.schedule.round(active.round);
+            active.open = 1;
+            if let Some(message) = round.send {
+                self.send_of_round(own, message, out);
+            }
+            if let Some(message) = round.receive {
+                self.receive_of_round(own, message, out);
+            }
+            if !self.round_is_over(own, out) {
+                return;
+            }
+        }
+    }
+
+    /// One message less is open in the present round; if it was the last one, what follows the messages is done.
+    fn round_is_over(&mut self, own: Handle, out: &mut impl Sink) -> bool {
+        let Some(active) = self.requests.active_mut(own) else { return false };
+        active.open -= 1;
+        if active.open > 0 {
+            return false;
+        }
+        let round = active.schedule.round(active.round);
+        active.round += 1;
+        for local in round.then.into_iter().flatten() {
+            let (from, into, len) = (active.memory(local.from), active.memory(local.into), local.len);
+            out.work(match local.what {
+                What::Copy => Work::Copy { from, into, len },
+                What::Combine => Work::Combine { request: own, from, into, len },
+            });
+        }
+        true
+    }
+
+    /// Completes a collective after its last round; returns the one that has waited for it.
+    fn end_of_collective(&mut self, own: Handle, out: &mut impl Sink) -> Option<Handle> {
+        let Active { communicator, tag, failed, .. } = self.requests.deactivate(own)?;
+        let well = Status { message: None, len: 0, failure: None };
+        self.complete(own, failed.map_or(well, |failed| Status { message: None, ..failed }), out);
+        let next = self.requests.active_of(communicator, tag)?;
+        next.deferred = false;
+        Some(next.own)
+    }
+
+    fn send_of_round(&mut self, own: Handle, message: Message, out: &mut impl Sink) {
+        let Message { peer, at, len } = message;
+        let adaptation = self.adaptation();
+        let Some(active) = self.requests.active_mut(own) else { return };
+        let (communicator, tag, memory) = (active.communicator, active.tag, active.memory(at));
+        let Some(to) = self.group(communicator).map(|group| group.rank(peer)) else { return };
+        let (context, send) = (communicator.collectives(), inner(own, End::Send));
+        let outgoing = Outgoing { tag, len, rendezvous: len > self.options.eager_threshold, send };
+        // Nothing is announced in this context, so there is nothing to agree to.
+        let hint = match self.flows.with(to, context).sender.send(&outgoing, adaptation, || false) {
+            Route::Eager => {
+                let packet = Packet::Eager { tag, len };
+                out.work(Work::Send { to, context, packet, data: Some(memory) });
+                return;
+            }
+            Route::Rts(hint) => hint,
+            Route::Write(_) => Hint::None,
+        };
+        if let Some(active) = self.requests.active_mut(own) {
+            active.send = Some(State::Offered { to, context, len, memory });
+            active.open += 1;
+        }
+        out.work(Work::Send {
+            to,
+            context,
+            packet: Packet::Rts { tag, len, send, memory, hint },
+            data: None,
+        });
+    }
+
+    fn receive_of_round(&mut self, own: Handle, message: Message, out: &mut impl Sink) {
+        let Message { peer, at, len } = message;
+        let Some(active) = self.requests.active_mut(own) else { return };
+        let (communicator, tag, memory) = (active.communicator, active.tag, active.memory(at));
+        active.receive = Some(State::Posted { asked: None });
+        active.open += 1;
+        let Some(from) = self.group(communicator).map(|group| group.rank(peer)) else { return };
+        let context = communicator.collectives();
+        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
+        let request = inner(own, End::Receive);
+        let posting = Posting { request, len, memory, candidate: false, line: None };
+        match self.unexpected.take_first(&pattern) {
+            Some((envelope, Arrival::Kept { kept, len })) => {
+                let status = received(&posting, envelope, len);
+                if len > 0 {
+                    out.work(Work::Take { kept, into: memory, len: status.len, request });
+                }
+                self.over(request, status, out);
+            }
+            Some((envelope, Arrival::Rts { send, len, memory })) => {
+                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: false }, out);
+            }
+            None => self.posted.post(pattern, posting),
+        }
+    }
+
+    /// An eager message has met a receive of a round.
+    #[inline(never)]
+    pub(crate) fn eager_of_round(
+        &mut self,
+        request: Handle,
+        into: Memory,
+        room: u64,
+        sent: u64,
+        out: &mut impl Sink,
+    ) {
+        let (len, failure) = (sent.min(room), (sent > room).then_some(Failure::Truncated { sent }));
+        if sent > 0 {
+            out.work(Work::Place { into, len, request });
+        }
+        self.over(request, Status { message: None, len, failure }, out);
+    }
+
+    /// A request is over: one of the application's is complete, one of a round ends with it.
+    pub(crate) fn over(&mut self, request: Handle, status: Status, out: &mut impl Sink) {
+        let Some((own, end)) = owner(request) else { return self.complete(request, status, out) };
+        let Some(active) = self.requests.active_mut(own) else { return };
+        if active.request_mut(end).take().is_none() {
+            return;
+        }
+        active.failed = active.failed.or(status.failure.and(Some(status)));
+        // A round that is being started is not over: who starts it goes on.
+        if self.round_is_over(own, out) {
+            self.go_on(own, out);
+        }
+    }
+
+    /// Whether a collective of this communicator needs `peer`.
+    pub(crate) fn needs(&self, own: Handle, peer: RankId) -> bool {
+        let active = self.requests.active().iter().find(|active| active.own == own);
+        active.and_then(|active| self.group(active.communicator)).is_some_and(|group| group.contains(peer))
+    }
+
+    /// Ends a collective in whatever round it is, and its requests with it.
+    pub(crate) fn abandon(&mut self, own: Handle) {
+        self.requests.deactivate(own);
+        let receive = inner(own, End::Receive);
+        self.posted.take_by(|posting| posting.request == receive);
+    }
+
+    fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
+        let group = self.group(communicator)?;
+        self.lost.iter().copied().find(|peer| group.contains(*peer))
+    }
+}

@@ -1,0 +1,109 @@
+//! Who is a member of which communicator.
+
+use crate::UsageError;
+use crate::rank::Rank;
+use alloc::vec::Vec;
+use carrousel_matching::{Communicator, RankId};
+use carrousel_rendezvous::Protocol;
+
+/// The ranks of a communicator by place, and how far this one is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Group {
+    communicator: Communicator,
+    members: Members,
+    /// This rank's place.
+    me: u32,
+    /// Collectives that it has entered, modulo 2^32.
+    entered: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Members {
+    /// So many ranks, each at the place of its number.
+    All(u32),
+    /// These.
+    Some(Vec<RankId>),
+}
+
+impl Group {
+    pub(crate) fn world(me: RankId, ranks: u32) -> Self {
+        Self { communicator: Communicator::WORLD, members: Members::All(ranks), me: me.0, entered: 0 }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        match &self.members {
+            Members::All(ranks) => *ranks,
+            // Members are different ranks, of which there are no more than numbers.
+            Members::Some(members) => members.len() as u32,
+        }
+    }
+
+    pub(crate) fn me(&self) -> u32 {
+        self.me
+    }
+
+    /// The rank at a place that exists.
+    pub(crate) fn rank(&self, place: u32) -> RankId {
+        match &self.members {
+            Members::All(_) => RankId(place),
+            Members::Some(members) => members[place as usize],
+        }
+    }
+
+    pub(crate) fn contains(&self, rank: RankId) -> bool {
+        match &self.members {
+            Members::All(ranks) => rank.0 < *ranks,
+            Members::Some(members) => members.contains(&rank),
+        }
+    }
+
+    /// Counts a collective, and returns how many there were before.
+    pub(crate) fn enter(&mut self) -> u32 {
+        let before = self.entered;
+        self.entered = before.wrapping_add(1);
+        before
+    }
+}
+
+impl<P: Protocol> Rank<P> {
+    /// Makes a communicator known, so that its collectives can be called; `members` by place, the same at each
+    /// of them. Messages of its collectives may have come before: they have waited.
+    ///
+    /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
+    /// collectives.
+    ///
+    /// # Errors
+    /// When it is known already, when a member does not exist or is there twice, and when this rank is none.
+    pub fn define(&mut self, communicator: Communicator, members: &[RankId]) -> Result<(), UsageError> {
+        let Err(at) = self.position(communicator) else {
+            return Err(UsageError::AlreadyDefined(communicator));
+        };
+        let ranks = self.ranks;
+        if let Some(rank) = members.iter().copied().find(|rank| rank.0 >= ranks) {
+            return Err(UsageError::NoSuchRank { rank, ranks });
+        }
+        let mut sorted: Vec<RankId> = members.to_vec();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(UsageError::MemberTwice(twice[0]));
+        }
+        let Some(me) = members.iter().position(|rank| *rank == self.me) else {
+            return Err(UsageError::NotAMember(self.me));
+        };
+        let members = Members::Some(members.to_vec());
+        self.groups.insert(at, Group { communicator, members, me: me as u32, entered: 0 });
+        Ok(())
+    }
+
+    fn position(&self, communicator: Communicator) -> Result<usize, usize> {
+        self.groups.binary_search_by_key(&communicator, |group| group.communicator)
+    }
+
+    pub(crate) fn group(&self, communicator: Communicator) -> Option<&Group> {
+        self.position(communicator).ok().map(|at| &self.groups[at])
+    }
+
+    pub(crate) fn group_mut(&mut self, communicator: Communicator) -> Option<&mut Group> {
+        self.position(communicator).ok().map(|at| &mut self.groups[at])
+    }
+}

@@ -1,0 +1,117 @@
+//! Communicators of some ranks.
+
+use crate::collective::{collective, defined, source};
+use crate::pair::{LARGE, Pair, SMALL, options};
+use crate::under_both;
+use carrousel_rank::*;
+
+under_both!(
+    members_are_counted_in_the_order_of_the_group,
+    messages_wait_for_a_communicator_to_be_defined,
+    communicators_do_not_meet,
+    a_group_is_checked,
+);
+
+const DONE: Status = Status { message: None, len: 0, failure: None };
+
+fn part(index: u16) -> Communicator {
+    Communicator::new(index).expect("few")
+}
+
+fn define<P: Protocol>(pair: &mut Pair<P>, communicator: Communicator, members: &[u32]) {
+    let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
+    for member in members {
+        assert_eq!(pair.ranks[*member as usize].define(communicator, &ranks), Ok(()));
+    }
+}
+
+fn members_are_counted_in_the_order_of_the_group<P: Protocol>() {
+    let members = [4, 0, 2];
+    for kind in [Kind::Broadcast, Kind::Reduce, Kind::Gather, Kind::AllGather, Kind::AllToAll, Kind::Barrier]
+    {
+        for len in [SMALL, LARGE] {
+            let mut pair = Pair::<P>::with(5, &options());
+            define(&mut pair, part(3), &members);
+            let call = Collective { communicator: part(3), ..collective(kind, 1, len) };
+            let of: Vec<Vec<u8>> = (0..3).map(|me| source(&pair, members[me as usize], &call, me)).collect();
+            let entered: Vec<_> =
+                members.iter().zip(&of).map(|(rank, of)| pair.collective(*rank, &call, of)).collect();
+            pair.run_in_any_order(7);
+            for (me, (request, target)) in (0..).zip(entered) {
+                assert_eq!(pair.status(members[me as usize], request), DONE);
+                assert_eq!(pair.target(target), defined(&call, me, &of).unwrap_or_default(), "{call:?}");
+            }
+            pair.is_over();
+        }
+    }
+}
+
+fn messages_wait_for_a_communicator_to_be_defined<P: Protocol>() {
+    for len in [SMALL, LARGE] {
+        let mut pair = Pair::<P>::with(3, &options());
+        let both = [RankId(0), RankId(2)];
+        assert_eq!(pair.ranks[0].define(part(1), &both), Ok(()));
+        let call = Collective { communicator: part(1), ..collective(Kind::AllReduce, 0, len) };
+        let of = [vec![1; len], vec![2; len]];
+        let (first, _) = pair.collective(0, &call, &of[0]);
+        pair.run();
+        assert!(!pair.is_complete(0, first));
+        assert_eq!(pair.ranks[2].define(part(1), &both), Ok(()));
+        let (second, target) = pair.collective(2, &call, &of[1]);
+        pair.run();
+        assert_eq!(pair.status(0, first), DONE);
+        assert_eq!(pair.status(2, second), DONE);
+        assert_eq!(pair.target(target), vec![3; len]);
+        pair.is_over();
+    }
+}
+
+fn communicators_do_not_meet<P: Protocol>() {
+    // The same collectives in three communicators, entered by the ranks in different orders.
+    let groups: [&[u32]; 2] = [&[0, 1], &[1, 0, 2]];
+    let communicators = [Communicator::WORLD, part(1), part(2)];
+    for seed in 0..10 {
+        let mut pair = Pair::<P>::with(3, &options());
+        define(&mut pair, part(1), groups[0]);
+        define(&mut pair, part(2), groups[1]);
+        let mut open = Vec::new();
+        for rank in 0..3_u32 {
+            for turn in 0..3_usize {
+                let number = (turn + rank as usize) % 3;
+                if number == 1 && rank == 2 {
+                    continue;
+                }
+                let communicator = communicators[number];
+                let call = Collective { communicator, ..collective(Kind::AllReduce, 0, LARGE) };
+                open.push((rank, number, pair.collective(rank, &call, &[1 << number; LARGE])));
+            }
+        }
+        pair.run_in_any_order(seed);
+        for (rank, number, (request, target)) in open {
+            assert_eq!(pair.status(rank, request), DONE);
+            let members = if number == 1 { 2 } else { 3 };
+            assert_eq!(pair.target(target), vec![members << number; LARGE], "communicator {number}");
+        }
+        pair.is_over();
+    }
+}
+
+fn a_group_is_checked<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let rank = &mut pair.ranks[0];
+    let [a, b, none] = [RankId(0), RankId(2), RankId(3)];
+    for (communicator, members, error) in [
+        (Communicator::WORLD, &[a, b][..], UsageError::AlreadyDefined(Communicator::WORLD)),
+        (part(1), &[b], UsageError::NotAMember(a)),
+        (part(1), &[], UsageError::NotAMember(a)),
+        (part(1), &[a, b, a], UsageError::MemberTwice(a)),
+        (part(1), &[a, none], UsageError::NoSuchRank { rank: none, ranks: 3 }),
+    ] {
+        let before = rank.clone();
+        assert_eq!(rank.define(communicator, members), Err(error));
+        assert!(*rank == before);
+    }
+    assert_eq!(rank.define(part(1), &[b, a]), Ok(()));
+    assert_eq!(rank.define(part(1), &[b, a]), Err(UsageError::AlreadyDefined(part(1))));
+    assert_eq!(UsageError::AlreadyDefined(part(1)).to_string(), "communicator 1 is defined already");
+}
