@@ -57,6 +57,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+pub mod conformance;
 mod driver;
 
 pub use carrousel_matching::{Context, Handle, RankId};
