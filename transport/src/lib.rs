@@ -62,7 +62,7 @@ extern crate alloc;
 pub mod conformance;
 mod driver;
 
-pub use carrousel_matching::{Context, Handle, RankId};
+pub use carrousel_matching::{Context, Handle, RankId, Tag};
 pub use carrousel_rendezvous::{Lane, Memory, Packet, wire};
 pub use driver::{Arrival, Handler, Outbound, Payload, Read, Regions, Transport, Write};
 

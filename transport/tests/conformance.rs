@@ -47,7 +47,7 @@ fn every_broken_transport_is_found() {
         (Fault::ReadTooSoon, "reads of every size", "Changed"),
         (Fault::LoseCompletion, "many outstanding", "Completions"),
         (Fault::RepeatCompletion, "many outstanding", "Twice"),
-        (Fault::SwapCompletions, "many outstanding", "Completions"),
+        (Fault::SwapCompletions, "writes over writes", "Completions"),
         (Fault::InventPacket, "both lanes", "Foreign"),
         (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
     ];
@@ -78,7 +78,7 @@ fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
         // Without it, a read that has failed looks as if it had succeeded.
         (Fault::ReportNoLoss, "Changed"),
         (Fault::DeliverAfterLoss, "AfterLoss"),
-        (Fault::CompleteNothingOnLoss, "Missing"),
+        (Fault::CompleteNothingOnLoss, "Completions"),
     ] {
         let found: Vec<String> =
             (0..3).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, Some(1))))).collect();
@@ -164,10 +164,34 @@ fn every_wrong_record_is_refused() {
     type Change = fn(&mut Vec<Event>);
     let cases: [(usize, Change, &str); 15] = [
         (1, |events| events.insert(1, events[0]), "told twice of step 0"),
-        (1, |events| drop(events.remove(4)), "not one of this plan"),
-        (1, |events| drop(events.drain(4..6)), "never told of step 4"),
-        (1, |events| drop(events.remove(1)), "never told of step 1"),
-        (1, |events| drop(events.remove(3)), "never told of step 2"),
+        (
+            1,
+            |events| {
+                events.remove(4);
+            },
+            "not one of this plan",
+        ),
+        (
+            1,
+            |events| {
+                events.drain(4..6);
+            },
+            "never told of step 4",
+        ),
+        (
+            1,
+            |events| {
+                events.remove(1);
+            },
+            "never told of step 1",
+        ),
+        (
+            1,
+            |events| {
+                events.remove(3);
+            },
+            "never told of step 2",
+        ),
         (
             1,
             |events| events[0] = Event::Packet { from: 0, at: 0, sum: 1 },
@@ -179,7 +203,13 @@ fn every_wrong_record_is_refused() {
         (1, |events| events.push(Event::Stray), "beside those"),
         (0, |events| events.push(Event::Written(2)), "told twice of step 2"),
         (0, |events| events.rotate_right(1), "which it had not posted"),
-        (0, |events| drop(events.pop()), "never told of step 6"),
+        (
+            0,
+            |events| {
+                events.pop();
+            },
+            "never told of step 6",
+        ),
         (0, |events| events.swap(9, 10), "keep their order"),
         (0, |events| events[9] = Event::Read { at: 5, sum: 1 }, "other bytes than those of step 5"),
     ];

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// In which way the contract is broken. The number says at which opportunity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     None,
     /// What was sent later comes sooner.
     Overtake,
@@ -50,13 +50,16 @@ enum Item {
     Ask(Memory, Memory, u64, Handle),
 }
 
+/// A completion, and the data of a read with the place where it goes.
+type Done = (Arrival, Option<(Memory, Vec<u8>)>);
+
 /// What all ends share.
 #[derive(Debug, Default)]
-pub struct Net {
+pub(crate) struct Net {
     /// By receiver and sender.
     items: Vec<Vec<VecDeque<Item>>>,
     /// By rank: completions, and where read data goes.
-    done: Vec<VecDeque<(Arrival, Option<(Memory, Vec<u8>)>)>>,
+    done: Vec<VecDeque<Done>>,
     /// By rank: what it has posted to whom and not been told to be complete.
     outstanding: Vec<Vec<(usize, Arrival)>>,
     dead: Option<usize>,
@@ -64,7 +67,7 @@ pub struct Net {
     reported: Vec<bool>,
 }
 
-pub struct Out {
+pub(crate) struct Out {
     me: usize,
     net: Rc<RefCell<Net>>,
 }
@@ -111,7 +114,7 @@ impl Outbound for Out {
     }
 }
 
-pub struct End {
+pub(crate) struct End {
     out: Out,
     fault: Fault,
     /// Opportunities that are let pass before the fault.
@@ -296,7 +299,7 @@ impl Transport for End {
 }
 
 /// Runs a plan over this transport; `dies` at some time, if it is a rank.
-pub fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -> Vec<Option<Vec<Event>>> {
+pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -> Vec<Option<Vec<Event>>> {
     let ranks = plan.steps.len();
     let net = Net {
         items: vec![vec![VecDeque::new(); ranks]; ranks],
