@@ -170,8 +170,11 @@ impl Node {
     /// arrives.
     pub fn check(&mut self) {
         for place in self.out.ended() {
-            if self.states[place] == State::Open {
-                self.states[place] = State::Ending;
+            match self.states[place] {
+                State::Open => self.states[place] = State::Ending,
+                State::Ending => {}
+                // What was posted to it since then has nobody to go to.
+                State::Closed => self.out.settle(place),
             }
         }
     }
@@ -184,6 +187,8 @@ impl Node {
         for count in 0..BATCH {
             match self.rings[place].take(|frame| accept(&frame, from, place, handler, out)) {
                 Ok(None) => return count,
+                // Whoever took it may have given the peer up.
+                Ok(Some(true)) if out.is_lost(place) => return count + 1,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
                     out.lose(place);
@@ -193,6 +198,28 @@ impl Node {
             }
         }
         BATCH
+    }
+
+    /// Reports losses, then completions. In this order: a completion cannot say that it is one of a failure,
+    /// so whoever is told of it has to know of the loss. What is posted meanwhile has to wait for the next time.
+    #[inline]
+    fn report<H: Handler<Out>>(&mut self, handler: &mut H) -> usize {
+        let mut count = 0;
+        while let Some(place) = self.out.to_report.pop_front() {
+            count += 1;
+            let rank = self.out.places.ranks[place];
+            handler.arrival(Arrival::Lost(rank), &[] as &[u8], &mut self.out);
+        }
+        for _ in 0..self.out.done.len() {
+            let Some(completion) = self.out.done.pop_front() else { break };
+            count += 1;
+            let arrival = match completion {
+                Done::Written(request) => Arrival::Written(request),
+                Done::Read(request) => Arrival::Read(request),
+            };
+            handler.arrival(arrival, &[] as &[u8], &mut self.out);
+        }
+        count
     }
 }
 
@@ -239,10 +266,7 @@ fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H
             let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
             let Some(bytes) = bytes else { return false };
             data.copy_to(bytes);
-            if let Some(read) = piece.read() {
-                handler.arrival(Arrival::Read(read), &[] as &[u8], out);
-            }
-            true
+            piece.read().is_none_or(|read| out.answered(place, read))
         }
         ASK => {
             let Some(ask) = frames::head::<Ask>(frame) else { return false };
@@ -263,14 +287,6 @@ impl Transport for Node {
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
         let mut done = self.out.flush(handler.regions());
-        while let Some(completion) = self.out.done.pop_front() {
-            done += 1;
-            let arrival = match completion {
-                Done::Written(request) => Arrival::Written(request),
-                Done::Read(request) => Arrival::Read(request),
-            };
-            handler.arrival(arrival, &[] as &[u8], &mut self.out);
-        }
         for place in 0..self.rings.len() {
             let state = self.states[place];
             if state == State::Closed || self.out.is_lost(place) {
@@ -280,16 +296,9 @@ impl Transport for Node {
             done += taken;
             if state == State::Ending && taken == 0 {
                 self.states[place] = State::Closed;
-                if !self.out.has_finished(place) {
-                    self.out.lose(place);
-                }
+                self.out.settle(place);
             }
         }
-        while let Some(place) = self.out.to_report.pop_front() {
-            done += 1;
-            let rank = self.out.places.ranks[place];
-            handler.arrival(Arrival::Lost(rank), &[] as &[u8], &mut self.out);
-        }
-        done
+        done + self.report(handler)
     }
 }
