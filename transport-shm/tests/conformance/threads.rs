@@ -1,7 +1,7 @@
 //! Ranks as threads of one process.
 
-use super::{judge, modes, name_of, plans, play, size};
-use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, Size, generated, named};
+use super::{judge, modes, name_of, plans, play};
+use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, short};
 use carrousel_transport::{Memory, RankId};
 use carrousel_transport_shm::{Address, Node, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -79,12 +79,9 @@ fn every_plan_through_a_tiny_ring() {
 /// --test conformance records_for_the_model`, from the root of the repository.
 #[test]
 fn records_for_the_model() {
-    let short = Size { eager: 12, large: 3000, burst: 16 };
     let mut text = String::new();
     for settings in modes() {
-        assert!(size(settings).eager >= short.eager);
-        let generated = (100..108).map(|seed| generated(seed, 2 + seed as u32 % 2, 24, &short));
-        for plan in named(&short).into_iter().chain(generated) {
+        for plan in short() {
             let ranks = run(&plan, settings);
             judge(&plan, settings, &ranks);
             let (transport, plan) = (name_of(settings), plan.name);

@@ -28,6 +28,6 @@ mod record;
 pub use breach::{Breach, Row};
 pub use check::check;
 pub use plan::{Named, Plan, Post, Step, sum, sum_of};
-pub use plans::{Size, generated, named, never_ending};
+pub use plans::{Size, generated, named, never_ending, short};
 pub use player::{Lent, Player};
 pub use record::{BadRecord, Event, Line, Record, parse, parse_line};

@@ -180,8 +180,12 @@ impl Plan {
             (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, len },
             (Post::Write { .. } | Post::Read { .. }, _) => return None,
         };
-        // Communicators are mixed: nothing of the contract depends on them.
-        Some((Context((at % 3 / 2) as u16), packet))
+        Some((self.context(at), packet))
+    }
+
+    /// The communicator of the step at a position: they are mixed, and nothing of the contract depends on them.
+    pub fn context(&self, at: usize) -> Context {
+        Context((at % 3 / 2) as u16)
     }
 
     /// The position of the step that `from` has sent this packet for; `None` when it has sent no such packet.

@@ -300,6 +300,13 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
     script.plan(&format!("seed {seed:#x}"))
 }
 
+/// Plans of a few steps, with little data: for records that are kept.
+pub fn short() -> Vec<Plan> {
+    let size = Size { eager: 12, large: 3000, burst: 16 };
+    let generated = (100..108).map(|seed| generated(seed, 2 + seed as u32 % 2, 24, &size));
+    named(&size).into_iter().chain(generated).collect()
+}
+
 /// A plan in which rank `victim` never comes to its end, so that it can be ended in the middle: all ranks have
 /// much to do with each other, and wait for what it does not send.
 pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
