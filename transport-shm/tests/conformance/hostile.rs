@@ -1,5 +1,6 @@
 //! A peer that writes what no honest one does into the ring.
 
+use super::processes::{Peer, say};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Out, Producer, Ring, Segment, Settings};
@@ -81,11 +82,7 @@ impl Scene {
 
     /// The hostile peer's ring at rank 0.
     fn ring(&self) -> Ring {
-        let address = self.node.address().to_string();
-        let mut parts = address.split(':').skip(1);
-        let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
-        let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
-        segment.expect("it is a segment").ring(1).expect("it has a ring for each rank")
+        ring(&self.node.address().to_string())
     }
 
     fn poll(&mut self) {
@@ -103,6 +100,70 @@ impl Scene {
         self.poll();
         let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
         assert_eq!(self.watch.arrivals[1..], [packet], "{what}");
+    }
+}
+
+/// The ring of rank 1 in the segment at an address.
+fn ring(address: &str) -> Ring {
+    let mut parts = address.split(':').skip(1);
+    let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
+    let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
+    segment.expect("it is a segment").ring(1).expect("it has a ring for each rank")
+}
+
+/// What looks random, the same in every run.
+fn sequence(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// The task of a process that writes garbage; behind it, how, an address and where the memory is.
+pub(super) const GARBAGE: &str = "garbage ";
+
+/// Such a process: it writes into the ring of another, past all that a producer would do, until it is ended.
+pub(super) fn garbage(task: &str) {
+    let words: Vec<&str> = task.split(' ').collect();
+    let [seed, address, memory] = words[..] else { panic!("three words") };
+    let (seed, memory): (u64, u64) = (seed.parse().expect("a number"), memory.parse().expect("a number"));
+    let (ring, mut next) = (ring(address), sequence(seed | 1));
+    say("ready".to_owned());
+    let mut producer = Producer::new(ring.clone()).expect("it fits");
+    let parent = std::os::unix::process::parent_id();
+    while std::os::unix::process::parent_id() == parent {
+        // Frames that are right on the outside, then words that are nothing.
+        let place = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
+        let rest: Vec<u8> = (0..next() % 48).map(|_| next() as u8).collect();
+        let _ = producer.push((next() % 5) as u32, &[&place, &KEY.to_le_bytes(), &rest]);
+        if seed.is_multiple_of(2) {
+            ring[(next() % ring.len() as u64) as usize].store(next() >> (next() % 64), Relaxed);
+        }
+    }
+}
+
+#[test]
+fn garbage_of_another_process_harms_nobody() {
+    for seed in 0..8 {
+        let mut scene = Scene::new();
+        let address = scene.node.address();
+        let task = format!("{GARBAGE}{seed} {address} {}", scene.watch.memory().address);
+        let mut peer = Peer::start(&task);
+        let began = std::time::Instant::now();
+        while !scene.watch.arrivals.contains(&Arrival::Lost(RANKS[1])) {
+            scene.node.poll(&mut *scene.watch);
+            assert!(began.elapsed() < super::PATIENCE, "it is noticed");
+        }
+        assert_eq!(peer.hear(), "ready");
+        let heard = scene.watch.arrivals.len();
+        scene.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        scene.poll();
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
+        assert_eq!(scene.watch.arrivals[heard..], [packet], "seed {seed}");
+        let guards = [0..LENT.start, LENT.end..64];
+        assert!(guards.into_iter().all(|guard| scene.watch.bytes[guard.clone()] == BEFORE[guard]));
     }
 }
 
@@ -218,13 +279,7 @@ fn what_an_honest_peer_sends_is_taken() {
 
 #[test]
 fn random_frames_harm_nobody() {
-    let mut state = 0x5eed_u64;
-    let mut next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut next = sequence(0x5eed);
     for _ in 0..300 {
         let mut scene = Scene::new();
         let memory = scene.watch.memory();
@@ -232,7 +287,7 @@ fn random_frames_harm_nobody() {
         for _ in 0..4 {
             let mut bytes: Vec<u8> = (0..next() % 64).map(|_| next() as u8).collect();
             // Half of them about memory that is nearly right.
-            if next() % 2 == 0 && bytes.len() >= 12 {
+            if next().is_multiple_of(2) && bytes.len() >= 12 {
                 bytes[..8].copy_from_slice(
                     &memory.address.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes(),
                 );

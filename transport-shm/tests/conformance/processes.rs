@@ -28,13 +28,16 @@ fn child() {
     if task == FINISH {
         return finish();
     }
+    if let Some(task) = task.strip_prefix(super::hostile::GARBAGE) {
+        return super::hostile::garbage(task);
+    }
     let numbers: Vec<usize> = task.split(' ').map(|word| word.parse().expect("a number")).collect();
     let settings = modes()[numbers[2]];
     let plans = plans(settings);
     rank(&plans[numbers[1]], numbers[0] as u32, settings);
 }
 
-fn say(line: String) {
+pub(super) fn say(line: String) {
     let mut out = std::io::stdout();
     writeln!(out, "\n@{line}").and_then(|()| out.flush()).expect("the parent is there");
 }
@@ -90,14 +93,14 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
 }
 
 /// A child, killed at the latest when the test is over.
-struct Peer {
+pub(super) struct Peer {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Peer {
-    fn start(task: &str) -> Self {
+    pub(super) fn start(task: &str) -> Self {
         let mut command = Command::new(env::current_exe().expect("it has a path"));
         command.args(["--exact", "processes::child", "--nocapture"]);
         command.env(TASK, task).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -107,7 +110,7 @@ impl Peer {
         Self { child, stdin, stdout }
     }
 
-    fn hear(&mut self) -> String {
+    pub(super) fn hear(&mut self) -> String {
         let mut line = String::new();
         loop {
             line.clear();
@@ -118,7 +121,7 @@ impl Peer {
         }
     }
 
-    fn tell(&mut self, line: &str) {
+    pub(super) fn tell(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").expect("it listens");
     }
 }
