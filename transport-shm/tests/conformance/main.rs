@@ -7,10 +7,10 @@ mod hostile;
 mod processes;
 mod threads;
 
-use carrousel_transport::RankId;
 use carrousel_transport::conformance::{
     Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,
 };
+use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
 use std::time::{Duration, Instant};
 
@@ -52,9 +52,10 @@ fn plans(settings: Settings) -> Vec<Plan> {
     plans
 }
 
-/// Plays one rank until its part is done, then until `all_done`, which is told whether its own is.
-fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool) -> bool) {
-    let (began, mut idle) = (Instant::now(), 0_u32);
+/// Plays one rank until its part is done, then until `all_done`, which is told whether its own is. Returns
+/// whether a ring was ever full.
+fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool) -> bool) -> bool {
+    let (began, mut idle, mut was_full) = (Instant::now(), 0_u32, false);
     loop {
         if player.drive(node) > 0 {
             idle = 0;
@@ -65,6 +66,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
             }
             std::thread::yield_now();
         }
+        was_full |= node.out().is_waiting();
         if all_done(player.is_done() || began.elapsed() > PATIENCE) {
             break;
         }
@@ -74,6 +76,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
         player.drive(node);
         std::thread::yield_now();
     }
+    was_full
 }
 
 /// Fails the test if the record breaks the contract.

@@ -2,14 +2,14 @@
 
 use super::{judge, modes, name_of, plans, play};
 use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, short};
-use carrousel_transport::{Memory, RankId};
+use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_shm::{Address, Node, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-/// Plays a plan, each rank in a thread.
-fn run(plan: &Plan, settings: Settings) -> Vec<Option<Vec<Event>>> {
+/// Plays a plan, each rank in a thread. Returns the record, and whether a ring was ever full.
+fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
     let count = plan.steps.len();
     let ranks: Vec<RankId> = (0..plan.ranks()).map(RankId).collect();
     let named: Mutex<Vec<Option<(Address, Memory)>>> = Mutex::new(vec![None; count]);
@@ -21,14 +21,13 @@ fn run(plan: &Plan, settings: Settings) -> Vec<Option<Vec<Event>>> {
         barrier.wait();
         let all: Vec<_> = named.lock().expect("nobody panics").iter().copied().flatten().collect();
         for (peer, (address, _)) in ranks.iter().zip(&all).filter(|(peer, _)| peer.0 != me) {
-            use carrousel_transport::Transport;
             node.out().connect(*peer, address).expect("it is there");
         }
         let memories: Vec<Memory> = all.iter().map(|(_, memory)| *memory).collect();
         barrier.wait();
         let mut player = Player::new(plan, me, lent, &memories);
         let mut told = false;
-        play(&mut player, &mut node, |is_done| {
+        let was_full = play(&mut player, &mut node, |is_done| {
             if is_done && !told {
                 told = true;
                 done.fetch_add(1, SeqCst);
@@ -37,21 +36,28 @@ fn run(plan: &Plan, settings: Settings) -> Vec<Option<Vec<Event>>> {
         });
         // Nobody's memory goes before the last one has looked.
         barrier.wait();
-        player.finish()
+        (player.finish(), was_full)
     };
     thread::scope(|scope| {
         let rank = &rank;
         let threads: Vec<_> = (0..plan.ranks()).map(|me| scope.spawn(move || rank(me))).collect();
-        threads.into_iter().map(|thread| Some(thread.join().expect("no rank panics"))).collect()
+        let ends = threads.into_iter().map(|thread| thread.join().expect("no rank panics"));
+        let (records, were_full): (Vec<_>, Vec<bool>) =
+            ends.map(|(events, full)| (Some(events), full)).unzip();
+        (records, were_full.contains(&true))
     })
 }
 
 fn every_plan(settings: Settings) {
     let plans = plans(settings);
+    let mut was_full = false;
     // The last plan has no end.
     for plan in &plans[..plans.len() - 1] {
-        judge(plan, settings, &run(plan, settings));
+        let (ranks, full) = run(plan, settings);
+        judge(plan, settings, &ranks);
+        was_full |= full;
     }
+    assert!(was_full, "ranks had to wait for room");
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn records_for_the_model() {
     let mut text = String::new();
     for settings in modes() {
         for plan in short() {
-            let ranks = run(&plan, settings);
+            let (ranks, _) = run(&plan, settings);
             judge(&plan, settings, &ranks);
             let (transport, plan) = (name_of(settings), plan.name);
             text += &Record { transport, plan, ranks }.to_string();

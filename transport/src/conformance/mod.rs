@@ -17,6 +17,18 @@
 //! What it cannot see: whether data was in memory *before* the packet that announces it (it may be); whether
 //! a send that was posted before a read, or before a write, was in the peer's queue first, as no peer can
 //! tell when it looks only at what is reported.
+//!
+//! ```
+//! use carrousel_transport::Lane;
+//! use carrousel_transport::conformance::{Event, Plan, Post, Step, check};
+//! let send = Step { to: 1, post: Post::Send { lane: Lane::Back, len: 0 }, fenced: false, after: 0 };
+//! let plan = Plan { name: "two packets".into(), steps: vec![vec![send; 2], vec![]] };
+//! let sent = Some(vec![Event::Posted(0), Event::Posted(1)]);
+//! let [first, second] = [0, 1].map(|at| Event::Packet { from: 0, at, sum: 0 });
+//! assert_eq!(check(&plan, &[sent.clone(), Some(vec![first, second])]), Ok(()));
+//! let breach = check(&plan, &[sent, Some(vec![second, first])]).unwrap_err().to_string();
+//! assert!(breach.ends_with("row `send, back`, column `send, back` of the table of order forbids it"));
+//! ```
 
 mod breach;
 mod check;
