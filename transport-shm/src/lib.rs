@@ -13,12 +13,14 @@
 //! good; its other memory is safe, and no call panics or fails to return. Nothing remains on the node
 //! when the last process that has a segment is gone, whatever the way it went: a segment has no name.
 //! **Leaves to others.** Who is whose peer, and how the descriptor gets there; which message a tag
-//! announces; waiting until a ring has room, or a message. There are rings and segments here, and nothing
-//! that connects them to ranks; messages larger than [`largest`] have to go in pieces, or another way.
+//! announces; waiting until a ring has room, or a message; messages larger than [`largest`] have to go in
+//! pieces, or another way. [`Node`] does all of this for the ranks of a node: it is the contract of
+//! `carrousel-transport` over these rings.
 //! **Limits.** Processes of one user, in one PID namespace where [`Segment::open_of`] is used. Each
 //! peer maps the whole segment, the rings of others too: against a hostile peer one's own process is
 //! safe, what others send to it is not. Linux only.
-//! **Entry point.** [`Segment::create`]; begin reading at [`Producer::push`] and [`Consumer::take`].
+//! **Entry point.** [`Node`] for ranks, [`Segment::create`] for rings; begin reading at [`Producer::push`] and
+//! [`Consumer::take`].
 //!
 //! ```
 //! use carrousel_transport_shm::{Consumer, Layout, Producer, Segment};

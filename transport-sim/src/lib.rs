@@ -26,6 +26,8 @@
 #![forbid(unsafe_code)]
 
 mod config;
+#[cfg(test)]
+mod conformance;
 mod error;
 mod links;
 mod network;

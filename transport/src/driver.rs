@@ -58,7 +58,8 @@ pub enum Arrival {
     Written(Handle),
     /// The read that was posted for this request is complete.
     Read(Handle),
-    /// The connection to a peer is broken.
+    /// The connection to a peer is broken. Reported once, before completions of operations that failed
+    /// because of it, and after all packets of the peer.
     Lost(RankId),
 }
 
@@ -98,7 +99,7 @@ pub struct Read {
 ///
 /// No call waits or fails: what there is no room for is kept and posted later, in order, and what goes
 /// wrong is reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
-/// have a request are reported as complete, for the rank has ended the request already.
+/// have a request are reported as complete, after the loss, for the rank has ended the request then.
 pub trait Outbound {
     /// Sends a packet, with `data` behind it if it is an EAGER; both may be reused when this returns.
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]);

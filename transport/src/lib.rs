@@ -41,11 +41,36 @@
 //! different kinds too, which nothing of ours may rely on. An operation may complete long before or
 //! after the packet behind it is delivered.
 //!
+//! Data of a write may be in memory long before, whole or in part, and before packets that precede it are
+//! delivered: memory says nothing until a packet does.
+//!
 //! # Broken peers
 //!
 //! When a connection breaks, every operation outstanding on it completes with an error, once; whether
 //! its effect took place is not known. Packets that were delivered before stay delivered, none follows,
 //! and later operations to the same peer complete with the same error. Other pairs notice nothing.
+//!
+//! A completion does not say that it is one with an error. So the loss is reported first, once, and what
+//! completes behind it has failed; a read that completes before it has its data.
+//!
+//! # Who keeps it how
+//!
+//! [`conformance`] is the suite that every transport passes. The network that `carrousel-verify` explores has to allow at
+//! least what the others do.
+//!
+//! | | `transport-shm` | `transport-sim` | `verify`'s network |
+//! | --- | --- | --- | --- |
+//! | send, then send of the same lane | one ring for each pair and direction | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
+//! | .. of the other lane | the same ring: in order | may overtake | another queue: any order |
+//! | send, then write | data may be in memory before; the packet behind it comes later | arrives later | lands later |
+//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | arrives later | data and notice are one entry of the queue |
+//! | write, then write | copied, or put into the ring, in order | arrives later | one queue |
+//! | write, then read | both copied at once, or pieces and request in one ring | the request arrives later | data of reads is not modelled |
+//! | read, then read | copied at once, or answered in the order of asking | one queue of answers | each completes at any time |
+//! | read, then a fence | whoever posts waits: [`Outbound`] has no fence | the same | the same |
+//! | completions | one queue, in the order of posting | in order for each connection | writes in order for each communicator, reads in any order |
+//! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back | at any time |
+//! | a broken peer | its process has ended unfinished, or it has written what no honest one does | never | never |
 //!
 //! ```
 //! use carrousel_transport::{Lane, Operation, ordered};
@@ -57,6 +82,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+pub mod conformance;
 mod driver;
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};

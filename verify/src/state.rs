@@ -192,6 +192,33 @@ pub struct Data {
 }
 
 impl<P: Protocol> State<P> {
+    /// A rank sends a packet, which may bring a message.
+    pub fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
+        let what = packet.lane().into();
+        self.launch(Route { at: to, peer: from, context, what }, Flight::Packet(packet, brings));
+    }
+
+    /// A rank writes, with a packet directly behind the data, and will be told that the request is complete.
+    pub fn write(
+        &mut self,
+        (from, to): (u16, u16),
+        context: Context,
+        data: Data,
+        notice: Option<Packet>,
+        request: Handle,
+    ) {
+        let route = Route { at: to, peer: from, context, what: What::Forward };
+        self.launch(route, Flight::Data(data, notice));
+        let route = Route { at: from, peer: to, context, what: What::Written };
+        self.launch(route, Flight::Completion(request));
+    }
+
+    /// A rank reads, and will be told that the request is complete.
+    pub fn read(&mut self, from: u16, of: u16, context: Context, request: Handle) {
+        let route = Route { at: from, peer: of, context, what: What::Read(request.index) };
+        self.launch(route, Flight::Completion(request));
+    }
+
     /// Puts something on a route.
     pub fn launch(&mut self, route: Route, flight: Flight) {
         let at = self.flights.partition_point(|(other, _)| *other <= route);

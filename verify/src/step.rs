@@ -361,15 +361,14 @@ impl<P: Protocol> Turn<'_, P> {
                     open.exposed = false;
                     let message = Message { from: self.me, send: open.ordinal };
                     let data = Data { message, receive, len };
-                    self.launch(to, context, What::Forward, Flight::Data(data, notice));
-                    self.complete_later(to, context, What::Written, request);
+                    self.state.write((self.me, to.0 as u16), context, data, notice, request);
                 }
                 Work::Read { of, context, request, .. } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.complete_later(of, context, What::Read(request.index), request);
+                    self.state.read(self.me, of.0 as u16, context, request);
                 }
                 Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {
@@ -420,18 +419,7 @@ impl<P: Protocol> Turn<'_, P> {
             }
             _ => {}
         }
-        self.launch(to, context, packet.lane().into(), Flight::Packet(packet, brings));
-    }
-
-    /// Sends something to come out at `to`.
-    fn launch(&mut self, to: RankId, context: Context, what: What, flight: Flight) {
-        self.state.launch(Route { at: to.0 as u16, peer: self.me, context, what }, flight);
-    }
-
-    /// A completion to come out here.
-    fn complete_later(&mut self, peer: RankId, context: Context, what: What, request: Handle) {
-        let route = Route { at: self.me, peer: peer.0 as u16, context, what };
-        self.state.launch(route, Flight::Completion(request));
+        self.state.send(self.me, to.0 as u16, context, packet, brings);
     }
 }
 

@@ -184,9 +184,12 @@ impl Node {
     /// arrives.
     pub fn check(&mut self) {
         let ended = self.out.ended();
-        for inbound in &mut self.inbound {
-            if inbound.state == State::Open && ended.contains(&inbound.place) {
-                inbound.state = State::Ending;
+        for inbound in self.inbound.iter_mut().filter(|inbound| ended.contains(&inbound.place)) {
+            match inbound.state {
+                State::Open => inbound.state = State::Ending,
+                State::Ending => {}
+                // What was posted to it since then has nobody to go to.
+                State::Closed => self.out.settle(inbound.place),
             }
         }
     }
@@ -200,6 +203,8 @@ impl Inbound {
         for count in 0..BATCH {
             match self.ring.take(|frame| accept(&frame, from, place, handler, out)) {
                 Ok(None) => return count,
+                // Whoever took it may have given the peer up.
+                Ok(Some(true)) if out.is_lost(place) => return count + 1,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
                     self.state = State::Closed;
@@ -211,8 +216,7 @@ impl Inbound {
         BATCH
     }
 
-    /// Takes what is left of a ring whose process has ended. When that is all, and not what the process had
-    /// said, it is lost.
+    /// Takes what is left of a ring whose process has ended.
     #[cold]
     fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
         if self.state == State::Closed {
@@ -221,11 +225,33 @@ impl Inbound {
         let taken = self.take(handler, out);
         if taken == 0 {
             self.state = State::Closed;
-            if !out.has_finished(self.place) {
-                out.lose(self.place);
-            }
+            out.settle(self.place);
         }
         taken
+    }
+}
+
+impl Out {
+    /// Reports losses, then completions. In this order: a completion cannot say that it is one of a failure,
+    /// so whoever is told of it has to know of the loss. What is posted meanwhile has to wait for the next time.
+    #[cold]
+    fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
+        let mut count = 0;
+        while let Some(place) = self.to_report.pop_front() {
+            count += 1;
+            let rank = self.places.ranks[place];
+            handler.arrival(Arrival::Lost(rank), &[] as &[u8], self);
+        }
+        for _ in 0..self.done.len() {
+            let Some(completion) = self.done.pop_front() else { break };
+            count += 1;
+            let arrival = match completion {
+                Done::Written(request) => Arrival::Written(request),
+                Done::Read(request) => Arrival::Read(request),
+            };
+            handler.arrival(arrival, &[] as &[u8], self);
+        }
+        count
     }
 }
 
@@ -301,10 +327,7 @@ fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H
             let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
             let Some(bytes) = bytes else { return false };
             data.copy_to(bytes);
-            if let Some(read) = piece.read() {
-                handler.arrival(Arrival::Read(read), &[] as &[u8], out);
-            }
-            true
+            piece.read().is_none_or(|read| out.answered(place, read))
         }
         ASK => {
             let Some(ask) = frames::head::<Ask>(frame) else { return false };
@@ -326,27 +349,17 @@ impl Transport for Node {
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
         let Self { inbound, out, .. } = self;
         let mut done = out.flush(handler.regions());
-        while let Some(completion) = out.done.pop_front() {
-            done += 1;
-            let arrival = match completion {
-                Done::Written(request) => Arrival::Written(request),
-                Done::Read(request) => Arrival::Read(request),
-            };
-            handler.arrival(arrival, &[] as &[u8], out);
-        }
         for one in inbound.iter_mut() {
             done += match one.state {
                 State::Open => one.take(handler, out),
                 State::Ending | State::Closed => one.end(handler, out),
             };
         }
-        while let Some(place) = out.to_report.pop_front() {
-            done += 1;
-            let rank = out.places.ranks[place];
-            for one in inbound.iter_mut().filter(|one| one.place == place) {
+        if !out.to_report.is_empty() || !out.done.is_empty() {
+            for one in inbound.iter_mut().filter(|one| out.is_lost(one.place)) {
                 one.state = State::Closed;
             }
-            handler.arrival(Arrival::Lost(rank), &[] as &[u8], out);
+            done += out.report(handler);
         }
         done
     }

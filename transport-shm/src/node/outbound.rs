@@ -62,6 +62,24 @@ pub(super) struct Peer {
     /// Whether its memory can be copied from and to.
     direct: bool,
     waiting: VecDeque<Waiting>,
+    /// Reads that it was asked for, or that wait for such ones, in the order in which they were posted.
+    reads: VecDeque<Reading>,
+}
+
+/// A read that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    request: Handle,
+    /// The peer was not asked: there is nothing to be sent, only a turn to be waited for.
+    is_empty: bool,
+}
+
+impl Peer {
+    /// Whether something that was posted to it is not complete.
+    fn owes(&self) -> bool {
+        let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
+        !self.reads.is_empty() || self.waiting.iter().any(is_write)
+    }
 }
 
 /// The half of a [`Node`](super::Node) that takes operations.
@@ -101,12 +119,17 @@ impl Out {
         self.places.of(rank).is_some_and(|place| self.peers[place].is_some() || self.lost[place])
     }
 
-    /// Connects to the peer that has published `address`.
+    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. Who
+    /// has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
     ///
     /// # Errors
     /// When there is no such process, or no segment of this version that has a ring for this one.
     pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
         let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
+        // A second sending end would begin the ring anew.
+        if self.is_connected(rank) {
+            return Ok(());
+        }
         let pid = Pid::from_raw(address.pid as i32);
         // First, so that whoever is found under this number later is noticed to be another one.
         let process = open_process(address.pid).map_err(|why| match why {
@@ -122,8 +145,8 @@ impl Out {
         // A layout has no ring that none could live in.
         let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
         let direct = self.direct && direct::is_permitted(pid, address.probe);
-        let waiting = VecDeque::new();
-        self.peers[place] = Some(Box::new(Peer { ring, segment, pid, process, direct, waiting }));
+        let (waiting, reads) = (VecDeque::new(), VecDeque::new());
+        self.peers[place] = Some(Box::new(Peer { ring, segment, pid, process, direct, waiting, reads }));
         Ok(())
     }
 
@@ -166,9 +189,22 @@ impl Out {
         ended
     }
 
-    /// Whether the process at `place` has ended as it should, with all of its messages sent.
-    pub(super) fn has_finished(&self, place: usize) -> bool {
-        self.peers[place].as_ref().is_some_and(|peer| peer.segment.is_finished())
+    /// Draws the conclusion from the end of the process at `place`, of which all messages have been taken: it
+    /// is lost, unless it had finished and owes nothing. What waits for it then waits for nobody.
+    pub(super) fn settle(&mut self, place: usize) {
+        match &mut self.peers[place] {
+            Some(peer) if peer.segment.is_finished() && !peer.owes() => {
+                self.waiting -= peer.waiting.len();
+                peer.waiting.clear();
+            }
+            _ => self.lose(place),
+        }
+    }
+
+    /// Whether the peer at `place` is lost.
+    #[inline]
+    pub(super) fn is_lost(&self, place: usize) -> bool {
+        self.lost[place]
     }
 
     /// Forgets a peer, and completes what was posted to it.
@@ -184,7 +220,23 @@ impl Out {
                     self.done.push_back(Done::Written(request));
                 }
             }
+            self.done.extend(peer.reads.iter().map(|read| Done::Read(read.request)));
         }
+    }
+
+    /// A peer says that it has sent all bytes of a read. False when that is not what it was asked for.
+    pub(super) fn answered(&mut self, place: usize, read: Handle) -> bool {
+        let Some(peer) = &mut self.peers[place] else { return false };
+        let asked = Reading { request: read, is_empty: false };
+        if peer.reads.front() != Some(&asked) {
+            return false;
+        }
+        peer.reads.pop_front();
+        self.done.push_back(Done::Read(read));
+        while let Some(next) = peer.reads.pop_front_if(|next| next.is_empty) {
+            self.done.push_back(Done::Read(next.request));
+        }
+        true
     }
 
     /// Answers a peer that has asked for bytes. False when it must not.
@@ -307,15 +359,19 @@ fn exists(pid: Pid) -> bool {
 impl Stream {
     /// Pushes the next piece.
     fn push(&mut self, ring: &mut Producer<Ring>, regions: &impl Regions) -> Result<(), PushError> {
+        if self.len == 0 && matches!(self.end, End::Written(..)) {
+            return Ok(());
+        }
         let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.gone), ..memory };
         let room = ring.largest().saturating_sub(size_of::<Piece>()) as u64;
         let len = (self.len - self.gone).min(room);
-        let last = self.gone + len == self.len;
-        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
         // A request that has ended meanwhile has its memory back: the peer gets zeros, which it has lost
         // the right to look at.
         let zeros = [0; 64];
         let bytes = regions.bytes(at(self.from), len).unwrap_or(&zeros[..zeros.len().min(len as usize)]);
+        let len = bytes.len() as u64;
+        let last = self.gone + len == self.len;
+        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
         ring.push(PIECE, &[Piece::new(at(self.into), read).as_bytes(), bytes])?;
         self.gone += len;
         Ok(())
@@ -342,7 +398,9 @@ impl Outbound for Out {
         let written = Done::Written(request);
         let Some(place) = self.place(to) else { return self.done.push_back(written) };
         let Some(bytes) = regions.bytes(from, len) else { return self.done.push_back(written) };
-        if let Some(peer) = self.peers[place].as_mut().filter(|peer| peer.direct || len == 0) {
+        // Without data there is nothing to be copied, but a turn to be waited for.
+        let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.waiting.is_empty();
+        if let Some(peer) = self.peers[place].as_mut().filter(at_once) {
             match direct::write(peer.pid, bytes, into.address) {
                 Ok(()) => {
                     self.done.push_back(written);
@@ -353,8 +411,8 @@ impl Outbound for Out {
                 }
                 Err(Refused::Forbidden) => peer.direct = false,
                 Err(Refused::Broken) => {
-                    self.done.push_back(written);
-                    return self.lose(place);
+                    self.lose(place);
+                    return self.done.push_back(written);
                 }
             }
         }
@@ -368,17 +426,22 @@ impl Outbound for Out {
         let done = Done::Read(request);
         let Some(place) = self.place(of) else { return self.done.push_back(done) };
         let Some(bytes) = regions.bytes_mut(into, len) else { return self.done.push_back(done) };
-        if let Some(peer) = self.peers[place].as_mut().filter(|peer| peer.direct || len == 0) {
+        let Some(peer) = &mut self.peers[place] else { return };
+        let is_empty = len == 0;
+        if peer.direct || is_empty && peer.reads.is_empty() {
             match direct::read(peer.pid, from.address, bytes) {
                 Ok(()) => return self.done.push_back(done),
                 Err(Refused::Forbidden) => peer.direct = false,
                 Err(Refused::Broken) => {
-                    self.done.push_back(done);
-                    return self.lose(place);
+                    self.lose(place);
+                    return self.done.push_back(done);
                 }
             }
         }
-        let ask = Ask::new(from, into, len, request);
-        self.push(place, ASK, &[ask.as_bytes()]);
+        peer.reads.push_back(Reading { request, is_empty });
+        if !is_empty {
+            let ask = Ask::new(from, into, len, request);
+            self.push(place, ASK, &[ask.as_bytes()]);
+        }
     }
 }

@@ -1,0 +1,197 @@
+//! Single operations at the edges: without data, to a peer that is gone, and given up in the middle.
+
+use carrousel_transport::*;
+use carrousel_transport_shm::{Node, Out, Settings};
+
+const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
+const RING: Settings = Settings { capacity: 64, direct: false };
+const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+
+/// All memory is registered; notes what is reported.
+struct Watch {
+    bytes: Vec<u8>,
+    arrivals: Vec<Arrival>,
+    /// Give the sender up at the first packet.
+    gives_up: bool,
+}
+
+impl Watch {
+    fn new() -> Self {
+        Self { bytes: vec![0; 1000], arrivals: Vec::new(), gives_up: false }
+    }
+
+    fn memory(&self) -> Memory {
+        Memory { address: self.bytes.as_ptr() as u64, key: 0 }
+    }
+}
+
+impl Regions for Watch {
+    fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
+        let start = memory.address.checked_sub(self.memory().address)?;
+        self.bytes.get(start as usize..(start.checked_add(len)?) as usize)
+    }
+
+    fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
+        let start = memory.address.checked_sub(self.memory().address)?;
+        self.bytes.get_mut(start as usize..(start.checked_add(len)?) as usize)
+    }
+}
+
+impl Handler<Out> for Watch {
+    type Regions = Self;
+
+    fn regions(&mut self) -> &mut Self {
+        self
+    }
+
+    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), out: &mut Out) {
+        self.arrivals.push(arrival);
+        if let (Arrival::Packet { from, .. }, true) = (arrival, self.gives_up) {
+            out.abandon(from);
+        }
+    }
+}
+
+fn request(index: u32) -> Handle {
+    Handle { index, generation: 0 }
+}
+
+fn pair(settings: Settings) -> [(Node, Watch); 2] {
+    let mut nodes = RANKS.map(|rank| Node::new(rank, &RANKS, settings).expect("there is memory"));
+    let addresses = [nodes[0].address(), nodes[1].address()];
+    nodes[0].out().connect(RANKS[1], &addresses[1]).expect("it is there");
+    nodes[1].out().connect(RANKS[0], &addresses[0]).expect("it is there");
+    nodes.map(|node| (node, Watch::new()))
+}
+
+fn read(at: u32, len: u64, from: Memory, into: Memory) -> Read {
+    Read { of: RANKS[1], from, into, len, request: request(at) }
+}
+
+fn write(at: u32, len: u64, from: Memory, into: Memory) -> Write {
+    Write { to: RANKS[1], from, into, len, request: request(at), notice: None }
+}
+
+#[test]
+fn an_empty_read_waits_for_the_reads_before_it() {
+    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (watch.memory(), theirs.memory());
+    for (at, len) in [(0, 500), (1, 0), (2, 0), (3, 1), (4, 0)] {
+        node.out().read(&read(at, len, other, own), &mut watch);
+    }
+    for _ in 0..100 {
+        node.poll(&mut watch);
+        peer.poll(&mut theirs);
+    }
+    assert_eq!(watch.arrivals, [0, 1, 2, 3, 4].map(|at| Arrival::Read(request(at))));
+}
+
+#[test]
+fn an_empty_write_waits_for_the_writes_before_it() {
+    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (watch.memory(), theirs.memory());
+    for (at, len) in [(0, 900), (1, 0), (2, 10), (3, 0)] {
+        node.out().write(&write(at, len, own, other), &mut watch);
+    }
+    for _ in 0..100 {
+        node.poll(&mut watch);
+        peer.poll(&mut theirs);
+    }
+    assert_eq!(watch.arrivals, [0, 1, 2, 3].map(|at| Arrival::Written(request(at))));
+    assert!(!node.out().is_waiting());
+}
+
+#[test]
+fn what_was_posted_to_a_peer_completes_after_its_loss() {
+    let [(mut node, mut watch), (peer, theirs)] = pair(RING);
+    let (own, other) = (watch.memory(), theirs.memory());
+    drop(peer);
+    for at in 0..3 {
+        node.out().read(&read(at, 100, other, own), &mut watch);
+        node.out().write(&write(10 + at, 900, own, other), &mut watch);
+    }
+    node.out().abandon(RANKS[1]);
+    node.out().read(&read(3, 100, other, own), &mut watch);
+    for _ in 0..5 {
+        node.poll(&mut watch);
+    }
+    assert_eq!(
+        watch.arrivals[0],
+        Arrival::Lost(RANKS[1]),
+        "a completion before it would be one of a success"
+    );
+    let mut rest = watch.arrivals[1..].to_vec();
+    rest.sort_by_key(|arrival| match arrival {
+        Arrival::Read(request) | Arrival::Written(request) => request.index,
+        _ => u32::MAX,
+    });
+    let reads = [0, 1, 2, 3].map(|at| Arrival::Read(request(at)));
+    let writes = [10, 11, 12].map(|at| Arrival::Written(request(at)));
+    assert_eq!(rest, [&reads[..], &writes[..]].concat());
+    assert!(!node.out().is_waiting());
+}
+
+#[test]
+fn a_direct_copy_that_fails_is_no_success() {
+    let [(mut node, mut watch), _peer] = pair(Settings { direct: true, ..RING });
+    if node.out().is_direct(RANKS[1]) != Some(true) {
+        // Forbidden here: there is nothing to be seen.
+        return;
+    }
+    let own = watch.memory();
+    // Between polls: the loss has to be reported first all the same.
+    node.out().read(&read(0, 100, Memory { address: 8, key: 0 }, own), &mut watch);
+    node.poll(&mut watch);
+    node.poll(&mut watch);
+    assert_eq!(watch.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Read(request(0))]);
+}
+
+#[test]
+fn a_peer_that_is_given_up_says_nothing_more() {
+    let [(mut node, mut watch), (mut peer, _)] = pair(RING);
+    watch.gives_up = true;
+    for _ in 0..5 {
+        peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+    }
+    for _ in 0..5 {
+        node.poll(&mut watch);
+    }
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+}
+
+#[test]
+fn connecting_twice_changes_nothing() {
+    let [(mut node, mut watch), (mut peer, _)] = pair(RING);
+    for _ in 0..20 {
+        peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        let address = node.address();
+        peer.out().connect(RANKS[0], &address).expect("it is there");
+    }
+    for _ in 0..30 {
+        node.poll(&mut watch);
+        peer.poll(&mut Watch::new());
+    }
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    assert_eq!(watch.arrivals, [packet; 20]);
+    assert!(!peer.out().is_waiting());
+}
+
+#[test]
+fn memory_that_was_released_meanwhile_is_read_as_zeros() {
+    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
+    theirs.bytes.fill(7);
+    watch.bytes.fill(9);
+    let (own, other) = (watch.memory(), theirs.memory());
+    node.out().read(&read(0, 1000, other, own), &mut watch);
+    peer.poll(&mut theirs);
+    // The request has ended; its memory is somewhere else from now on.
+    let mut gone = Watch::new();
+    gone.bytes.clear();
+    for _ in 0..100 {
+        node.poll(&mut watch);
+        peer.poll(&mut gone);
+    }
+    assert_eq!(watch.arrivals, [Arrival::Read(request(0))]);
+    assert!(watch.bytes.iter().all(|byte| *byte == 7 || *byte == 0), "no byte is left out");
+}

@@ -1,0 +1,306 @@
+//! A peer that writes what no honest one does into the ring.
+
+use super::processes::{Peer, say};
+use carrousel_transport::wire::{HEAD_MAX, encode};
+use carrousel_transport::*;
+use carrousel_transport_shm::ring::POSITIONS;
+use carrousel_transport_shm::{Node, Out, Producer, Ring, Segment, Settings};
+use std::sync::atomic::Ordering::Relaxed;
+
+const SETTINGS: Settings = Settings { capacity: 64, direct: false };
+const KEY: u32 = 77;
+/// The registered bytes, in the middle of others.
+const LENT: std::ops::Range<usize> = 16..48;
+const BEFORE: [u8; 64] = [0x11; 64];
+
+/// Memory, and what was reported.
+struct Watch {
+    bytes: [u8; 64],
+    arrivals: Vec<Arrival>,
+}
+
+impl Watch {
+    fn new() -> Box<Self> {
+        Box::new(Self { bytes: BEFORE, arrivals: Vec::new() })
+    }
+
+    /// Of the first registered byte.
+    fn memory(&self) -> Memory {
+        Memory { address: self.bytes[LENT].as_ptr() as u64, key: KEY }
+    }
+
+    fn range(&self, memory: Memory, len: u64) -> Option<std::ops::Range<usize>> {
+        let start = memory.address.checked_sub(self.memory().address)?;
+        let end = start.checked_add(len).filter(|end| *end <= LENT.len() as u64)?;
+        (memory.key == KEY).then_some(LENT.start + start as usize..LENT.start + end as usize)
+    }
+}
+
+impl Regions for Watch {
+    fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
+        Some(&self.bytes[self.range(memory, len)?])
+    }
+
+    fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
+        let range = self.range(memory, len)?;
+        Some(&mut self.bytes[range])
+    }
+}
+
+impl Handler<Out> for Watch {
+    type Regions = Self;
+
+    fn regions(&mut self) -> &mut Self {
+        self
+    }
+
+    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
+        self.arrivals.push(arrival);
+    }
+}
+
+/// Rank 0, its hostile peer 1, of which only the segment is used, and the honest one 2.
+struct Scene {
+    node: Node,
+    hostile: Node,
+    honest: Node,
+    watch: Box<Watch>,
+}
+
+const RANKS: [RankId; 3] = [RankId(0), RankId(1), RankId(2)];
+const DONE: Packet = Packet::Done { send: Handle { index: 3, generation: 4 } };
+
+impl Scene {
+    fn new() -> Self {
+        let [mut node, hostile, mut honest] =
+            RANKS.map(|rank| Node::new(rank, &RANKS, SETTINGS).expect("there is memory"));
+        honest.out().connect(RANKS[0], &node.address()).expect("it is there");
+        for peer in [&hostile, &honest].into_iter().zip([1, 2]) {
+            node.out().connect(RANKS[peer.1], &peer.0.address()).expect("it is there");
+        }
+        Self { node, hostile, honest, watch: Watch::new() }
+    }
+
+    /// The hostile peer's ring at rank 0.
+    fn ring(&self) -> Ring {
+        ring(&self.node.address().to_string())
+    }
+
+    fn poll(&mut self) {
+        for _ in 0..5 {
+            self.node.poll(&mut *self.watch);
+        }
+    }
+
+    /// The peer is lost, once; the other one is not; no byte has changed.
+    fn expect_loss(mut self, what: &str) {
+        self.poll();
+        assert_eq!(self.watch.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
+        assert_eq!(self.watch.bytes, BEFORE, "{what}");
+        self.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        self.poll();
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
+        assert_eq!(self.watch.arrivals[1..], [packet], "{what}");
+    }
+}
+
+/// The ring of rank 1 in the segment at an address.
+fn ring(address: &str) -> Ring {
+    let mut parts = address.split(':').skip(1);
+    let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
+    let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
+    segment.expect("it is a segment").ring(1).expect("it has a ring for each rank")
+}
+
+/// What looks random, the same in every run.
+fn sequence(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// The task of a process that writes garbage; behind it, how, an address and where the memory is.
+pub(super) const GARBAGE: &str = "garbage ";
+
+/// Such a process: it writes into the ring of another, past all that a producer would do, until it is ended.
+pub(super) fn garbage(task: &str) {
+    let words: Vec<&str> = task.split(' ').collect();
+    let [seed, address, memory] = words[..] else { panic!("three words") };
+    let (seed, memory): (u64, u64) = (seed.parse().expect("a number"), memory.parse().expect("a number"));
+    let (ring, mut next) = (ring(address), sequence(seed | 1));
+    say("ready".to_owned());
+    let mut producer = Producer::new(ring.clone()).expect("it fits");
+    let parent = std::os::unix::process::parent_id();
+    while std::os::unix::process::parent_id() == parent {
+        // Frames that are right on the outside, then words that are nothing.
+        let place = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
+        let rest: Vec<u8> = (0..next() % 48).map(|_| next() as u8).collect();
+        let _ = producer.push((next() % 5) as u32, &[&place, &KEY.to_le_bytes(), &rest]);
+        if seed.is_multiple_of(2) {
+            ring[(next() % ring.len() as u64) as usize].store(next() >> (next() % 64), Relaxed);
+        }
+    }
+}
+
+#[test]
+fn garbage_of_another_process_harms_nobody() {
+    for seed in 0..8 {
+        let mut scene = Scene::new();
+        let address = scene.node.address();
+        let task = format!("{GARBAGE}{seed} {address} {}", scene.watch.memory().address);
+        let mut peer = Peer::start(&task);
+        let began = std::time::Instant::now();
+        while !scene.watch.arrivals.contains(&Arrival::Lost(RANKS[1])) {
+            scene.node.poll(&mut *scene.watch);
+            assert!(began.elapsed() < super::PATIENCE, "it is noticed");
+        }
+        assert_eq!(peer.hear(), "ready");
+        let heard = scene.watch.arrivals.len();
+        scene.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        scene.poll();
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
+        assert_eq!(scene.watch.arrivals[heard..], [packet], "seed {seed}");
+        let guards = [0..LENT.start, LENT.end..64];
+        assert!(guards.into_iter().all(|guard| scene.watch.bytes[guard.clone()] == BEFORE[guard]));
+    }
+}
+
+fn packet(packet: &Packet, data: &[u8]) -> Vec<u8> {
+    let mut head = [0; HEAD_MAX];
+    let len = encode(Context::MESSAGES, packet, &mut head);
+    [&head[..len], data].concat()
+}
+
+fn place(memory: Memory) -> Vec<u8> {
+    [&memory.address.to_le_bytes()[..], &memory.key.to_le_bytes()].concat()
+}
+
+/// The head of a piece, and bytes.
+fn piece(into: Memory, last: u32, read: Handle, bytes: &[u8]) -> Vec<u8> {
+    let numbers = [last, read.index, read.generation].map(u32::to_le_bytes).concat();
+    [&place(into)[..], &numbers, bytes].concat()
+}
+
+fn ask(from: Memory, len: u64) -> Vec<u8> {
+    [&place(from)[..], &place(from), &len.to_le_bytes(), &[0; 8]].concat()
+}
+
+const NOBODY: Handle = Handle { index: 0, generation: 0 };
+const READ: Handle = Handle { index: 9, generation: 2 };
+
+#[test]
+fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
+    let eager = Packet::Eager { tag: Tag(0), len: 4 };
+    type Make = Box<dyn Fn(Memory) -> (u32, Vec<u8>)>;
+    let at = |memory: Memory, add: u64| Memory { address: memory.address.wrapping_add(add), ..memory };
+    let other = |memory: Memory| Memory { key: KEY + 1, ..memory };
+    let cases: Vec<(&str, Make)> = vec![
+        ("tag 0", Box::new(|_| (0, vec![1; 8]))),
+        ("tag 5", Box::new(|_| (5, vec![1; 8]))),
+        ("an eager message without a head", Box::new(|_| (4, Vec::new()))),
+        ("an eager message with half a head", Box::new(|_| (4, vec![0; 7]))),
+        ("an eager message with a tag that is none", Box::new(|_| (4, vec![0, 0, 0, 0x80, 0, 0, 0, 0]))),
+        ("an eager message with more than a tag", Box::new(|_| (4, vec![0, 0, 0, 0, 1, 0, 0, 0]))),
+        ("an eager message as another packet", Box::new(move |_| (1, packet(&eager, &[0; 4])))),
+        ("the greatest tag", Box::new(|_| (u32::MAX, Vec::new()))),
+        ("an empty packet", Box::new(|_| (1, Vec::new()))),
+        ("a packet of three bytes", Box::new(|_| (1, vec![1; 3]))),
+        ("a packet of another version", Box::new(|_| (1, vec![2; 12]))),
+        ("a packet of no kind", Box::new(|_| (1, vec![1, 99, 0, 0, 0, 0, 0, 0]))),
+        ("less data than announced", Box::new(move |_| (1, packet(&eager, &[0; 3])))),
+        ("more data than announced", Box::new(move |_| (1, packet(&eager, &[0; 5])))),
+        ("data behind what has none", Box::new(|_| (1, packet(&DONE, &[0])))),
+        ("half a piece", Box::new(|memory| (2, piece(memory, 0, NOBODY, &[])[..23].to_vec()))),
+        ("a piece for another key", Box::new(move |memory| (2, piece(other(memory), 0, NOBODY, &[7; 4])))),
+        ("a piece before", Box::new(move |memory| (2, piece(at(memory, u64::MAX), 0, NOBODY, &[7; 4])))),
+        ("a piece behind", Box::new(move |memory| (2, piece(at(memory, 29), 0, NOBODY, &[7; 4])))),
+        (
+            "a piece at no address",
+            Box::new(|_| (2, piece(Memory { address: u64::MAX, key: KEY }, 0, NOBODY, &[7; 4]))),
+        ),
+        ("the end of a read of nobody", Box::new(|memory| (2, piece(memory, 1, READ, &[])))),
+        ("half an ask", Box::new(|memory| (3, ask(memory, 4)[..39].to_vec()))),
+        ("an ask for another key", Box::new(move |memory| (3, ask(other(memory), 4)))),
+        ("an ask for too much", Box::new(|memory| (3, ask(memory, 33)))),
+        ("an ask for everything", Box::new(|memory| (3, ask(memory, u64::MAX)))),
+        ("an ask behind", Box::new(move |memory| (3, ask(at(memory, 32), 1)))),
+    ];
+    for (what, make) in cases {
+        let scene = Scene::new();
+        let (tag, bytes) = make(scene.watch.memory());
+        let mut producer = Producer::new(scene.ring()).expect("it fits");
+        producer.push(tag, &[&bytes]).expect("there is room");
+        // What comes behind is not looked at.
+        producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+        scene.expect_loss(what);
+    }
+}
+
+#[test]
+fn a_length_that_no_honest_peer_writes_is_the_end_of_the_connection() {
+    for header in [u64::MAX, 1 << 32 | 1 << 20, u64::from(u32::MAX)] {
+        let scene = Scene::new();
+        scene.ring()[POSITIONS].store(header, Relaxed);
+        scene.expect_loss(&format!("header {header:#x}"));
+    }
+}
+
+#[test]
+fn the_end_of_a_read_that_another_peer_was_asked_for_is_refused() {
+    let mut scene = Scene::new();
+    let memory = scene.watch.memory();
+    let read = Read { of: RANKS[2], from: memory, into: memory, len: 4, request: READ };
+    scene.node.out().read(&read, &mut *scene.watch);
+    let mut producer = Producer::new(scene.ring()).expect("it fits");
+    producer.push(2, &[&piece(memory, 1, READ, &[])]).expect("there is room");
+    scene.expect_loss("a read of another peer");
+}
+
+#[test]
+fn what_an_honest_peer_sends_is_taken() {
+    let mut scene = Scene::new();
+    let memory = scene.watch.memory();
+    let mut producer = Producer::new(scene.ring()).expect("it fits");
+    producer
+        .push(2, &[&piece(Memory { address: memory.address + 28, ..memory }, 0, NOBODY, &[7; 4])])
+        .expect("room");
+    producer.push(3, &[&ask(memory, 32)]).expect("there is room");
+    producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+    scene.poll();
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    assert_eq!(scene.watch.arrivals, [packet]);
+    let mut expected = BEFORE;
+    expected[44..48].fill(7);
+    assert_eq!(scene.watch.bytes, expected);
+    drop(scene.hostile);
+}
+
+#[test]
+fn random_frames_harm_nobody() {
+    let mut next = sequence(0x5eed);
+    for _ in 0..300 {
+        let mut scene = Scene::new();
+        let memory = scene.watch.memory();
+        let mut producer = Producer::new(scene.ring()).expect("it fits");
+        for _ in 0..4 {
+            let mut bytes: Vec<u8> = (0..next() % 64).map(|_| next() as u8).collect();
+            // Half of them about memory that is nearly right.
+            if next().is_multiple_of(2) && bytes.len() >= 12 {
+                bytes[..8].copy_from_slice(
+                    &memory.address.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes(),
+                );
+                bytes[8..12].copy_from_slice(&KEY.to_le_bytes());
+            }
+            let _ = producer.push((next() % 5) as u32, &[&bytes]);
+        }
+        scene.poll();
+        let guards = [0..LENT.start, LENT.end..64];
+        assert!(guards.into_iter().all(|guard| scene.watch.bytes[guard.clone()] == BEFORE[guard]));
+        let others =
+            scene.watch.arrivals.iter().filter(|arrival| **arrival == Arrival::Lost(RANKS[1])).count();
+        assert!(others <= 1);
+    }
+}

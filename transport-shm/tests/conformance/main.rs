@@ -1,0 +1,92 @@
+//! The plans of the conformance suite over real nodes: ranks as threads and as processes, directly copied and
+//! through the ring, with a ring that is always full and one that hardly ever is.
+#![cfg(not(loom))]
+
+mod ends;
+mod hostile;
+mod processes;
+mod threads;
+
+use carrousel_transport::conformance::{
+    Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,
+};
+use carrousel_transport::{RankId, Transport};
+use carrousel_transport_shm::{Node, Settings};
+use std::time::{Duration, Instant};
+
+/// Longer than any plan takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+/// The smallest ring that there is: a packet fills half of it.
+const TINY: usize = 16;
+
+/// The ways in which a node can be made.
+fn modes() -> [Settings; 4] {
+    let capacity = Settings::default().capacity;
+    [(true, capacity), (true, TINY), (false, capacity), (false, TINY)]
+        .map(|(direct, capacity)| Settings { capacity, direct })
+}
+
+/// What people call them.
+fn name_of(settings: Settings) -> String {
+    let Settings { capacity, direct } = settings;
+    format!("shm, {}, rings of {capacity} words", if direct { "direct copies" } else { "no direct copies" })
+}
+
+fn size(settings: Settings) -> Size {
+    let alone = Node::new(RankId(0), &[RankId(0)], settings).expect("there is memory");
+    let eager = alone.largest_eager();
+    if settings.capacity == TINY {
+        Size { eager, large: 200_000, burst: 200 }
+    } else {
+        Size { eager, large: 5 << 20 | 3, burst: 1000 }
+    }
+}
+
+/// All plans. The last one is for the end of a rank.
+fn plans(settings: Settings) -> Vec<Plan> {
+    let size = size(settings);
+    let mut plans = named(&size);
+    let less = Size { large: size.large / 16, ..size };
+    plans.extend((0..8).map(|seed| generated(seed, 2 + seed as u32 % 3, 120, &less)));
+    plans.push(never_ending(3, 1, &less));
+    plans
+}
+
+/// Plays one rank until its part is done, then until `all_done`, which is told whether its own is. Returns
+/// whether a ring was ever full.
+fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool) -> bool) -> bool {
+    let (began, mut idle, mut was_full) = (Instant::now(), 0_u32, false);
+    loop {
+        if player.drive(node) > 0 {
+            idle = 0;
+        } else {
+            idle += 1;
+            if idle.is_multiple_of(32) {
+                node.check();
+            }
+            std::thread::yield_now();
+        }
+        was_full |= node.out().is_waiting();
+        if all_done(player.is_done() || began.elapsed() > PATIENCE) {
+            break;
+        }
+    }
+    // What comes twice comes late.
+    for _ in 0..100 {
+        player.drive(node);
+        std::thread::yield_now();
+    }
+    was_full
+}
+
+/// Fails the test if the record breaks the contract.
+fn judge(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
+    let result: Result<(), Breach> = check(plan, ranks);
+    if let Err(breach) = result {
+        let (transport, plan) = (name_of(settings), plan.name.clone());
+        let text = Record { transport, plan, ranks: ranks.to_vec() }.to_string();
+        let at = std::env::temp_dir().join(format!("carrousel-record-{}", std::process::id()));
+        let kept = std::fs::write(&at, text).map(|()| at.display().to_string());
+        panic!("{}: {breach}; the record: {kept:?}", name_of(settings));
+    }
+}

@@ -1,0 +1,205 @@
+//! The plans of the conformance suite over the simulated network.
+//!
+//! The simulator moves no data, and its CPUs do what ranks ask for; so the suite drives what is below them: it
+//! posts loads to [`Network`], as the event loop does for a rank, and takes deliveries as that does. The
+//! data is carried beside the network, and lands when the network says that it has arrived.
+
+use crate::config::{Config, Jitter};
+use crate::network::{Load, Network, Parcel};
+use crate::parameters::Network as Parameters;
+use crate::queue::{Queue, What};
+use crate::record::Recorder;
+use carrousel_transport::conformance::{Breach, Event, Lent, Plan, Player, Size, check, generated, named};
+use carrousel_transport::*;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+const SIZE: Size = Size { eager: 3000, large: 100_000, burst: 64 };
+
+/// The network, and what is beside it, by who has posted it.
+struct Wires {
+    network: Network,
+    queue: Queue,
+    eager: BTreeMap<(u32, Packet), Vec<u8>>,
+    writes: BTreeMap<(u32, Handle), Write>,
+    reads: BTreeMap<(u32, Handle), Read>,
+    read: BTreeMap<(u32, Handle), Vec<u8>>,
+}
+
+#[derive(Clone)]
+struct Out {
+    me: u32,
+    wires: Rc<RefCell<Wires>>,
+}
+
+impl Out {
+    fn post(&self, to: RankId, load: Load) {
+        let Wires { network, queue, .. } = &mut *self.wires.borrow_mut();
+        network.post(self.me, to.0, load, queue);
+    }
+}
+
+impl Outbound for Out {
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+        self.wires.borrow_mut().eager.insert((self.me, *packet), data.to_vec());
+        self.post(to, Load::Packet { context, packet: *packet, data: data.len() as u64 });
+    }
+
+    fn write(&mut self, write: &Write, _: &mut impl Regions) {
+        let Write { to, len, request, notice, .. } = *write;
+        self.wires.borrow_mut().writes.insert((self.me, request), *write);
+        self.post(to, Load::Write { request, len });
+        if let Some((context, packet)) = notice {
+            self.send(to, context, &packet, &[]);
+        }
+    }
+
+    fn read(&mut self, read: &Read, _: &mut impl Regions) {
+        let Read { of, len, request, .. } = *read;
+        self.wires.borrow_mut().reads.insert((self.me, request), *read);
+        self.post(of, Load::ReadRequest { request, len });
+    }
+}
+
+/// An end that only takes operations: what arrives is an event.
+impl Transport for Out {
+    type Out = Self;
+
+    fn out(&mut self) -> &mut Self {
+        self
+    }
+
+    fn poll(&mut self, _: &mut impl Handler<Self>) -> usize {
+        0
+    }
+}
+
+/// Copies between the memory of two ranks.
+fn copy(players: &mut [Player<'_>], from: (u32, Memory), into: (u32, Memory), len: u64) {
+    let bytes = Handler::<Out>::regions(&mut players[from.0 as usize]).bytes(from.1, len);
+    let bytes = bytes.expect("it is registered").to_vec();
+    let place = Handler::<Out>::regions(&mut players[into.0 as usize]).bytes_mut(into.1, len);
+    place.expect("it is registered").copy_from_slice(&bytes);
+}
+
+/// How the ranks are spread over nodes, and how much durations vary.
+struct Machine {
+    parameters: Parameters,
+    nodes: fn(u32) -> u32,
+    seed: u64,
+    /// Broken on purpose: data of a write is there only when the write is complete.
+    is_late: bool,
+}
+
+fn run(plan: &Plan, machine: &Machine) -> Result<(), Breach> {
+    let config =
+        Config { seed: machine.seed, jitter_per_mille: 2000, ..Config::new(machine.parameters.clone()) };
+    let jitter = if machine.seed == 0 {
+        Jitter::new(&Config::new(machine.parameters.clone()))
+    } else {
+        Jitter::new(&config)
+    };
+    let nodes: Vec<u32> = (0..plan.ranks()).map(machine.nodes).collect();
+    let wires = Rc::new(RefCell::new(Wires {
+        network: Network::new(&machine.parameters, &nodes, jitter),
+        queue: Queue::default(),
+        eager: BTreeMap::new(),
+        writes: BTreeMap::new(),
+        reads: BTreeMap::new(),
+        read: BTreeMap::new(),
+    }));
+    let mut record = Recorder::new(plan.ranks(), false);
+    let lent: Vec<Lent> = (0..plan.ranks()).map(|me| Lent::new(plan, me)).collect();
+    let memories: Vec<Memory> = lent.iter().map(Lent::memory).collect();
+    let mut players: Vec<_> =
+        (0..).zip(lent).map(|(me, lent)| Player::new(plan, me, lent, &memories)).collect();
+    let mut outs: Vec<Out> = (0..plan.ranks()).map(|me| Out { me, wires: Rc::clone(&wires) }).collect();
+    for (player, out) in players.iter_mut().zip(&mut outs) {
+        player.drive(out);
+    }
+    loop {
+        let delivered = {
+            let Wires { network, queue, .. } = &mut *wires.borrow_mut();
+            let Some(what) = queue.next() else { break };
+            match what {
+                What::Flow { flow, version } => {
+                    network.flow_event(flow, version, queue);
+                    None
+                }
+                What::Arrive { parcel } => {
+                    network.arrived(parcel, queue).then(|| network.deliver(parcel, queue, &mut record))
+                }
+                What::Deliver { parcel } => Some(network.deliver(parcel, queue, &mut record)),
+                What::Cpu { .. } | What::Wake { .. } => None,
+            }
+        };
+        let Some(Parcel { from, to, load, .. }) = delivered else { continue };
+        let mut tell = |players: &mut [Player<'_>], arrival, data: &[u8]| {
+            players[to as usize].arrival(arrival, data, &mut outs[to as usize]);
+        };
+        match load {
+            Load::Packet { context, packet, .. } => {
+                let data = wires.borrow().eager[&(from, packet)].clone();
+                tell(&mut players, Arrival::Packet { from: RankId(from), context, packet }, &data);
+            }
+            Load::Write { request, .. } if !machine.is_late => {
+                let write = wires.borrow().writes[&(from, request)];
+                copy(&mut players, (from, write.from), (to, write.into), write.len);
+            }
+            Load::Write { .. } => {}
+            Load::Written { request } => {
+                if machine.is_late {
+                    let write = wires.borrow().writes[&(to, request)];
+                    copy(&mut players, (to, write.from), (from, write.into), write.len);
+                }
+                tell(&mut players, Arrival::Written(request), &[]);
+            }
+            Load::ReadRequest { request, len } => {
+                let read = wires.borrow().reads[&(from, request)];
+                let bytes = Handler::<Out>::regions(&mut players[to as usize]).bytes(read.from, len);
+                let bytes = bytes.expect("it is registered").to_vec();
+                wires.borrow_mut().read.insert((from, request), bytes);
+            }
+            Load::ReadData { request, len } => {
+                let read = wires.borrow().reads[&(to, request)];
+                let data = wires.borrow_mut().read.remove(&(to, request)).expect("it was read");
+                let place = Handler::<Out>::regions(&mut players[to as usize]).bytes_mut(read.into, len);
+                place.expect("it is registered").copy_from_slice(&data);
+                tell(&mut players, Arrival::Read(request), &[]);
+            }
+        }
+    }
+    let ranks: Vec<Option<Vec<Event>>> = players.into_iter().map(|player| Some(player.finish())).collect();
+    check(plan, &ranks)
+}
+
+fn plans() -> Vec<Plan> {
+    let generated = (0..12).map(|seed| generated(seed, 2 + seed as u32 % 3, 100, &SIZE));
+    named(&SIZE).into_iter().chain(generated).collect()
+}
+
+#[test]
+fn every_plan_keeps_the_contract() {
+    for name in Parameters::names() {
+        let parameters = Parameters::named(name).expect("it comes with the simulator");
+        let spreads: [fn(u32) -> u32; 3] = [|rank| rank, |_| 0, |rank| rank / 2];
+        for (nodes, seed) in spreads.into_iter().flat_map(|nodes| (0..4).map(move |seed| (nodes, seed))) {
+            let machine = Machine { parameters: parameters.clone(), nodes, seed, is_late: false };
+            for plan in plans() {
+                assert_eq!(run(&plan, &machine), Ok(()), "{} over {name}, seed {seed}", plan.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn data_that_is_late_is_found() {
+    let parameters = Parameters::named("qdr").expect("it comes with the simulator");
+    let machine = Machine { parameters, nodes: |rank| rank, seed: 0, is_late: true };
+    for name in ["writes of every size", "notices between sends", "everybody to everybody"] {
+        let plan = plans().into_iter().find(|plan| plan.name == name).expect("there is such a plan");
+        let found = run(&plan, &machine);
+        assert!(matches!(found, Err(Breach::NotThere { .. })), "{name}: {found:?}");
+    }
+}

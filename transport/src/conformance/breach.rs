@@ -1,0 +1,158 @@
+//! How a record can break the contract.
+
+use super::plan::Named;
+use crate::{Lane, Operation};
+use core::fmt;
+use thiserror::Error;
+
+/// A row and a column of the contract's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row(pub Operation, pub Operation);
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |operation| match operation {
+            Operation::Send(Lane::Forward) => "send, forward",
+            Operation::Send(Lane::Back) => "send, back",
+            Operation::Write => "write",
+            Operation::Read => "read",
+        };
+        write!(f, "row `{}`, column `{}` of the table of order", name(self.0), name(self.1))
+    }
+}
+
+/// How a record breaks the contract. `at` is the rank that has noticed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Breach {
+    /// Two effects came the wrong way round.
+    #[error("rank {at} saw {later} before {earlier}: {row} forbids it")]
+    Order {
+        /// At this rank.
+        at: u32,
+        /// What should have come first.
+        earlier: Named,
+        /// What came first.
+        later: Named,
+        /// What forbids it.
+        row: Row,
+    },
+    /// The data of a write is not there, though a packet behind it is.
+    #[error("rank {at} saw {packet}, and other bytes than those of {write} in its memory: {row} forbids it")]
+    NotThere {
+        /// At this rank.
+        at: u32,
+        /// The write.
+        write: Named,
+        /// The packet.
+        packet: Named,
+        /// What forbids it.
+        row: Row,
+    },
+    /// Data arrived that was not sent.
+    #[error("rank {at} got other bytes than those of {what}: data arrives whole and unchanged")]
+    Changed {
+        /// At this rank.
+        at: u32,
+        /// Of this operation.
+        what: Named,
+    },
+    /// Something was reported twice.
+    #[error("rank {at} was told twice of {what}: every packet and every completion is reported once")]
+    Twice {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        what: Named,
+    },
+    /// Something was never reported.
+    #[error("rank {at} was never told of {what}: nothing gets lost between ranks that live")]
+    Missing {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        what: Named,
+    },
+    /// A completion of what has not been posted.
+    #[error("rank {at} was told that {what} is complete, which it had not posted")]
+    TooEarly {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        what: Named,
+    },
+    /// Completions of one kind, to one peer, that came the wrong way round.
+    #[error(
+        "rank {at} was told that {later} is complete before {earlier}: those of one kind keep their order"
+    )]
+    Completions {
+        /// At this rank.
+        at: u32,
+        /// What should have come first.
+        earlier: Named,
+        /// What came first.
+        later: Named,
+    },
+    /// Something arrived that nobody has posted.
+    #[error("rank {at} was told of something, as from rank {from}, that nobody has posted")]
+    Foreign {
+        /// At this rank.
+        at: u32,
+        /// Said to be of this one.
+        from: u32,
+    },
+    /// A rank that lives was reported as lost.
+    #[error("rank {at} was told that rank {peer} is lost, which lives: other pairs notice nothing")]
+    FalseLoss {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        peer: u32,
+    },
+    /// A loss was reported twice.
+    #[error("rank {at} was told twice that rank {peer} is lost: a loss is reported once")]
+    LostTwice {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        peer: u32,
+    },
+    /// A loss was not reported.
+    #[error("rank {at} was never told that rank {peer} is lost")]
+    NotLost {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        peer: u32,
+    },
+    /// A packet of a rank that is lost.
+    #[error("rank {at} got {what} after its sender was lost: no packet follows a loss")]
+    AfterLoss {
+        /// At this rank.
+        at: u32,
+        /// This one.
+        what: Named,
+    },
+    /// Memory changed that nothing was written to.
+    #[error("bytes of rank {at} have changed beside those that were written")]
+    Stray {
+        /// At this rank.
+        at: u32,
+    },
+    /// The record is not one of this plan.
+    #[error("the record of rank {at} is not one of this plan at {what}: was the plan changed since?")]
+    OtherPlan {
+        /// At this rank.
+        at: u32,
+        /// About here.
+        what: Named,
+    },
+    /// The record has another number of ranks than the plan.
+    #[error("the record has {found} ranks, and the plan {expected}: was the plan changed since?")]
+    Ranks {
+        /// In the record.
+        found: usize,
+        /// In the plan.
+        expected: usize,
+    },
+}

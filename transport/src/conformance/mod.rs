@@ -1,0 +1,45 @@
+//! Whether a transport keeps the contract: what to post, what to note down, and what may stand there.
+//!
+//! A [`Plan`] says what each rank posts to whom, in which order. A [`Player`] is one rank of it: it posts over
+//! any [`Transport`](crate::Transport), and notes down as [`Event`]s what it is told, with the contents of its
+//! memory at the moments at which the contract says something of them. [`check`] compares what all ranks have
+//! noted with [`ordered`](crate::ordered) and the rest of the contract; a [`Breach`] names the operations and
+//! the row of the table.
+//!
+//! A test of a transport takes every plan of [`named`] and some of [`generated`], and runs a player for each
+//! rank until all [are done](Player::is_done); then it polls some more, since what comes twice comes late.
+//! [`never_ending`] is for the end of a peer: one rank is killed, and has no record.
+//!
+//! What the suite does to a transport while it runs: every buffer that may be reused is overwritten at once,
+//! and so is the source of a read as soon as its reader is known to have it; bytes around every place are
+//! watched; no address and hardly a length is aligned.
+//!
+//! What it cannot see: whether data was in memory *before* the packet that announces it (it may be); whether
+//! a send that was posted before a read, or before a write, was in the peer's queue first, as no peer can
+//! tell when it looks only at what is reported.
+//!
+//! ```
+//! use carrousel_transport::Lane;
+//! use carrousel_transport::conformance::{Event, Plan, Post, Step, check};
+//! let send = Step { to: 1, post: Post::Send { lane: Lane::Back, len: 0 }, fenced: false, after: 0 };
+//! let plan = Plan { name: "two packets".into(), steps: vec![vec![send; 2], vec![]] };
+//! let sent = Some(vec![Event::Posted(0), Event::Posted(1)]);
+//! let [first, second] = [0, 1].map(|at| Event::Packet { from: 0, at, sum: 0 });
+//! assert_eq!(check(&plan, &[sent.clone(), Some(vec![first, second])]), Ok(()));
+//! let breach = check(&plan, &[sent, Some(vec![second, first])]).unwrap_err().to_string();
+//! assert!(breach.ends_with("row `send, back`, column `send, back` of the table of order forbids it"));
+//! ```
+
+mod breach;
+mod check;
+mod plan;
+mod plans;
+mod player;
+mod record;
+
+pub use breach::{Breach, Row};
+pub use check::check;
+pub use plan::{Named, Plan, Post, Step, sum, sum_of};
+pub use plans::{Size, generated, named, never_ending, short};
+pub use player::{Lent, Player};
+pub use record::{BadRecord, Event, Line, Record, parse, parse_line};

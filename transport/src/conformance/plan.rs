@@ -1,0 +1,313 @@
+//! What each rank posts, where in its memory it goes, and which bytes have to be there afterwards.
+
+use crate::{Context, Handle, Lane, Memory, Operation, Packet};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use carrousel_matching::{Tag, TagSelector};
+use carrousel_rendezvous::{Hint, LineId, Rtr};
+use core::fmt;
+use core::ops::Range;
+
+/// What the ranks of a job post to each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What people call it.
+    pub name: String,
+    /// By rank: what it posts, in this order.
+    pub steps: Vec<Vec<Step>>,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// To whom.
+    pub to: u32,
+    /// What.
+    pub post: Post,
+    /// Not before all earlier reads from this peer are complete. [`Outbound`](crate::Outbound) has no
+    /// fence: whoever posts waits.
+    pub fenced: bool,
+    /// Not before so many packets of this peer have arrived.
+    pub after: u32,
+}
+
+/// What is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Post {
+    /// A packet, with so many bytes of data behind it; back, there are none.
+    Send {
+        /// Which way.
+        lane: Lane,
+        /// Bytes.
+        len: u64,
+    },
+    /// A write.
+    Write {
+        /// Bytes.
+        len: u64,
+        /// Into the place that the write at this position has at the peer: its own, or that of an earlier one
+        /// of as many bytes, which is written over.
+        place: usize,
+        /// A packet stands directly behind it.
+        notice: bool,
+    },
+    /// A read.
+    Read {
+        /// Bytes.
+        len: u64,
+        /// Of the place that the operation at this position has at the peer: its own, which is filled from
+        /// the beginning, or that of an earlier write of as many bytes.
+        place: usize,
+    },
+}
+
+impl Post {
+    /// What the table calls it.
+    pub fn operation(&self) -> Operation {
+        match self {
+            Self::Send { lane, .. } => Operation::Send(*lane),
+            Self::Write { .. } => Operation::Write,
+            Self::Read { .. } => Operation::Read,
+        }
+    }
+
+    /// Bytes of data.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Send { len, .. } | Self::Write { len, .. } | Self::Read { len, .. } => *len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The lane of the packet that the peer is to see.
+    pub fn lane(&self) -> Option<Lane> {
+        match self {
+            Self::Send { lane, .. } => Some(*lane),
+            Self::Write { notice: true, .. } => Some(Lane::Forward),
+            Self::Write { notice: false, .. } | Self::Read { .. } => None,
+        }
+    }
+
+    /// The position of the step whose place in the peer's memory it uses.
+    pub fn place(&self) -> Option<usize> {
+        match self {
+            Self::Send { .. } => None,
+            Self::Write { place, .. } | Self::Read { place, .. } => Some(*place),
+        }
+    }
+}
+
+/// An operation, as errors name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Who posts it.
+    pub from: u32,
+    /// At which position.
+    pub at: usize,
+    /// The operation.
+    pub step: Step,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, at, step } = self;
+        let fence = if step.fenced { "fenced " } else { "" };
+        let what = match step.post {
+            Post::Send { lane: Lane::Forward, .. } => "send forward",
+            Post::Send { lane: Lane::Back, .. } => "send back",
+            Post::Write { notice: true, .. } => "write with a notice",
+            Post::Write { .. } => "write",
+            Post::Read { .. } => "read",
+        };
+        write!(f, "step {at} of rank {from} ({fence}{what}, {} bytes, to rank {})", step.post.len(), step.to)
+    }
+}
+
+/// The generation of every request of a plan.
+const GENERATION: u32 = 0x00c0_ffee;
+
+/// The request of the step at `at`.
+pub(super) fn handle(at: usize) -> Handle {
+    Handle { index: at as u32, generation: GENERATION }
+}
+
+/// The position of the step whose request this is.
+pub(super) fn position(handle: Handle) -> Option<usize> {
+    (handle.generation == GENERATION).then_some(handle.index as usize)
+}
+
+impl Plan {
+    /// How many ranks there are.
+    pub fn ranks(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    /// The operation that `from` posts at `at`.
+    pub fn named(&self, from: u32, at: usize) -> Option<Named> {
+        let step = *self.steps.get(from as usize)?.get(at)?;
+        Some(Named { from, at, step })
+    }
+
+    /// What `from` posts to `to`.
+    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = Named> + '_ {
+        let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
+        steps.filter(move |(_, step)| step.to == to).map(move |(at, step)| Named { from, at, step: *step })
+    }
+
+    /// The packet that the peer sees of a step: every kind of head occurs, the longest ones too.
+    pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
+        let post = self.named(from, at)?.step.post;
+        let (request, tag, len) = (handle(at), Tag(at as u32), post.len());
+        let memory = Memory { address: at as u64, key: from };
+        let line = LineId { receive: request, index: 0 };
+        let packet = match (post, at % 2) {
+            (Post::Send { lane: Lane::Forward, len: 0 }, 1) => {
+                Packet::Rts { tag, len, send: request, memory, hint: Hint::None }
+            }
+            (Post::Send { lane: Lane::Forward, .. }, _) => Packet::Eager { tag, len },
+            (Post::Send { lane: Lane::Back, .. }, 1) => {
+                let (tag, receive) = (TagSelector::Tag(tag), request);
+                Packet::Rtr(Rtr { tag, seen: 0, ahead: 0, receive, len, memory })
+            }
+            (Post::Send { lane: Lane::Back, .. }, _) => Packet::Done { send: request },
+            (Post::Write { notice: true, .. }, 1) => Packet::Filled { receive: request },
+            (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, len },
+            (Post::Write { .. } | Post::Read { .. }, _) => return None,
+        };
+        Some((self.context(at), packet))
+    }
+
+    /// The communicator of the step at a position: they are mixed, and nothing of the contract depends on them.
+    pub fn context(&self, at: usize) -> Context {
+        Context((at % 3 / 2) as u16)
+    }
+
+    /// The position of the step that `from` has sent this packet for; `None` when it has sent no such packet.
+    pub fn step_of(&self, from: u32, context: Context, packet: &Packet) -> Option<usize> {
+        let at = match packet {
+            Packet::Eager { tag, .. } => tag.0 as usize,
+            Packet::Rts { send, .. } | Packet::Done { send } => position(*send)?,
+            Packet::Rtr(rtr) => position(rtr.receive)?,
+            Packet::Filled { receive } => position(*receive)?,
+            Packet::Fin { line, .. } => position(line.receive)?,
+            _ => return None,
+        };
+        (self.packet(from, at)? == (context, *packet)).then_some(at)
+    }
+
+    /// The write that has the last word on the place `place` of `from`, of those posted before `before`.
+    pub(super) fn last_write(&self, from: u32, place: usize, before: usize) -> Option<Named> {
+        self.writes(from, place).take_while(|write| write.at < before).last()
+    }
+
+    /// The writes that `from` posts into its place `place`.
+    pub(super) fn writes(&self, from: u32, place: usize) -> impl Iterator<Item = Named> + '_ {
+        let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
+        steps
+            .filter(move |(_, step)| matches!(step.post, Post::Write { place: at, .. } if at == place))
+            .map(move |(at, step)| Named { from, at, step: *step })
+    }
+
+    /// Where in the memory of `rank` everything is.
+    pub(super) fn map(&self, rank: u32) -> Map {
+        let mut map = Map { slots: BTreeMap::new(), len: 0 };
+        for (from, steps) in (0..).zip(&self.steps) {
+            for (at, step) in steps.iter().enumerate() {
+                let Some(place) = step.post.place() else { continue };
+                if step.to == rank && place == at {
+                    map.add(Slot::Of { from, at }, step.post.len());
+                }
+                if from == rank {
+                    map.add(Slot::Own { at }, step.post.len());
+                }
+            }
+        }
+        map.len += GAP;
+        map
+    }
+}
+
+/// A piece of a rank's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Slot {
+    /// What another rank writes into, or reads.
+    Of { from: u32, at: usize },
+    /// Where this rank's own write comes from, or where its read goes to.
+    Own { at: usize },
+}
+
+/// The least distance between two slots: bytes that nobody may touch.
+const GAP: usize = 9;
+/// What is in them.
+pub(super) const UNTOUCHED: u8 = 0xa5;
+
+/// Where in a rank's memory everything is.
+#[derive(Clone, Debug)]
+pub(super) struct Map {
+    slots: BTreeMap<Slot, Range<usize>>,
+    len: usize,
+}
+
+impl Map {
+    fn add(&mut self, slot: Slot, len: u64) {
+        // Nothing is aligned.
+        let start = self.len + GAP + self.slots.len() % 8;
+        self.len = start + len as usize;
+        self.slots.insert(slot, start..self.len);
+    }
+
+    /// Bytes of the whole.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes of a slot; none if there is no such slot.
+    pub(super) fn range(&self, slot: Slot) -> Range<usize> {
+        self.slots.get(&slot).cloned().unwrap_or_default()
+    }
+
+    /// The slots, in the order in which they lie.
+    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
+        let mut ranges: Vec<_> = self.slots.values().cloned().collect();
+        ranges.sort_by_key(|range| (range.start, range.end));
+        ranges
+    }
+}
+
+/// Fills `bytes` with the data of the step that `from` posts at `at`.
+pub(super) fn fill(from: u32, at: usize, bytes: &mut [u8]) {
+    let mut state = u64::from(from) << 32 | at as u64;
+    for chunk in bytes.chunks_mut(8) {
+        chunk.copy_from_slice(&next(&mut state).to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// The next of a sequence of numbers that look random (splitmix64).
+pub(super) fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A number that two different runs of bytes hardly have in common.
+pub fn sum(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(bytes.len() as u64, |sum, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    })
+}
+
+/// The [`sum`] of the data of a step.
+pub fn sum_of(named: &Named) -> u64 {
+    let mut bytes = vec![0; named.step.post.len() as usize];
+    fill(named.from, named.at, &mut bytes);
+    sum(&bytes)
+}

@@ -1,0 +1,330 @@
+//! The plans: some with a name, each for one part of the contract, and as many others as there are seeds.
+
+use super::plan::{Plan, Post, Step, next};
+use crate::Lane;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// How much there is of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// The most data that a packet can have.
+    pub eager: u64,
+    /// Bytes of a write or a read that no buffer of the transport holds.
+    pub large: u64,
+    /// More packets than the transport takes without help of the peer.
+    pub burst: usize,
+}
+
+/// Takes note of what one rank posts.
+struct Script {
+    steps: Vec<Vec<Step>>,
+}
+
+impl Script {
+    fn new(ranks: usize) -> Self {
+        Self { steps: vec![Vec::new(); ranks] }
+    }
+
+    /// Appends a step, and returns its position.
+    fn post(&mut self, from: u32, to: u32, post: Post) -> usize {
+        let steps = &mut self.steps[from as usize];
+        steps.push(Step { to, post, fenced: false, after: 0 });
+        steps.len() - 1
+    }
+
+    fn send(&mut self, from: u32, to: u32, len: u64) -> usize {
+        self.post(from, to, Post::Send { lane: Lane::Forward, len })
+    }
+
+    fn back(&mut self, from: u32, to: u32) -> usize {
+        self.post(from, to, Post::Send { lane: Lane::Back, len: 0 })
+    }
+
+    fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
+        let place = self.steps[from as usize].len();
+        self.post(from, to, Post::Write { len, place, notice })
+    }
+
+    fn read(&mut self, from: u32, to: u32, len: u64) -> usize {
+        let place = self.steps[from as usize].len();
+        self.post(from, to, Post::Read { len, place })
+    }
+
+    /// The step that `from` has posted last.
+    fn last(&mut self, from: u32) -> &mut Step {
+        self.steps[from as usize].last_mut().expect("something was posted")
+    }
+
+    /// The plan. Behind the last write to each peer goes a packet: nobody would learn of it otherwise.
+    fn plan(mut self, name: &str) -> Plan {
+        for from in 0..self.steps.len() as u32 {
+            for to in 0..self.steps.len() as u32 {
+                let mut to_peer = self.steps[from as usize].iter().filter(|step| step.to == to).rev();
+                let announced = to_peer.find_map(|step| match step.post {
+                    Post::Write { notice: false, .. } => Some(false),
+                    Post::Write { .. } | Post::Send { lane: Lane::Forward, .. } => Some(true),
+                    Post::Send { .. } | Post::Read { .. } => None,
+                });
+                if announced == Some(false) {
+                    self.send(from, to, 0);
+                }
+            }
+        }
+        Plan { name: name.to_owned(), steps: self.steps }
+    }
+}
+
+/// The two directions of a pair.
+const BOTH: [(u32, u32); 2] = [(0, 1), (1, 0)];
+
+/// The plans that have a name.
+pub fn named(size: &Size) -> Vec<Plan> {
+    let fixed = [
+        sends_of_every_size,
+        both_lanes,
+        bursts_of_sends,
+        writes_of_every_size,
+        notices_between_sends,
+        reads_of_every_size,
+        reads_of_what_was_written,
+        writes_over_writes,
+        fences,
+        many_outstanding,
+        questions_and_answers,
+        everybody_to_everybody,
+    ];
+    fixed.iter().map(|plan| plan(size)).collect()
+}
+
+/// Sizes of data that a packet can have.
+fn small(size: &Size) -> Vec<u64> {
+    let sizes = [0, 1, 8, 7, 13, 64, 1000, size.eager.saturating_sub(1), size.eager];
+    sizes.into_iter().filter(|len| *len <= size.eager).collect()
+}
+
+/// Sizes of writes and reads, a large one before an empty one.
+fn any(size: &Size) -> [u64; 10] {
+    [0, 1, 8, 13, 4096, size.large, 0, 5, size.large / 2 + 1, 0]
+}
+
+fn sends_of_every_size(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in small(size) {
+            script.send(from, to, len);
+            script.send(from, to, len);
+        }
+    }
+    script.plan("sends of every size")
+}
+
+fn both_lanes(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for count in 0..size.burst / 2 {
+            script.send(from, to, (count as u64 * 3) % (size.eager + 1));
+            script.back(from, to);
+            script.back(from, to);
+        }
+    }
+    script.plan("both lanes")
+}
+
+fn bursts_of_sends(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    let sizes = small(size);
+    for (from, to) in BOTH {
+        for count in 0..size.burst {
+            script.send(from, to, sizes[count % sizes.len()]);
+        }
+    }
+    script.plan("bursts of sends")
+}
+
+fn writes_of_every_size(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for notice in [true, false] {
+            for len in any(size) {
+                script.write(from, to, len, notice);
+            }
+        }
+    }
+    script.plan("writes of every size")
+}
+
+fn notices_between_sends(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for count in 0..size.burst as u64 / 4 {
+            script.send(from, to, count % (size.eager + 1));
+            script.write(from, to, count % 300, count % 3 != 0);
+            script.back(from, to);
+        }
+    }
+    script.plan("notices between sends")
+}
+
+fn reads_of_every_size(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in any(size) {
+            script.read(from, to, len);
+            script.send(from, to, 0);
+        }
+    }
+    script.plan("reads of every size")
+}
+
+fn reads_of_what_was_written(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in any(size) {
+            let place = script.write(from, to, len, false);
+            script.post(from, to, Post::Read { len, place });
+            // What is written over it comes too late for the read.
+            script.post(from, to, Post::Write { len, place, notice: true });
+            script.last(from).fenced = true;
+        }
+    }
+    script.plan("reads of what was written")
+}
+
+fn writes_over_writes(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in [1, 13, 5000, size.large] {
+            let place = script.write(from, to, len, false);
+            for notice in [true, false, false] {
+                script.post(from, to, Post::Write { len, place, notice });
+            }
+        }
+    }
+    script.plan("writes over writes")
+}
+
+fn fences(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in [1, 0, 777, size.large, 0] {
+            script.read(from, to, len);
+            script.read(from, to, len / 3);
+            // The peer spoils what was read as soon as it sees a fenced packet.
+            match len % 3 {
+                0 => script.back(from, to),
+                1 => script.send(from, to, 1),
+                _ => script.write(from, to, 40, true),
+            };
+            script.last(from).fenced = true;
+        }
+    }
+    script.plan("fences")
+}
+
+fn many_outstanding(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for count in 0..size.burst as u64 / 2 {
+            let len = if count % 50 == 7 { size.large / 8 } else { count % 200 };
+            script.read(from, to, len);
+            script.write(from, to, len, count % 2 == 0);
+        }
+    }
+    script.plan("many outstanding")
+}
+
+fn questions_and_answers(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for count in 0..100 {
+        for (from, to) in BOTH {
+            match count % 3 {
+                0 => script.send(from, to, count % (size.eager + 1)),
+                1 => script.back(from, to),
+                _ => script.write(from, to, count * 7, true),
+            };
+            script.last(from).after = count as u32 + from;
+        }
+    }
+    script.plan("questions and answers")
+}
+
+fn everybody_to_everybody(size: &Size) -> Plan {
+    let mut script = Script::new(4);
+    for count in 0..size.burst as u64 / 8 {
+        for from in 0..4 {
+            for to in (0..4).filter(|to| *to != from) {
+                script.send(from, to, count % (size.eager + 1));
+                script.write(from, to, count * 31 % 5000, true);
+                script.read(from, to, count * 17 % 3000);
+            }
+        }
+    }
+    script.plan("everybody to everybody")
+}
+
+/// A plan of `steps` steps a rank that is a function of the seed.
+pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
+    let mut state = seed;
+    let mut below = |bound: u64| next(&mut state) % bound.max(1);
+    let mut script = Script::new(ranks as usize);
+    for from in 0..ranks {
+        for at in 0..steps {
+            let to = (from + 1 + below(u64::from(ranks) - 1) as u32) % ranks;
+            let len = match below(12) {
+                0 => 0,
+                1 => size.large,
+                2..=5 => below(5000),
+                _ => below(64),
+            };
+            // An earlier write to the same peer, whose place is used again.
+            let earlier = script.steps[from as usize].iter().enumerate().filter_map(|(at, step)| {
+                matches!(step.post, Post::Write { place, .. } if place == at && step.to == to)
+                    .then_some((at, step.post.len()))
+            });
+            let earlier: Vec<_> = earlier.collect();
+            let again = if below(4) == 0 { earlier.get(below(earlier.len() as u64) as usize) } else { None };
+            let (place, again_len) = again.copied().unwrap_or((at, len));
+            let post = match below(6) {
+                0 | 1 => Post::Send { lane: Lane::Forward, len: len.min(size.eager) },
+                2 => Post::Send { lane: Lane::Back, len: 0 },
+                3 | 4 => Post::Write { len: again_len, place, notice: below(2) == 0 },
+                _ => Post::Read { len: again_len, place },
+            };
+            script.post(from, to, post);
+            script.last(from).fenced = below(8) == 0;
+        }
+    }
+    script.plan(&format!("seed {seed:#x}"))
+}
+
+/// Plans of a few steps, with little data: for records that are kept.
+pub fn short() -> Vec<Plan> {
+    let size = Size { eager: 12, large: 3000, burst: 16 };
+    let generated = (100..108).map(|seed| generated(seed, 2 + seed as u32 % 2, 24, &size));
+    named(&size).into_iter().chain(generated).collect()
+}
+
+/// A plan in which rank `victim` never comes to its end, so that it can be ended in the middle: all ranks have
+/// much to do with each other, and wait for what it does not send.
+pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
+    let mut script = Script::new(ranks as usize);
+    for count in 0..size.burst as u64 {
+        for from in 0..ranks {
+            for to in (0..ranks).filter(|to| *to != from) {
+                script.send(from, to, count % (size.eager + 1));
+                script.read(from, to, if count % 16 == 3 { size.large / 16 } else { count % 100 });
+                script.write(from, to, if count % 16 == 5 { size.large / 16 } else { count % 100 }, true);
+                // So that nobody is done before the end.
+                script.last(from).after = (count * 2 / 3) as u32;
+            }
+        }
+    }
+    for to in (0..ranks).filter(|to| *to != victim) {
+        script.send(victim, to, 0);
+        script.last(victim).after = u32::MAX;
+    }
+    script.plan("never ending")
+}

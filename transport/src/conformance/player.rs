@@ -1,0 +1,298 @@
+//! One rank of a plan at work: it posts what the plan says, and notes down what it notices.
+
+use super::plan::{Map, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
+use super::record::Event;
+use crate::{
+    Arrival, Handle, Handler, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
+};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The key of all memory here.
+const KEY: u32 = 0x5eed;
+/// What is written where a peer must not look any more.
+const SPOILT: u8 = 0x5c;
+
+/// The registered memory of one rank.
+#[derive(Debug)]
+pub struct Lent {
+    bytes: Vec<u8>,
+}
+
+impl Lent {
+    /// The memory that rank `me` of the plan needs.
+    pub fn new(plan: &Plan, me: u32) -> Self {
+        let map = plan.map(me);
+        let mut bytes = vec![UNTOUCHED; map.len()];
+        for range in map.ranges() {
+            bytes[range].fill(0);
+        }
+        for (from, steps) in (0..).zip(&plan.steps) {
+            for (at, step) in steps.iter().enumerate() {
+                match step.post {
+                    Post::Read { place, .. } if step.to == me && place == at => {
+                        fill(from, at, &mut bytes[map.range(Slot::Of { from, at })]);
+                    }
+                    Post::Write { .. } if from == me => {
+                        fill(from, at, &mut bytes[map.range(Slot::Own { at })]);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { bytes }
+    }
+
+    /// Its name, which the peers have to be told. It stays what it is when the value is moved.
+    pub fn memory(&self) -> Memory {
+        Memory { address: self.bytes.as_ptr() as u64, key: KEY }
+    }
+
+    fn range(&self, memory: Memory, len: u64) -> Option<core::ops::Range<usize>> {
+        let start = memory.address.checked_sub(self.memory().address)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.bytes.len() as u64)?;
+        (memory.key == KEY).then_some(start as usize..end as usize)
+    }
+}
+
+impl Regions for Lent {
+    fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
+        Some(&self.bytes[self.range(memory, len)?])
+    }
+
+    fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
+        let range = self.range(memory, len)?;
+        Some(&mut self.bytes[range])
+    }
+}
+
+/// What a player knows of one peer.
+#[derive(Clone, Debug)]
+struct Peer {
+    memory: Memory,
+    map: Map,
+    /// Packets that have come, and that are to come.
+    packets: u32,
+    expected: u32,
+    /// Reads from it that are not complete.
+    reads: usize,
+    lost: bool,
+    /// Its steps before this one have been looked at: the memory of its writes; its reads behind a fence.
+    looked: usize,
+    spoilt: usize,
+}
+
+/// One rank of a plan.
+#[derive(Debug)]
+pub struct Player<'a> {
+    plan: &'a Plan,
+    me: u32,
+    lent: Lent,
+    map: Map,
+    peers: Vec<Peer>,
+    /// The next step.
+    next: usize,
+    /// Writes and reads that are not complete.
+    outstanding: usize,
+    scratch: Vec<u8>,
+    events: Vec<Event>,
+}
+
+impl<'a> Player<'a> {
+    /// Rank `me` of the plan, with its memory, and the names of everybody's.
+    ///
+    /// # Panics
+    /// When there are not as many names as ranks.
+    pub fn new(plan: &'a Plan, me: u32, lent: Lent, memories: &[Memory]) -> Self {
+        assert_eq!(memories.len(), plan.steps.len(), "every rank names its memory");
+        let peers = (0..).zip(memories).map(|(rank, memory)| {
+            let packets = plan.between(rank, me).filter(|named| named.step.post.lane().is_some());
+            let (expected, map) = (packets.count() as u32, plan.map(rank));
+            let memory = *memory;
+            Peer { memory, map, packets: 0, expected, reads: 0, lost: false, looked: 0, spoilt: 0 }
+        });
+        let (peers, map) = (peers.collect(), plan.map(me));
+        let (scratch, events) = (Vec::new(), Vec::new());
+        Self { plan, me, lent, map, peers, next: 0, outstanding: 0, scratch, events }
+    }
+
+    /// Posts what can be posted, and takes in what has arrived. Returns how much had.
+    pub fn drive<T: Transport>(&mut self, transport: &mut T) -> usize {
+        self.post(transport.out());
+        transport.poll(self)
+    }
+
+    /// Whether nothing is left to be posted, and nothing to come.
+    pub fn is_done(&self) -> bool {
+        let is_over = |peer: &Peer| peer.lost || peer.packets >= peer.expected;
+        self.next == self.plan.steps[self.me as usize].len()
+            && self.outstanding == 0
+            && self.peers.iter().all(is_over)
+    }
+
+    /// What this rank has noticed so far.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// What this rank has noticed, and what is in its memory now that all ranks are done.
+    pub fn finish(mut self) -> Vec<Event> {
+        for from in 0..self.plan.ranks() {
+            for write in self.plan.between(from, self.me) {
+                if let Post::Write { place, .. } = write.step.post {
+                    let sum = sum(self.slot(Slot::Of { from, at: place }));
+                    self.events.push(Event::Left { from, at: write.at, sum });
+                }
+            }
+        }
+        let mut end = 0;
+        let mut untouched = true;
+        for range in self.map.ranges() {
+            untouched &= self.lent.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
+            end = range.end;
+        }
+        untouched &= self.lent.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
+        if !untouched {
+            self.events.push(Event::Stray);
+        }
+        self.events
+    }
+
+    fn slot(&self, slot: Slot) -> &[u8] {
+        &self.lent.bytes[self.map.range(slot)]
+    }
+
+    fn spoil(&mut self, slot: Slot) {
+        let range = self.map.range(slot);
+        self.lent.bytes[range].fill(SPOILT);
+    }
+
+    fn own(&self, at: usize) -> Memory {
+        let start = self.map.range(Slot::Own { at }).start as u64;
+        Memory { address: self.lent.memory().address + start, key: KEY }
+    }
+
+    /// Posts what can be posted.
+    fn post(&mut self, out: &mut impl Outbound) {
+        while let Some(step) = self.plan.steps[self.me as usize].get(self.next) {
+            let peer = &mut self.peers[step.to as usize];
+            let waits = step.fenced && peer.reads > 0 || peer.packets < step.after;
+            if waits && !peer.lost {
+                return;
+            }
+            let at = self.next;
+            self.next += 1;
+            self.events.push(Event::Posted(at));
+            let (to, len, request) = (RankId(step.to), step.post.len(), handle(at));
+            let packet = self.plan.packet(self.me, at);
+            let place = step.post.place().unwrap_or_default();
+            let start = peer.map.range(Slot::Of { from: self.me, at: place }).start as u64;
+            let remote = Memory { address: peer.memory.address.wrapping_add(start), ..peer.memory };
+            match step.post {
+                Post::Send { .. } => {
+                    let Some((context, packet)) = packet else { return };
+                    self.scratch.resize(len as usize, 0);
+                    fill(self.me, at, &mut self.scratch);
+                    out.send(to, context, &packet, &self.scratch);
+                    // Both may be reused.
+                    self.scratch.fill(SPOILT);
+                }
+                Post::Write { .. } => {
+                    self.outstanding += 1;
+                    let (from, into) = (self.own(at), remote);
+                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.lent);
+                }
+                Post::Read { .. } => {
+                    peer.reads += 1;
+                    self.outstanding += 1;
+                    let (from, into) = (remote, self.own(at));
+                    out.read(&Read { of: to, from, into, len, request }, &mut self.lent);
+                }
+            }
+        }
+    }
+
+    /// Takes note of a packet, and of what has to be in memory because of it.
+    fn packet(&mut self, from: u32, at: usize, data: &(impl Payload + ?Sized)) {
+        self.scratch.resize(data.len(), 0);
+        data.copy_to(&mut self.scratch);
+        self.events.push(Event::Packet { from, at, sum: sum(&self.scratch) });
+        let plan = self.plan;
+        let Some(step) = plan.named(from, at).map(|named| named.step) else { return };
+        let peer = &mut self.peers[from as usize];
+        peer.packets += 1;
+        let before = |first: usize| plan.between(from, self.me).skip_while(move |one| one.at < first);
+        if step.post.lane() == Some(Lane::Forward) {
+            let looked = peer.looked;
+            peer.looked = looked.max(at + 1);
+            for write in before(looked).take_while(|write| write.at <= at) {
+                if let Post::Write { place, .. } = write.step.post {
+                    let sum = sum(&self.lent.bytes[self.map.range(Slot::Of { from, at: place })]);
+                    self.events.push(Event::Memory { from, at: write.at, sum });
+                }
+            }
+        }
+        if step.fenced {
+            // All reads before the fence are complete, says the fence: what they read is nobody's any more.
+            let peer = &mut self.peers[from as usize];
+            let spoilt = peer.spoilt;
+            peer.spoilt = spoilt.max(at);
+            for read in plan.between(from, self.me).filter(|read| (spoilt..at).contains(&read.at)) {
+                if matches!(read.step.post, Post::Read { place, .. } if place == read.at) {
+                    self.spoil(Slot::Of { from, at: read.at });
+                }
+            }
+        }
+    }
+
+    /// Takes note of a completion. False if there is nothing that it could be of.
+    fn completion(&mut self, request: Handle, is_read: bool) -> bool {
+        let Some(named) = position(request).and_then(|at| self.plan.named(self.me, at)) else { return false };
+        let at = named.at;
+        match named.step.post {
+            Post::Write { .. } if !is_read => {
+                self.events.push(Event::Written(at));
+                // The source may be reused.
+                self.spoil(Slot::Own { at });
+            }
+            Post::Read { .. } if is_read => {
+                let sum = sum(self.slot(Slot::Own { at }));
+                self.events.push(Event::Read { at, sum });
+                let reads = &mut self.peers[named.step.to as usize].reads;
+                *reads = reads.saturating_sub(1);
+            }
+            _ => return false,
+        }
+        self.outstanding = self.outstanding.saturating_sub(1);
+        true
+    }
+}
+
+impl<O: Outbound> Handler<O> for Player<'_> {
+    type Regions = Lent;
+
+    fn regions(&mut self) -> &mut Lent {
+        &mut self.lent
+    }
+
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O) {
+        match arrival {
+            Arrival::Packet { from, context, packet } => match self.plan.step_of(from.0, context, &packet) {
+                Some(at) => self.packet(from.0, at, data),
+                None => self.events.push(Event::Foreign(from.0)),
+            },
+            Arrival::Written(request) | Arrival::Read(request) => {
+                if !self.completion(request, matches!(arrival, Arrival::Read(_))) {
+                    self.events.push(Event::Foreign(self.me));
+                }
+            }
+            Arrival::Lost(peer) => {
+                self.events.push(Event::Lost(peer.0));
+                if let Some(peer) = self.peers.get_mut(peer.0 as usize) {
+                    peer.lost = true;
+                }
+            }
+        }
+        self.post(out);
+    }
+}

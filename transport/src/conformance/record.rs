@@ -1,0 +1,193 @@
+//! What the ranks of a plan have seen, and how it is written down.
+//!
+//! A record is text: a line with the plan's name, then one for each rank, its events in order. A letter says
+//! what an event is, numbers behind it say of which rank and step: `p4` posted, `k1.4.SUM` a packet, `m1.4.SUM`
+//! memory that was looked at behind a packet, `e1.4.SUM` at the end, `w4` written, `r4.SUM` read, `l1` lost, `f1`
+//! something foreign, `s` a stray byte. A rank that was ended in the middle has `-`.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+/// What one rank has noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It has posted its step at this position.
+    Posted(usize),
+    /// The packet of the step that `from` posted at `at` has arrived; `sum` is that of its data.
+    Packet {
+        /// Who sent it.
+        from: u32,
+        /// At which position.
+        at: usize,
+        /// Its data.
+        sum: u64,
+    },
+    /// Directly behind a packet: what is where the write of `from` at `at` goes.
+    Memory {
+        /// Who wrote.
+        from: u32,
+        /// At which position.
+        at: usize,
+        /// What is there.
+        sum: u64,
+    },
+    /// As `Memory`, at the end.
+    Left {
+        /// Who wrote.
+        from: u32,
+        /// At which position.
+        at: usize,
+        /// What is there.
+        sum: u64,
+    },
+    /// Its write at this position is complete.
+    Written(usize),
+    /// Its read at this position is complete.
+    Read {
+        /// At which position.
+        at: usize,
+        /// What is where the data goes.
+        sum: u64,
+    },
+    /// A peer is lost.
+    Lost(u32),
+    /// A packet of this peer that no plan has sent, or a completion (of this rank itself) of nothing.
+    Foreign(u32),
+    /// At the end: a byte has changed that nobody has written to.
+    Stray,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Posted(at) => write!(f, "p{at}"),
+            Self::Packet { from, at, sum } => write!(f, "k{from}.{at}.{sum:x}"),
+            Self::Memory { from, at, sum } => write!(f, "m{from}.{at}.{sum:x}"),
+            Self::Left { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
+            Self::Written(at) => write!(f, "w{at}"),
+            Self::Read { at, sum } => write!(f, "r{at}.{sum:x}"),
+            Self::Lost(rank) => write!(f, "l{rank}"),
+            Self::Foreign(rank) => write!(f, "f{rank}"),
+            Self::Stray => write!(f, "s"),
+        }
+    }
+}
+
+impl FromStr for Event {
+    type Err = BadRecord;
+
+    fn from_str(word: &str) -> Result<Self, BadRecord> {
+        let parse = || {
+            let kind = word.chars().next()?;
+            let mut numbers = word[kind.len_utf8()..].split('.');
+            let event = {
+                let mut rank = || numbers.next()?.parse().ok();
+                match kind {
+                    'l' => Self::Lost(rank()?),
+                    'f' => Self::Foreign(rank()?),
+                    's' => return (word == "s").then_some(Self::Stray),
+                    'p' | 'w' | 'r' => {
+                        let at = rank()? as usize;
+                        let mut sum = || u64::from_str_radix(numbers.next()?, 16).ok();
+                        match kind {
+                            'p' => Self::Posted(at),
+                            'w' => Self::Written(at),
+                            _ => Self::Read { at, sum: sum()? },
+                        }
+                    }
+                    'k' | 'm' | 'e' => {
+                        let (from, at) = (rank()?, numbers.next()?.parse().ok()?);
+                        let sum = u64::from_str_radix(numbers.next()?, 16).ok()?;
+                        match kind {
+                            'k' => Self::Packet { from, at, sum },
+                            'm' => Self::Memory { from, at, sum },
+                            _ => Self::Left { from, at, sum },
+                        }
+                    }
+                    _ => return None,
+                }
+            };
+            numbers.next().is_none().then_some(event)
+        };
+        parse().ok_or_else(|| BadRecord(word.chars().take(80).collect()))
+    }
+}
+
+/// What the ranks of a plan have noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Over which transport, and other things worth knowing.
+    pub transport: String,
+    /// The name of the plan.
+    pub plan: String,
+    /// By rank; `None` for one that was ended in the middle.
+    pub ranks: Vec<Option<Vec<Event>>>,
+}
+
+/// A text that is no record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no part of a record: make the file anew with the test that writes it")]
+pub struct BadRecord(String);
+
+/// Between the plan and the transport in the first line.
+const OVER: &str = " over ";
+const BEGIN: &str = "plan ";
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{BEGIN}{}{OVER}{}", self.plan, self.transport)?;
+        for rank in &self.ranks {
+            writeln!(f, "{}", Line(rank.as_deref()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The events of one rank, as a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a>(pub Option<&'a [Event]>);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(events) = self.0 else { return write!(f, "-") };
+        for (count, event) in events.iter().enumerate() {
+            if count > 0 {
+                write!(f, " ")?;
+            }
+            write!(f, "{event}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The events in a line.
+///
+/// # Errors
+/// When it has a word that is none.
+pub fn parse_line(line: &str) -> Result<Option<Vec<Event>>, BadRecord> {
+    if line == "-" {
+        return Ok(None);
+    }
+    line.split_whitespace().map(str::parse).collect::<Result<_, _>>().map(Some)
+}
+
+/// The records in a text, one after the other.
+///
+/// # Errors
+/// When it is not made of records.
+pub fn parse(text: &str) -> Result<Vec<Record>, BadRecord> {
+    let mut records: Vec<Record> = Vec::new();
+    for line in text.lines() {
+        if let Some((plan, transport)) = line.strip_prefix(BEGIN).and_then(|rest| rest.rsplit_once(OVER)) {
+            let (plan, transport) = (plan.to_owned(), transport.to_owned());
+            records.push(Record { transport, plan, ranks: Vec::new() });
+        } else {
+            let bad = || BadRecord(line.chars().take(80).collect());
+            records.last_mut().ok_or_else(bad)?.ranks.push(parse_line(line)?);
+        }
+    }
+    Ok(records)
+}

@@ -1,0 +1,331 @@
+//! A transport within one thread, which keeps the contract, or breaks it in one way.
+
+use carrousel_transport::conformance::{Event, Lent, Plan, Player};
+use carrousel_transport::*;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// In which way the contract is broken. The number says at which opportunity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// What was sent later comes sooner.
+    Overtake,
+    /// The packet behind a write comes sooner.
+    NoticeFirst,
+    LosePacket,
+    RepeatPacket,
+    ChangeData,
+    /// Half of a write's data is not there.
+    Tear,
+    LoseWrite,
+    /// Two writes into the same place.
+    SwapWrites,
+    /// One byte too much.
+    WriteTooFar,
+    /// A read is served before the writes that were posted before it.
+    ReadFirst,
+    /// A read is complete before its data is there.
+    ReadTooSoon,
+    /// A write is complete before its source has been read.
+    ReuseTooSoon,
+    /// Data behind a packet is looked at after the call.
+    KeepNoCopy,
+    LoseCompletion,
+    RepeatCompletion,
+    SwapCompletions,
+    InventPacket,
+    LoseLivingPeer,
+    ReportLossTwice,
+    ReportNoLoss,
+    DeliverAfterLoss,
+    CompleteNothingOnLoss,
+}
+
+#[derive(Clone, Debug)]
+enum Item {
+    Packet(Context, Packet, Vec<u8>),
+    Write(Memory, Vec<u8>, Handle),
+    Ask(Memory, Memory, u64, Handle),
+}
+
+/// A completion, and the data of a read with the place where it goes.
+type Done = (Arrival, Option<(Memory, Vec<u8>)>);
+
+/// What all ends share.
+#[derive(Debug, Default)]
+pub(crate) struct Net {
+    /// By receiver and sender.
+    items: Vec<Vec<VecDeque<Item>>>,
+    /// By rank: completions, and where read data goes.
+    done: Vec<VecDeque<Done>>,
+    /// By rank: what it has posted to whom and not been told to be complete.
+    outstanding: Vec<Vec<(usize, Arrival)>>,
+    dead: Option<usize>,
+    /// By rank: it knows.
+    reported: Vec<bool>,
+}
+
+pub(crate) struct Out {
+    me: usize,
+    net: Rc<RefCell<Net>>,
+}
+
+impl Out {
+    fn push(&self, to: RankId, item: Item) {
+        let mut net = self.net.borrow_mut();
+        if net.dead != Some(to.0 as usize) {
+            net.items[to.0 as usize][self.me].push_back(item);
+        }
+    }
+
+    fn expect(&self, peer: RankId, completion: Arrival) -> bool {
+        let mut net = self.net.borrow_mut();
+        let dead = net.dead == Some(peer.0 as usize);
+        if dead && net.reported[self.me] {
+            net.done[self.me].push_back((completion, None));
+        } else {
+            net.outstanding[self.me].push((peer.0 as usize, completion));
+        }
+        !dead
+    }
+}
+
+impl Outbound for Out {
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+        self.push(to, Item::Packet(context, *packet, data.to_vec()));
+    }
+
+    fn write(&mut self, write: &Write, regions: &mut impl Regions) {
+        if self.expect(write.to, Arrival::Written(write.request)) {
+            let data = regions.bytes(write.from, write.len).expect("it is registered").to_vec();
+            self.push(write.to, Item::Write(write.into, data, write.request));
+            if let Some((context, packet)) = write.notice {
+                self.push(write.to, Item::Packet(context, packet, Vec::new()));
+            }
+        }
+    }
+
+    fn read(&mut self, read: &Read, _: &mut impl Regions) {
+        if self.expect(read.of, Arrival::Read(read.request)) {
+            self.push(read.of, Item::Ask(read.from, read.into, read.len, read.request));
+        }
+    }
+}
+
+pub(crate) struct End {
+    out: Out,
+    fault: Fault,
+    /// Opportunities that are let pass before the fault.
+    pass: usize,
+}
+
+impl End {
+    /// Whether the fault is this one, and now.
+    fn breaks(&mut self, fault: Fault) -> bool {
+        if self.fault != fault {
+            return false;
+        }
+        self.pass = self.pass.wrapping_sub(1);
+        self.pass == usize::MAX
+    }
+
+    fn is_overtaken(&mut self, queue: &mut VecDeque<Item>) -> bool {
+        match (queue.front(), queue.get(1)) {
+            (Some(Item::Packet(_, first, _)), Some(Item::Packet(_, second, _))) => {
+                first.lane() == second.lane() && self.breaks(Fault::Overtake)
+            }
+            (Some(Item::Write(..)), Some(Item::Packet(..))) => self.breaks(Fault::NoticeFirst),
+            (Some(Item::Write(one, ..)), Some(Item::Write(two, ..))) if one == two => {
+                if self.breaks(Fault::SwapWrites) {
+                    // Their completions keep their order.
+                    let [first, second] = &mut queue.make_contiguous()[..2] else { return false };
+                    if let (Item::Write(_, one, _), Item::Write(_, two, _)) = (first, second) {
+                        std::mem::swap(one, two);
+                    }
+                }
+                false
+            }
+            (Some(Item::Write(into, ..)), Some(Item::Ask(from, ..))) if into == from => {
+                self.breaks(Fault::ReadFirst)
+            }
+            _ => false,
+        }
+    }
+
+    fn complete(&mut self, from: usize, arrival: Arrival, data: Option<(Memory, Vec<u8>)>) {
+        let (lose, repeat) = (self.breaks(Fault::LoseCompletion), self.breaks(Fault::RepeatCompletion));
+        let swap = {
+            let same =
+                |last: &(Arrival, _)| core::mem::discriminant(&last.0) == core::mem::discriminant(&arrival);
+            let is_same = self.out.net.borrow().done[from].back().is_some_and(same);
+            is_same && self.breaks(Fault::SwapCompletions)
+        };
+        let mut net = self.out.net.borrow_mut();
+        if lose {
+            return;
+        }
+        net.outstanding[from].retain(|(_, expected)| *expected != arrival);
+        let copies = if repeat { 2 } else { 1 };
+        for _ in 0..copies {
+            if swap {
+                let at = net.done[from].len() - 1;
+                net.done[from].insert(at, (arrival, data.clone()));
+            } else {
+                net.done[from].push_back((arrival, data.clone()));
+            }
+        }
+    }
+
+    fn take(&mut self, from: usize, item: Item, handler: &mut impl Handler<Out>) {
+        let sender = RankId(from as u32);
+        match item {
+            Item::Packet(context, packet, mut data) => {
+                if self.breaks(Fault::LosePacket) {
+                    return;
+                }
+                if !data.is_empty() && self.breaks(Fault::ChangeData) {
+                    data[0] ^= 1;
+                }
+                if !data.is_empty() && self.breaks(Fault::KeepNoCopy) {
+                    data.fill(0x5c);
+                }
+                let arrival = Arrival::Packet { from: sender, context, packet };
+                if self.breaks(Fault::InventPacket) {
+                    let packet = Packet::Done { send: Handle { index: 7, generation: 7 } };
+                    let arrival = Arrival::Packet { from: sender, context, packet };
+                    handler.arrival(arrival, &[] as &[u8], &mut self.out);
+                }
+                if self.breaks(Fault::LoseLivingPeer) {
+                    handler.arrival(Arrival::Lost(sender), &[] as &[u8], &mut self.out);
+                }
+                handler.arrival(arrival, &data[..], &mut self.out);
+                if self.breaks(Fault::RepeatPacket) {
+                    handler.arrival(arrival, &data[..], &mut self.out);
+                }
+            }
+            Item::Write(into, mut data, request) => {
+                if data.len() > 1 && self.breaks(Fault::Tear) {
+                    data.truncate(data.len() / 2);
+                }
+                if !data.is_empty() && self.breaks(Fault::LoseWrite) {
+                    data.clear();
+                }
+                if !data.is_empty() && self.breaks(Fault::ReuseTooSoon) {
+                    data.fill(0x5c);
+                }
+                if self.breaks(Fault::WriteTooFar) {
+                    data.push(0);
+                }
+                let bytes = handler.regions().bytes_mut(into, data.len() as u64);
+                bytes.expect("it is registered").copy_from_slice(&data);
+                self.complete(from, Arrival::Written(request), None);
+            }
+            Item::Ask(source, into, len, request) => {
+                let data = handler.regions().bytes(source, len).expect("it is registered").to_vec();
+                self.complete(from, Arrival::Read(request), Some((into, data)));
+            }
+        }
+    }
+}
+
+impl Transport for End {
+    type Out = Out;
+
+    fn out(&mut self) -> &mut Out {
+        &mut self.out
+    }
+
+    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+        let me = self.out.me;
+        let mut count = 0;
+        let dead = self.out.net.borrow().dead;
+        if let Some(dead) =
+            dead.filter(|_| !std::mem::replace(&mut self.out.net.borrow_mut().reported[me], true))
+        {
+            let all = std::mem::take(&mut self.out.net.borrow_mut().outstanding[me]);
+            let (of_dead, others) = all.into_iter().partition(|(peer, _)| *peer == dead);
+            self.out.net.borrow_mut().outstanding[me] = others;
+            let of_dead: Vec<(usize, Arrival)> = of_dead;
+            if !self.breaks(Fault::CompleteNothingOnLoss) {
+                for (_, completion) in of_dead {
+                    self.out.net.borrow_mut().done[me].push_back((completion, None));
+                }
+            }
+            let lost = Arrival::Lost(RankId(dead as u32));
+            if !self.breaks(Fault::ReportNoLoss) {
+                handler.arrival(lost, &[] as &[u8], &mut self.out);
+            }
+            if self.breaks(Fault::ReportLossTwice) {
+                handler.arrival(lost, &[] as &[u8], &mut self.out);
+            }
+            if self.fault != Fault::DeliverAfterLoss {
+                self.out.net.borrow_mut().items[me][dead].clear();
+            }
+        }
+        let ranks = self.out.net.borrow().items.len();
+        for from in 0..ranks {
+            // A few at a time, so that there is something to be swapped.
+            for _ in 0..3 {
+                let mut queue = std::mem::take(&mut self.out.net.borrow_mut().items[me][from]);
+                if self.is_overtaken(&mut queue) {
+                    queue.swap(0, 1);
+                }
+                let item = queue.pop_front();
+                self.out.net.borrow_mut().items[me][from] = queue;
+                let Some(item) = item else { break };
+                self.take(from, item, handler);
+                count += 1;
+            }
+        }
+        loop {
+            let completion = self.out.net.borrow_mut().done[me].pop_front();
+            let Some((arrival, data)) = completion else { break };
+            count += 1;
+            let soon = data.as_ref().is_some_and(|(_, data)| !data.is_empty());
+            if soon && self.breaks(Fault::ReadTooSoon) {
+                handler.arrival(arrival, &[] as &[u8], &mut self.out);
+                continue;
+            }
+            if let Some((into, data)) = data {
+                let bytes = handler.regions().bytes_mut(into, data.len() as u64);
+                bytes.expect("it is registered").copy_from_slice(&data);
+            }
+            handler.arrival(arrival, &[] as &[u8], &mut self.out);
+        }
+        count
+    }
+}
+
+/// Runs a plan over this transport; `dies` at some time, if it is a rank.
+pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -> Vec<Option<Vec<Event>>> {
+    let ranks = plan.steps.len();
+    let net = Net {
+        items: vec![vec![VecDeque::new(); ranks]; ranks],
+        done: vec![VecDeque::new(); ranks],
+        outstanding: vec![Vec::new(); ranks],
+        dead: None,
+        reported: vec![false; ranks],
+    };
+    let net = Rc::new(RefCell::new(net));
+    let lent: Vec<Lent> = (0..ranks as u32).map(|me| Lent::new(plan, me)).collect();
+    let names: Vec<Memory> = lent.iter().map(Lent::memory).collect();
+    let mut players: Vec<_> =
+        (0..).zip(lent).map(|(me, lent)| Some(Player::new(plan, me, lent, &names))).collect();
+    let mut ends: Vec<_> =
+        (0..ranks).map(|me| End { out: Out { me, net: Rc::clone(&net) }, fault, pass }).collect();
+    // Bounded: a fault may keep a plan from its end.
+    for round in 0..2000 {
+        if let Some(dead) = dies.filter(|_| round == 20) {
+            players[dead] = None;
+            net.borrow_mut().dead = Some(dead);
+        }
+        for (player, end) in players.iter_mut().zip(&mut ends) {
+            if let Some(player) = player {
+                player.drive(end);
+            }
+        }
+    }
+    players.into_iter().map(|player| player.map(Player::finish)).collect()
+}

@@ -1,0 +1,234 @@
+//! The conformance suite finds every way in which a transport can break the contract, and no other.
+
+mod broken;
+
+use broken::{Fault, run};
+use carrousel_transport::conformance::*;
+
+const SIZE: Size = Size { eager: 2000, large: 60_000, burst: 64 };
+
+/// What kind of breach a check has found; empty if it has found none.
+fn kind(result: &Result<(), Breach>) -> String {
+    let Err(breach) = result else { return String::new() };
+    format!("{breach:?}").split(' ').next().unwrap_or_default().to_owned()
+}
+
+fn plan(name: &str) -> Plan {
+    named(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
+}
+
+#[test]
+fn a_transport_that_keeps_the_contract_passes_every_plan() {
+    let generated = (0..40).map(|seed| generated(seed, 2 + seed as u32 % 3, 60, &SIZE));
+    for plan in named(&SIZE).into_iter().chain(generated) {
+        let ranks = run(&plan, Fault::None, 0, None);
+        assert_eq!(check(&plan, &ranks), Ok(()), "{}", plan.name);
+        let posted: usize = plan.steps.iter().map(Vec::len).sum();
+        let events: usize = ranks.iter().flatten().map(Vec::len).sum();
+        assert!(events > posted, "{}: something is noted", plan.name);
+    }
+}
+
+#[test]
+fn every_broken_transport_is_found() {
+    let cases = [
+        (Fault::Overtake, "bursts of sends", "Order"),
+        (Fault::NoticeFirst, "writes of every size", "NotThere"),
+        (Fault::LosePacket, "both lanes", "Order"),
+        (Fault::RepeatPacket, "both lanes", "Twice"),
+        (Fault::ChangeData, "sends of every size", "Changed"),
+        (Fault::KeepNoCopy, "sends of every size", "Changed"),
+        (Fault::Tear, "writes of every size", "NotThere"),
+        (Fault::LoseWrite, "writes of every size", "NotThere"),
+        (Fault::ReuseTooSoon, "writes of every size", "NotThere"),
+        (Fault::WriteTooFar, "writes of every size", "Stray"),
+        (Fault::SwapWrites, "writes over writes", "Order"),
+        (Fault::ReadFirst, "reads of what was written", "Order"),
+        (Fault::ReadTooSoon, "reads of every size", "Changed"),
+        (Fault::LoseCompletion, "many outstanding", "Completions"),
+        (Fault::RepeatCompletion, "many outstanding", "Twice"),
+        (Fault::SwapCompletions, "writes over writes", "Completions"),
+        (Fault::InventPacket, "both lanes", "Foreign"),
+        (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
+    ];
+    for (fault, name, expected) in cases {
+        let plan = plan(name);
+        // The first opportunity can be one that makes no difference, as that of an empty write does.
+        let found: Vec<String> =
+            (0..8).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, None)))).collect();
+        assert!(found.iter().any(|found| found == expected), "{fault:?}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_lost_last_is_missing() {
+    let mut plan = plan("both lanes");
+    plan.steps[0].truncate(1);
+    plan.steps[1].clear();
+    assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "Missing");
+}
+
+#[test]
+fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
+    let plan = never_ending(3, 1, &SIZE);
+    let good = run(&plan, Fault::None, 0, Some(1));
+    assert_eq!(check(&plan, &good), Ok(()));
+    for (fault, expected) in [
+        (Fault::ReportLossTwice, "LostTwice"),
+        // Without it, a read that has failed looks as if it had succeeded.
+        (Fault::ReportNoLoss, "Changed"),
+        (Fault::DeliverAfterLoss, "AfterLoss"),
+        (Fault::CompleteNothingOnLoss, "Completions"),
+    ] {
+        let found: Vec<String> =
+            (0..3).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, Some(1))))).collect();
+        assert!(found.iter().any(|found| found == expected), "{fault:?}: {found:?}");
+    }
+    let mut silent = good.clone();
+    silent[0].as_mut().expect("it lives").retain(|event| *event != Event::Lost(1));
+    assert_ne!(check(&plan, &silent), Ok(()));
+}
+
+/// Five steps of rank 0, and a record of them in which all is as it should be.
+fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
+    use carrousel_transport::Lane::{Back, Forward};
+    let step = |post| Step { to: 1, post, fenced: false, after: 0 };
+    let steps = vec![
+        step(Post::Send { lane: Forward, len: 8 }),
+        step(Post::Send { lane: Back, len: 0 }),
+        step(Post::Write { len: 13, place: 2, notice: true }),
+        step(Post::Write { len: 1, place: 3, notice: false }),
+        step(Post::Send { lane: Forward, len: 0 }),
+        step(Post::Read { len: 5, place: 5 }),
+        step(Post::Read { len: 0, place: 6 }),
+    ];
+    let plan = Plan { name: "by hand".to_owned(), steps: vec![steps, Vec::new()] };
+    let data = |at| sum_of(&plan.named(0, at).expect("it is a step"));
+    let (from, none) = (0, sum(&[]));
+    let mut zero: Vec<Event> = (0..7).map(Event::Posted).collect();
+    zero.extend([Event::Written(2), Event::Written(3)]);
+    zero.extend([5, 6].map(|at| Event::Read { at, sum: data(at) }));
+    let one = vec![
+        Event::Packet { from, at: 0, sum: data(0) },
+        Event::Packet { from, at: 1, sum: none },
+        Event::Packet { from, at: 2, sum: none },
+        Event::Memory { from, at: 2, sum: data(2) },
+        Event::Packet { from, at: 4, sum: none },
+        Event::Memory { from, at: 3, sum: data(3) },
+        Event::Left { from, at: 2, sum: data(2) },
+        Event::Left { from, at: 3, sum: data(3) },
+    ];
+    (plan, vec![Some(zero), Some(one)])
+}
+
+/// What the check says of that record, changed.
+fn changed(rank: usize, change: impl FnOnce(&mut Vec<Event>)) -> String {
+    let (plan, mut ranks) = by_hand();
+    change(ranks[rank].as_mut().expect("it lives"));
+    check(&plan, &ranks).err().map_or_else(String::new, |breach| breach.to_string())
+}
+
+#[test]
+fn what_the_contract_leaves_open_is_allowed() {
+    assert_eq!(changed(1, |_| {}), "");
+    // Between the lanes nothing is ordered.
+    assert_eq!(changed(1, |events| events.swap(0, 1)), "");
+    assert_eq!(changed(1, |events| events[1..6].rotate_left(1)), "");
+    // Nor between completions of different kinds.
+    assert_eq!(changed(0, |events| events[7..].rotate_left(2)), "");
+}
+
+#[test]
+fn a_breach_names_both_operations_and_the_row() {
+    assert_eq!(
+        changed(1, |events| events.swap(0, 2)),
+        "rank 1 saw step 2 of rank 0 (write with a notice, 13 bytes, to rank 1) before \
+         step 0 of rank 0 (send forward, 8 bytes, to rank 1): \
+         row `send, forward`, column `send, forward` of the table of order forbids it"
+    );
+    assert_eq!(
+        changed(1, |events| events[3] = Event::Memory { from: 0, at: 2, sum: 0 }),
+        "rank 1 saw step 2 of rank 0 (write with a notice, 13 bytes, to rank 1), and other bytes than those of \
+         step 2 of rank 0 (write with a notice, 13 bytes, to rank 1) in its memory: \
+         row `write`, column `send, forward` of the table of order forbids it"
+    );
+    assert_eq!(
+        changed(0, |events| events.swap(7, 8)),
+        "rank 0 was told that step 3 of rank 0 (write, 1 bytes, to rank 1) is complete before \
+         step 2 of rank 0 (write with a notice, 13 bytes, to rank 1): those of one kind keep their order"
+    );
+}
+
+#[test]
+fn every_wrong_record_is_refused() {
+    type Change = fn(&mut Vec<Event>);
+    let cases: [(usize, Change, &str); 15] = [
+        (1, |events| events.insert(1, events[0]), "told twice of step 0"),
+        (
+            1,
+            |events| {
+                events.remove(4);
+            },
+            "not one of this plan",
+        ),
+        (
+            1,
+            |events| {
+                events.drain(4..6);
+            },
+            "never told of step 4",
+        ),
+        (
+            1,
+            |events| {
+                events.remove(1);
+            },
+            "never told of step 1",
+        ),
+        (
+            1,
+            |events| {
+                events.remove(3);
+            },
+            "never told of step 2",
+        ),
+        (
+            1,
+            |events| events[0] = Event::Packet { from: 0, at: 0, sum: 1 },
+            "other bytes than those of step 0",
+        ),
+        (1, |events| events[6] = Event::Left { from: 0, at: 2, sum: 1 }, "other bytes than those of step 2"),
+        (1, |events| events.push(Event::Lost(0)), "is lost, which lives"),
+        (1, |events| events.push(Event::Foreign(0)), "nobody has posted"),
+        (1, |events| events.push(Event::Stray), "beside those"),
+        (0, |events| events.push(Event::Written(2)), "told twice of step 2"),
+        (0, |events| events.rotate_right(1), "which it had not posted"),
+        (
+            0,
+            |events| {
+                events.pop();
+            },
+            "never told of step 6",
+        ),
+        (0, |events| events.swap(9, 10), "keep their order"),
+        (0, |events| events[9] = Event::Read { at: 5, sum: 1 }, "other bytes than those of step 5"),
+    ];
+    for (at, (rank, change, expected)) in cases.into_iter().enumerate() {
+        let found = changed(rank, change);
+        assert!(found.contains(expected), "{at}: {found}");
+    }
+}
+
+#[test]
+fn a_record_survives_being_written() {
+    let (plan, mut ranks) = by_hand();
+    ranks[0].as_mut().expect("it lives").extend([Event::Lost(1), Event::Foreign(1), Event::Stray]);
+    ranks.push(None);
+    let record = Record { transport: "a wire".to_owned(), plan: plan.name, ranks };
+    let text = format!("{record}{record}");
+    assert_eq!(parse(&text), Ok(vec![record.clone(), record]));
+    for word in ["x1", "k1", "k1.2", "r1", "w", "s1", "p1.2.3", "l-1"] {
+        assert!(word.parse::<Event>().is_err(), "{word}");
+    }
+    assert!(parse("p1").is_err(), "events of no record");
+}
