@@ -6,6 +6,10 @@
 //! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
 //! the memory of the processes where the system permits that, found out when a peer is connected; where it
 //! does not, they go through the rings in pieces, with the peer's help.
+//!
+//! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
+//! go through a ring. So a peer that was given up while its process lives can still write where it was once
+//! permitted to. And a peer decides how many reads it asks for at once: each that waits for room is kept.
 
 mod address;
 mod direct;
