@@ -37,6 +37,9 @@ pub(super) enum Format {
 /// barrier, and ends with a look at what has come. Beside the value stand the quartiles: half of the
 /// batches were between them. Where these are far apart, something else was running: use more --seconds,
 /// or a quieter machine.
+///
+/// The library adapts to what it has seen (`speculation`; see `carrousel info`), and takes that from one
+/// measurement into the next of the same job. To see one alone, name it: --bench progress_receive.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Measurements:
