@@ -56,9 +56,9 @@ pub(crate) enum Clock {
 }
 
 impl Benchmark {
-    /// In the order in which they are measured. A library that adapts to what it has seen carries that from one
-    /// measurement into the next: those in which announcing a receive never pays (both ranks begin at the
-    /// same moment) come late, where they spoil little.
+    /// In the order in which they are measured. A library that adapts to what it has seen carries that from
+    /// one measurement into the next: those in which announcing a receive never pays (both ranks begin at
+    /// the same moment) come late, where they spoil little.
     pub const ALL: [Self; 10] = [
         Self::Latency,
         Self::ProgressReceive,

@@ -87,7 +87,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = Budget::default().seconds, value_parser = seconds)]
     seconds: f64,
     /// Batches of each measurement, instead of a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REPETITIONS_MAX)))]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(REPETITIONS_MAX)))]
     repetitions: Option<u32>,
     /// How to print the results: human, json (one object) or jsonl (a result a line)
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
