@@ -6,7 +6,8 @@
 //!
 //! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have
 //! several calls), after warming up. What came is compared with what was sent after each batch.
-//! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions ask for; tables.
+//! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
+//! ask for; tables.
 //! **Limits.** Everything else on the machine disturbs it. Collectives are measured as far as the library has
 //! them: barriers.
 //! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`.

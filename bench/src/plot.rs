@@ -23,9 +23,7 @@ const COLORS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBC
 #[non_exhaustive]
 pub enum PlotError {
     /// Nothing that has a line.
-    #[error(
-        "there is nothing to plot: measure latency, bandwidth, bibandwidth or multi_pair, of more than 0 bytes"
-    )]
+    #[error("nothing to plot: measure latency, bandwidth, bibandwidth or multi_pair, of more than 0 bytes")]
     Nothing,
     /// The library that draws refused.
     #[error("cannot plot: {0}")]
@@ -39,8 +37,8 @@ struct Panel<'a> {
     lines: Vec<(Benchmark, Vec<&'a Measured>)>,
 }
 
-/// Draws what was measured, as an SVG document: one diagram for times and one for rates, with logarithmic axes;
-/// at each point a bar from quartile to quartile.
+/// Draws what was measured, as an SVG document: one diagram for times and one for rates, with logarithmic
+/// axes; at each point a bar from quartile to quartile.
 ///
 /// # Errors
 /// When none of [`PLOTTED`] was measured.

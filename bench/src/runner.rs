@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// The computation grows by so many percent of the transfer's time.
 const STEP_PERCENT: u32 = 10;
-/// The most such steps. With a computation of 1.1 of the transfer's time the whole is too long for certain, so
-/// a search ends before.
+/// The most such steps. With a computation of 1.1 of the transfer's time the whole is too long for certain,
+/// so a search ends before.
 const STEPS_MAX: u32 = 12;
 /// Hidden is what makes the whole at most so many times as long.
 const LONGER: f64 = 1.1;

@@ -37,6 +37,9 @@ pub(super) enum Format {
 /// barrier, and ends with a look at what has come. Beside the value stand the quartiles: half of the
 /// batches were between them. Where these are far apart, something else was running: use more --seconds,
 /// or a quieter machine.
+///
+/// The library adapts to what it has seen (`speculation`; see `carrousel info`), and takes that from one
+/// measurement into the next of the same job. To see one alone, name it: --bench progress_receive.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Measurements:
@@ -84,7 +87,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = Budget::default().seconds, value_parser = seconds)]
     seconds: f64,
     /// Batches of each measurement, instead of a time
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REPETITIONS_MAX)))]
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(REPETITIONS_MAX)))]
     repetitions: Option<u32>,
     /// How to print the results: human, json (one object) or jsonl (a result a line)
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
