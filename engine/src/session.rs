@@ -63,7 +63,8 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     let link = Link::new(client);
     let directory = link.clone();
     let look_up = move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0 });
-    let rings = shm::Settings { capacity: settings.shm_ring() as usize / 8, direct: settings.shm_direct() };
+    let ring = ring_bytes(settings.shm_ring(), place.neighbours.len() as u64);
+    let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
     let core = Core::new(&place, &settings.protocol(), rings, Box::new(look_up));
     let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
     link.publish(&key(place.me), &core.address())?;
@@ -72,6 +73,17 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
     Ok(Job { world: Communicator::world(Shared::new(core)), link, left: false })
+}
+
+/// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
+/// ring from each other, and the node's memory is for the application.
+fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
+    const ALL_MAX: u64 = 4 << 20;
+    const ENOUGH: u64 = 64 << 10;
+    let share = (ALL_MAX / ranks.max(1)).max(1);
+    // Rounded down to a power of two.
+    let share = 1 << share.ilog2();
+    wanted.min(share.max(ENOUGH))
 }
 
 /// Under which name a rank's address is published.
@@ -128,5 +140,20 @@ impl From<LaunchError> for Error {
             LaunchError::Lost { rank, .. } => Error::PeerLost { rank },
             other => Error::Launch(other.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ring_bytes;
+
+    #[test]
+    fn rings_get_smaller_when_they_are_many() {
+        for (ranks, bytes) in
+            [(1, 256 << 10), (16, 256 << 10), (17, 128 << 10), (64, 64 << 10), (1000, 64 << 10)]
+        {
+            assert_eq!(ring_bytes(256 << 10, ranks), bytes, "{ranks} ranks");
+        }
+        assert_eq!(ring_bytes(4 << 10, 64), 4 << 10);
     }
 }

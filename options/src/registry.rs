@@ -68,8 +68,9 @@ pub const OPTIONS: [Spec; 6] = [
     Spec {
         name: "shm_ring",
         kind: Kind::Power(1 << 12, 1 << 30),
-        doc: "memory for messages on their way from one rank of a node to another",
-        default: || OptionValue::Size(64 << 10),
+        doc: "memory for messages on their way from one rank of a node to another; at most so much that those of \
+              all ranks to one take 4MiB, but 64KiB each",
+        default: || OptionValue::Size(256 << 10),
     },
     Spec {
         name: "shm_direct",

@@ -209,6 +209,11 @@ impl<P: Protocol> State<P> {
     ) {
         let route = Route { at: to, peer: from, context, what: What::Forward };
         self.launch(route, Flight::Data(data, notice));
+        self.written(from, to, context, request);
+    }
+
+    /// A rank will be told that a write is complete.
+    pub fn written(&mut self, from: u16, to: u16, context: Context, request: Handle) {
         let route = Route { at: from, peer: to, context, what: What::Written };
         self.launch(route, Flight::Completion(request));
     }

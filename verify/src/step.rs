@@ -9,8 +9,7 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Handle, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work,
-    collective_of,
+    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -352,8 +351,9 @@ impl<P: Protocol> Turn<'_, P> {
                     let Some(open) = proc.by_handle(request) else {
                         // Data of a collective is in nobody's buffer: what matters is what is said behind it.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
-                            self.launch(to, context, What::Forward, Flight::Packet(packet, None));
-                            self.complete_later(to, context, What::Written, request);
+                            let to = to.0 as u16;
+                            self.state.send(self.me, to, context, packet, None);
+                            self.state.written(self.me, to, context, request);
                         }
                         continue;
                     };

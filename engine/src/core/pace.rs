@@ -3,13 +3,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Looks in vain before the processor is offered to others: some microseconds, more than a message of a
-/// peer that runs takes.
+/// Looks in vain before anything else is done than looking: some microseconds.
 const SPINS: u32 = 2_000;
 /// The same where ranks are more than processors: whoever is waited for probably does not run.
 const SPINS_CROWDED: u32 = 20;
 /// Looks in vain between two at the clock.
-const CLOCK: u32 = 16;
+const CLOCK: u32 = 256;
+const CLOCK_CROWDED: u32 = 16;
 /// Between two looks at what is dear to look at: short for a person, long for a message.
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -17,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     idle: u32,
-    spins: u32,
+    crowded: bool,
     /// When it is time for what is dear.
     next: Option<Instant>,
 }
@@ -36,7 +36,7 @@ pub(super) enum Idle {
 impl Pace {
     #[inline]
     pub(super) fn new(crowded: bool) -> Self {
-        Self { idle: 0, spins: if crowded { SPINS_CROWDED } else { SPINS }, next: None }
+        Self { idle: 0, crowded, next: None }
     }
 
     /// Something has arrived.
@@ -49,17 +49,17 @@ impl Pace {
     #[inline]
     pub(super) fn idle(&mut self) -> Idle {
         self.idle = self.idle.wrapping_add(1);
-        if self.idle < self.spins {
-            std::hint::spin_loop();
-            return Idle::Again;
-        }
-        self.long()
+        std::hint::spin_loop();
+        if self.idle < if self.crowded { SPINS_CROWDED } else { SPINS } { Idle::Again } else { self.long() }
     }
 
     #[cold]
     fn long(&mut self) -> Idle {
-        thread::yield_now();
-        if !self.idle.is_multiple_of(CLOCK) {
+        // A processor of one's own is not given away: others might keep it for a long time.
+        if self.crowded {
+            thread::yield_now();
+        }
+        if !self.idle.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
             return Idle::Again;
         }
         let now = Instant::now();

@@ -109,7 +109,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { capacity: 8 << 10, direct: true }
+        Self { capacity: 32 << 10, direct: true }
     }
 }
 
