@@ -37,6 +37,7 @@ struct Info {
     version: &'static str,
     host: Host,
     options: Vec<OptionInfo>,
+    transports: Vec<Named>,
     networks: Vec<Named>,
     protocols: Vec<Named>,
     rules: Vec<Rule>,
@@ -97,6 +98,7 @@ fn collect(settings: &Settings) -> Result<Info, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         host: host(),
         options: options.collect(),
+        transports: transports(settings),
         networks: networks()?,
         protocols: protocols(),
         rules: rules::all()?,
@@ -118,6 +120,24 @@ fn host() -> Host {
         memory_bytes,
         memory_available_bytes,
     }
+}
+
+/// What ranks of a job can talk over, and why or why not.
+fn transports(settings: &Settings) -> Vec<Named> {
+    // Whom the system lets copy from and to another process of the same user (Yama, Linux's
+    // Documentation/admin-guide/LSM/Yama.rst); ranks permit each other what 1 leaves to them.
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    let scope = scope.and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
+    let copies = if !settings.shm_direct() {
+        "in pieces (shm_direct is off)".to_owned()
+    } else if scope > 1 {
+        format!("in pieces (kernel.yama.ptrace_scope is {scope})")
+    } else {
+        "directly, unless a container forbids it".to_owned()
+    };
+    let shm = format!("used between ranks of one node; large messages are copied {copies}");
+    let verbs = "not in this build: ranks of different nodes cannot talk".to_owned();
+    vec![Named { name: "shm".to_owned(), doc: shm }, Named { name: "verbs".to_owned(), doc: verbs }]
 }
 
 fn networks() -> Result<Vec<Named>, Failure> {
@@ -181,6 +201,7 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
     for option in &info.options {
         out.line(&format!("  {}: {}", option.name, option.doc))?;
     }
+    named("transports", &info.transports, out)?;
     named("networks", &info.networks, out)?;
     named("protocols", &info.protocols, out)?;
 

@@ -1,7 +1,5 @@
 //! `carrousel bench`: what a user sees of it. The measurements themselves are tested beside their crate.
 
-// Not every file of tests needs all of it.
-#[allow(dead_code)]
 mod common;
 
 use common::Place;

@@ -58,6 +58,8 @@ pub(crate) struct Core {
     launcher: Option<Launcher>,
     /// Where the application says that it is.
     line: Option<u32>,
+    /// Calls that started something, counted around.
+    calls: u32,
     /// The number of the next communicator.
     next: u16,
     scratch: Vec<u8>,
@@ -100,6 +102,7 @@ impl Core {
             neighbours,
             launcher: None,
             line: None,
+            calls: 0,
             next: 1,
             scratch: Vec::new(),
             awaited: None,
@@ -169,6 +172,7 @@ impl Core {
         if len > self.eager_threshold || !self.is_reachable(to) {
             return Ok(false);
         }
+        self.look_in();
         let send = Send {
             to: RankId(to),
             tag: Tag(tag),
@@ -258,6 +262,7 @@ impl Core {
 
     #[inline]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
+        self.look_in();
         match self.hands.call(call, self.node.out()) {
             Ok(request) => {
                 self.pending.begin(request, what, key);
@@ -274,6 +279,17 @@ impl Core {
     pub(crate) fn cancel(&mut self, request: Handle) {
         // The only mistake that could be made is to cancel what is no receive, which changes nothing.
         let _ = self.hands.call(Call::Cancel(request), self.node.out());
+    }
+
+    /// Takes in what has arrived, now and then: an application that starts messages and never waits has to
+    /// hear what its peers have seen of them, too.
+    #[inline]
+    fn look_in(&mut self) {
+        const CALLS: u32 = 32;
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls.is_multiple_of(CALLS) {
+            self.progress();
+        }
     }
 
     #[inline]
