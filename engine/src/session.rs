@@ -10,21 +10,19 @@ use carrousel_transport_shm as shm;
 use signal_hook::consts::SIGUSR1;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 /// Whether this process has joined its job.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// The job, from the moment this process joins it until it leaves.
+/// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
 ///
-/// Dropped, it leaves the job as [`Job::finalize`] does, unless the thread panics: then the launcher
-/// learns that this rank has failed.
+/// A process that ends without that has failed, whatever its exit status: a program that returns early
+/// because of an error must not keep its peers waiting. They are told, and the job is ended.
 #[derive(Debug)]
-#[must_use = "a job that is dropped is left at once"]
+#[must_use = "a process that ends without `finalize` has failed"]
 pub struct Job {
     world: Communicator,
     link: Link,
-    left: bool,
 }
 
 /// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
@@ -72,7 +70,7 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
-    Ok(Job { world: Communicator::world(Shared::new(core)), link, left: false })
+    Ok(Job { world: Communicator::world(Shared::new(core)), link })
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
@@ -101,36 +99,17 @@ impl Job {
     ///
     /// # Errors
     /// When a rank is gone, or the launcher.
-    pub fn finalize(mut self) -> Result<(), Error> {
-        self.leave()
-    }
-
-    fn leave(&mut self) -> Result<(), Error> {
-        if std::mem::replace(&mut self.left, true) {
-            return Ok(());
-        }
+    pub fn finalize(self) -> Result<(), Error> {
         self.world.shared.with(Core::finalize)?;
         self.link.finalize()
     }
 
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
-    pub fn abort(mut self, code: i32, message: &str) -> ! {
-        self.left = true;
+    pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
         // It ends this process too; if it cannot be told, the end of this process tells it.
         let _ = self.link.abort(code, message);
         std::process::exit(code)
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            return;
-        }
-        if let Err(error) = self.leave() {
-            eprintln!("carrousel: rank {}: {error}", self.world.rank());
-        }
     }
 }
 

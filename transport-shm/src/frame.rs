@@ -262,7 +262,7 @@ mod tests {
             let mut piece = vec![0; to - from];
             frame.copy_to(from, &mut piece);
             prop_assert_eq!(&piece, &bytes[from..to]);
-            let last = ring[(position.wrapping_add(count as u64 - 2) % 16) as usize].load(Relaxed);
+            let last = ring[(position.wrapping_add(count as u64).wrapping_sub(2) % 16) as usize].load(Relaxed);
             let used = bytes.len() % 8;
             prop_assert!(used == 0 || last >> (8 * used) == 0, "the last word is filled up with zeros");
             let untouched = ring.iter().filter(|word| word.load(Relaxed) == u64::MAX).count();

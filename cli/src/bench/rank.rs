@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
     };
     let cores = match pin(rank) {
         Ok(cores) => cores,
-        Err(error) => return Err(abandoned(job, Failure::wrong(error))),
+        Err(error) => return Err(Failure::wrong(error)),
     };
     if rank == 0 && size as usize > cores {
         let note = errors.paint(Paint::Note, "note:");
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
             let failure = Failure::wrong(format_args!("rank {rank}: {error}"));
             let wrong = matches!(error, Error::Memory { .. });
             let status = if wrong { Status::Wrong } else { Status::Violated };
-            return Err(abandoned(job, failure.with_status(status)));
+            return Err(failure.with_status(status));
         }
     };
     job.finalize().map_err(Failure::wrong)?;
@@ -49,12 +49,6 @@ pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
         print(args, &results, out)?;
     }
     Ok(Status::Fine)
-}
-
-/// Ends this rank without the others. Its launcher tells them when this process ends.
-fn abandoned(job: Job, failure: Failure) -> Failure {
-    std::mem::forget(job);
-    failure
 }
 
 /// Measures; the inner result is about what is printed meanwhile.

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
-    /// Put the rank in front of each line of output: [3] ...
+    /// Put the rank in front of each line of output: `[3] ...`
     #[arg(long)]
     prefix: bool,
     /// Where the ranks are: NAME or NAME:RANKS, with 1 rank for each turn by default

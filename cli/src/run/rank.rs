@@ -52,8 +52,6 @@ pub(super) fn run(
         Ok(times) => times,
         Err((at, error)) => {
             let step = &scenario.program(rank).steps[at];
-            // Its peers are told by the launcher when this process ends.
-            std::mem::forget(job);
             let what = format_args!("rank {rank}: {error}");
             return Err(input::at_line(scenario, step.line, what, errors).with_status(Status::Violated));
         }

@@ -419,7 +419,8 @@ impl Core {
             }
         }
         let lost = self.launcher.as_ref().map_or(Ok(Vec::new()), Launcher::lost)?;
-        for rank in lost {
+        // Those of this node are seen by the transport, once what they had sent has been taken.
+        for rank in lost.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
             self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], self.node.out());
         }
         Ok(())
