@@ -43,7 +43,7 @@ impl Core {
         }
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
-            // request. Noticed by: tests/messages.rs, under Miri.
+            // request. Noticed by: tests/messages.rs, under AddressSanitizer.
             let handle =
                 unsafe { self.lend(bytes.as_ptr(), bytes.len(), communicator, to, tag, synchronous) }?;
             self.wait(handle).map(|_| ())

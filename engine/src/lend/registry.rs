@@ -105,7 +105,7 @@ impl Registry {
         let Some((into, _, Access::Write)) = self.find(into, len as u64) else { return };
         // SAFETY: both are `len` bytes of registered memory, `into` for writing, so by the promises of
         // `register` and `register_mut` they are valid; `copy` allows that they overlap.
-        // Noticed by: tests/messages.rs, a message to oneself, under Miri.
+        // Noticed by: tests/messages.rs, a message to oneself, under AddressSanitizer.
         unsafe { std::ptr::copy(from, into, len) }
     }
 }

@@ -48,7 +48,7 @@ impl Communicator {
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
-        // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under Miri.
+        // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
         let handle =
             self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
         Ok(Request { communicator: self.clone(), handle, receives: false, buffer: Some(data) })
