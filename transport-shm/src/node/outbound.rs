@@ -136,7 +136,7 @@ impl Out {
             Errno::SRCH => ConnectError::Gone(rank),
             _ => ConnectError::NoProcess { rank, pid: address.pid, why },
         })?;
-        let refused = |why| match has_ended(process.as_ref()) {
+        let refused = |why| match is_ending(process.as_ref()) {
             true => ConnectError::Gone(rank),
             false => ConnectError::Segment { rank, why },
         };
@@ -343,11 +343,13 @@ fn open_process(pid: u32) -> Result<Option<OwnedFd>, Errno> {
     }
 }
 
-/// Whether the process behind a descriptor has ended.
-fn has_ended(process: Option<&OwnedFd>) -> bool {
+/// Whether the process behind a descriptor, of which something could not be opened, has ended. One that is
+/// ending has closed its files a moment before it is known to have ended: that moment is waited for.
+fn is_ending(process: Option<&OwnedFd>) -> bool {
+    const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
     let Some(process) = process else { return false };
     let mut polled = [PollFd::new(process, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    rustix::event::poll(&mut polled, Some(&MOMENT)).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether there is a process of this number.
