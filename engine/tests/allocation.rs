@@ -2,19 +2,30 @@
 
 use carrousel::in_one_thread;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 /// The system's allocator, and how often it was asked for memory.
 struct Counting;
 
-/// Allocations of the whole process: this file has one test, so that nothing else allocates meanwhile.
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Allocations of this thread: that of the test harness allocates when it likes.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts an allocation of this thread; not one that it makes while it ends.
+fn count() {
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
 
 // SAFETY: every call is passed on to `System` unchanged, which keeps the contract of `GlobalAlloc`; counting
-// touches an atomic integer only, so it neither allocates nor unwinds.
+// touches an integer of this thread only, which needs no initialisation: it neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: the caller promises a layout of non-zero size, which is all that `System` asks for.
         unsafe { System.alloc(layout) }
     }
@@ -25,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: as for `dealloc`; the caller promises a size that is not zero and does not overflow.
         unsafe { System.realloc(memory, layout, size) }
     }
@@ -47,7 +58,7 @@ fn messages_of_steady_state_allocate_nothing() {
         let mut before = 0;
         for round in 0..WARM_UP + MESSAGES {
             if round == WARM_UP {
-                before = ALLOCATIONS.load(Ordering::Relaxed);
+                before = allocations();
             }
             let receive = other.irecv(got, 0, 3).expect("there is such a rank");
             let mut send = one.isend(sent, 1, 3).expect("there is such a rank");
@@ -58,7 +69,7 @@ fn messages_of_steady_state_allocate_nothing() {
             sent = send.wait().expect("it is there").0;
         }
         assert_eq!(got, sent);
-        assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "messages of {size} bytes");
+        assert_eq!(allocations() - before, 0, "messages of {size} bytes");
         // An eager message that its receive is too late for.
         for _ in 0..10 {
             one.send(&[1u8; 8], 1, 4).expect("it is there");

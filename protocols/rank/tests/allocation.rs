@@ -2,19 +2,30 @@
 
 use carrousel_rank::*;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 /// The system's allocator, and how often it was asked for memory.
 struct Counting;
 
-/// Allocations of the whole process: this file has one test, so that nothing else allocates meanwhile.
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Allocations of this thread: that of the test harness allocates when it likes.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts an allocation of this thread; not one that it makes while it ends.
+fn count() {
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
 
 // SAFETY: every call is passed on to `System` unchanged, which keeps the contract of `GlobalAlloc`; counting
-// touches an atomic integer only, so it neither allocates nor unwinds.
+// touches an integer of this thread only, which needs no initialisation: it neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: the caller promises a layout of non-zero size, which is all that `System` asks for.
         unsafe { System.alloc(layout) }
     }
@@ -25,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: as for `dealloc`; the caller promises a size that is not zero and does not overflow.
         unsafe { System.realloc(memory, layout, size) }
     }
@@ -144,9 +155,9 @@ fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> Ends<P> {
 fn nothing_is_allocated<P: Protocol>(what: &str, mut exchange: impl FnMut(&mut Ends<P>)) -> Ends<P> {
     let mut ends = Ends::<P>::new();
     (0..WARM_UP).for_each(|_| exchange(&mut ends));
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations();
     (0..MESSAGES).for_each(|_| exchange(&mut ends));
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    let allocations = allocations() - before;
     assert_eq!(allocations, 0, "allocations in {MESSAGES} messages: {what}");
     ends
 }
@@ -161,7 +172,7 @@ fn collectives_allocate_nothing<P: Protocol>() {
 
 #[test]
 fn messages_allocate_nothing_after_warm_up() {
-    assert!(ALLOCATIONS.load(Ordering::Relaxed) > 0, "allocations are counted");
+    assert!(allocations() > 0, "allocations are counted");
     for late in [false, true] {
         let when = if late { "late" } else { "early" };
         allocates_nothing::<Mirror>(&format!("eager, mirror, {when} receive"), 8, late);
