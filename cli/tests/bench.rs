@@ -58,7 +58,7 @@ fn what_cannot_be_measured_is_told_once_and_before_anything_is_started() {
         ("--bench latencies", "latency"),
         ("--bench latency -n 4", "-n 2"),
         ("--size 1GiB", "16MiB"),
-        ("--size 8kb", "64KiB"),
+        ("--size 8kb", "16KiB"),
         ("--seconds 0", "more than 0"),
         ("--repetitions 0", "1..="),
         ("-n 1", "2.."),

@@ -3,7 +3,7 @@
 use crate::group::Group;
 use crate::shared::Shared;
 use crate::{Element, Error, Request, Source, Status, Tag};
-use carrousel_rank::{Collective, Envelope, RankId};
+use carrousel_rank::{Collective, RankId};
 use zerocopy::IntoBytes;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
@@ -117,8 +117,8 @@ impl Communicator {
                 found.is_some()
             });
         });
-        let (envelope, bytes) = found.ok_or(Error::Internal("a probe has ended without a message"))?;
-        Ok(self.placed(Status { source: envelope.source.0, tag: envelope.tag.0, bytes }))
+        let found = found.ok_or(Error::Internal("a probe has ended without a message"))?;
+        Ok(self.placed(found))
     }
 
     /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
@@ -131,12 +131,7 @@ impl Communicator {
             core.progress();
             core.probe(self.id, from, tag)
         });
-        let status = |(envelope, bytes): (Envelope, u64)| Status {
-            source: envelope.source.0,
-            tag: envelope.tag.0,
-            bytes,
-        };
-        Ok(found.map(|found| self.placed(status(found))))
+        Ok(found.map(|found| self.placed(found)))
     }
 
     /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.

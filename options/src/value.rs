@@ -36,7 +36,11 @@ mod tests {
     fn sizes_are_read_as_in_scenarios() {
         assert_eq!(parse_size("8GiB"), Ok(8 << 30));
         assert_eq!(parse_size("12"), Ok(12));
-        for wrong in ["", "GiB", "-1", "1GB", "1.5GiB", "10s", "99999999999999999999", "17179869184GiB"] {
+        let sizes = ["0", "8", "8B", "64KiB", "1MiB"].map(parse_size);
+        assert_eq!(sizes, [0, 8, 8, 64 << 10, 1 << 20].map(Ok));
+        let wrong = ["", "KiB", "GiB", "-1", "1kb", "1GB", "1 KiB", "1.5GiB", "10s", "1us"];
+        let large = ["99999999999999999999", "17179869184GiB", "99999999999GiB"];
+        for wrong in wrong.into_iter().chain(large) {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
     }

@@ -14,13 +14,14 @@
 //! # Why a message is whole
 //!
 //! The producer stores the payload, and zero where the next header will be (`END`; for a small message that
-//! was done behind the one before), then the header (`PUBLISH`); the consumer loads the header (`LOOK`), then the payload. Release and acquire make every
-//! word that was stored before the header visible, the zero behind it too: so what the consumer finds
-//! there is that or the next header, never a word from before. The other way round, the consumer loads the
-//! words, then stores its position (`FREE`), and the producer loads that (`REUSE`) before it stores into
-//! the same words again: the loads happen before these stores, and a load cannot see a store that it
-//! happens before. Loom runs a load before the stores that follow it, so no wrong value would show there
-//! if these two were weaker; its tests ask it whether such a load and store are ordered.
+//! was done behind the one before), then the header (`PUBLISH`); the consumer loads the header (`LOOK`),
+//! then the payload. Release and acquire make every word that was stored before the header visible, the
+//! zero behind it too: so what the consumer finds there is that or the next header, never a word from
+//! before. The other way round, the consumer loads the words, then stores its position (`FREE`), and the
+//! producer loads that (`REUSE`) before it stores into the same words again: the loads happen before
+//! these stores, and a load cannot see a store that it happens before. Loom runs a load before the
+//! stores that follow it, so no wrong value would show there if these two were weaker; its tests ask
+//! it whether such a load and store are ordered.
 
 use crate::error::{Corrupt, PushError, Unfit};
 use crate::frame::{self, Frame, Span};
@@ -53,8 +54,8 @@ const fn ahead(capacity: usize) -> u64 {
     }
 }
 
-/// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run time can
-/// weaken them; the tests weaken one after the other and find what goes wrong then.
+/// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run
+/// time can weaken them; the tests weaken one after the other and find what goes wrong then.
 pub trait Orders {
     /// The producer stores a header: what it has written before is seen by whoever sees the header.
     const PUBLISH: Ordering = Ordering::Release;
@@ -139,7 +140,8 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         }
         let words = frame::words(len);
         // With the zeros behind it.
-        let (ahead, needed) = (ahead(self.capacity), words as u64 + ahead(self.capacity));
+        let ahead = ahead(self.capacity);
+        let needed = words as u64 + ahead;
         if self.room() < needed {
             self.look()?;
             if self.room() < needed {

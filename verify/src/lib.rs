@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod cycle;
 pub mod explain;
 pub mod explore;
 mod facts;

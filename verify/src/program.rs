@@ -101,19 +101,6 @@ pub enum Start {
     },
 }
 
-/// A collective as it is written in a scenario.
-pub fn verb(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Barrier => "barrier",
-        Kind::Broadcast => "bcast",
-        Kind::Reduce => "reduce",
-        Kind::AllReduce => "allreduce",
-        Kind::Gather => "gather",
-        Kind::AllGather => "allgather",
-        Kind::AllToAll => "alltoall",
-    }
-}
-
 impl Start {
     /// Enter a barrier.
     pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };

@@ -10,7 +10,7 @@ use crate::style::Style;
 use crate::verify::Drawing;
 use carrousel_bench::{Benchmark, Budget, PLOTTED, Plan, PlotError, REPETITIONS_MAX};
 use carrousel_launch::Job;
-use carrousel_scenario::units::Unit;
+use carrousel_options::parse_size;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::env;
 use std::io::{IsTerminal, stdout};
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     #[arg(value_parser = benchmarks())]
     bench: Vec<Benchmark>,
     /// Sizes of messages, up to 16MiB: 8, 64KiB, 1MiB; without it, each measurement's own
-    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = bytes)]
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = parse_size)]
     size: Vec<u64>,
     /// Time of each measurement, without warming up
     #[arg(long, default_value_t = Budget::default().seconds, value_parser = seconds)]
@@ -162,30 +162,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || "expected bytes, such as 8, 64KiB or 1MiB".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let factor = match unit {
-        "" => 1,
-        unit => Unit::from_name(unit).filter(|unit| unit.is_size()).ok_or_else(wrong)?.factor(),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(factor.unsigned_abs()).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        let sizes = ["0", "8", "8B", "64KiB", "1MiB"].map(|text| bytes(text).expect("it is a size"));
-        assert_eq!(sizes, [0, 8, 8, 64 << 10, 1 << 20]);
-        for text in ["", "-1", "KiB", "1kb", "1us", "1 KiB", "99999999999999999999", "99999999999GiB"] {
-            assert!(bytes(text).is_err(), "{text:?}");
-        }
-    }
 
     #[test]
     fn times_are_positive() {

@@ -2,7 +2,8 @@
 
 use carrousel::{Waiting, WaitingRequest};
 use carrousel_scenario::Scenario;
-use std::collections::{BTreeMap, BTreeSet};
+use carrousel_verify::cycle;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Ranks that are told one by one.
 const TOLD: usize = 16;
@@ -28,8 +29,8 @@ impl Reports {
         if by_rank.is_empty() {
             return String::new();
         }
-        let account = Account { by_rank: &by_rank, ranks, scenario };
-        account.text()
+        let edges = edges(&by_rank, ranks);
+        Account { by_rank: &by_rank, ranks, scenario, edges }.text()
     }
 }
 
@@ -37,12 +38,35 @@ struct Account<'a> {
     by_rank: &'a BTreeMap<u32, Waiting>,
     ranks: u32,
     scenario: Option<&'a Scenario>,
+    /// Whom each rank waits for.
+    edges: HashMap<u32, Vec<u32>>,
 }
 
 /// The requests that a rank's call waits for; all that are pending, if it waits for none in particular.
 fn awaited(waiting: &Waiting) -> impl Iterator<Item = &WaitingRequest> {
     let any = waiting.requests.iter().any(|request| request.awaited);
     waiting.requests.iter().filter(move |request| request.awaited || !any)
+}
+
+/// Whom each rank waits for: one of them, or all, have to do something.
+fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<u32>> {
+    let is_in_collective = |rank: &u32| {
+        let waiting = by_rank.get(rank);
+        waiting.is_some_and(|waiting| waiting.requests.iter().any(WaitingRequest::is_collective))
+    };
+    let outside: Vec<u32> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
+    let others = |request: &WaitingRequest| match request.peer {
+        Some(peer) => vec![peer],
+        // A collective waits for those that are in none.
+        None if request.is_collective() => outside.clone(),
+        // A receive from any source would be served by anyone: nobody in particular.
+        None => Vec::new(),
+    };
+    let of = |waiting: &Waiting| {
+        let peers = awaited(waiting).flat_map(others).filter(|other| *other != waiting.rank);
+        (waiting.rank, peers.collect())
+    };
+    by_rank.values().map(of).collect()
 }
 
 impl Account<'_> {
@@ -75,52 +99,20 @@ impl Account<'_> {
         };
         let mut lines = vec![format!("  rank {} waits{place}", waiting.rank)];
         for request in &waiting.requests {
-            let WaitingRequest { what, peer, tag, bytes, state, awaited } = request;
-            let mark = if *awaited { "for its" } else { "besides, a" };
-            let number = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
-            lines.push(match request.is_collective() {
-                true => format!("    {mark} {what}: {state}"),
-                false => {
-                    let direction = if what == "receive" { "from" } else { "to" };
-                    let (peer, tag) = (number(peer), number(tag));
-                    format!("    {mark} {what} {direction} {peer} tag {tag}, {bytes} bytes: {state}")
-                }
-            });
+            let mark = if request.awaited { "for its" } else { "besides, a" };
+            lines.push(format!("    {mark} {request}"));
         }
         lines
     }
 
-    /// Whom a rank waits for: one of them, or all, have to do something.
-    fn waits_for(&self, rank: u32) -> BTreeSet<u32> {
-        let Some(waiting) = self.by_rank.get(&rank) else { return BTreeSet::new() };
-        let others = |request: &WaitingRequest| match request.peer {
-            Some(peer) => vec![peer],
-            // A collective waits for those that are in none.
-            None if request.is_collective() => {
-                (0..self.ranks).filter(|other| !self.is_in_collective(*other)).collect()
-            }
-            // A receive from any source would be served by anyone: nobody in particular.
-            None => Vec::new(),
-        };
-        awaited(waiting).flat_map(others).filter(|other| *other != rank).collect()
-    }
-
-    fn is_in_collective(&self, rank: u32) -> bool {
-        let waiting = self.by_rank.get(&rank);
-        waiting.is_some_and(|waiting| waiting.requests.iter().any(WaitingRequest::is_collective))
-    }
-
     fn conclusion(&self) -> String {
-        if let Some(cycle) = self.cycle() {
-            let chain: Vec<String> = cycle.iter().map(|rank| format!("rank {rank}")).collect();
+        if let Some(cycle) = cycle::shortest(self.by_rank.keys().copied(), &self.edges) {
+            let around = cycle.iter().chain(cycle.first());
+            let chain: Vec<String> = around.map(|rank| format!("rank {rank}")).collect();
             return format!("Deadlock: they wait for each other: {}.", chain.join(" -> "));
         }
-        let missing: BTreeSet<u32> = self
-            .by_rank
-            .keys()
-            .flat_map(|rank| self.waits_for(*rank))
-            .filter(|rank| !self.by_rank.contains_key(rank))
-            .collect();
+        let awaited = self.edges.values().flatten().copied();
+        let missing: BTreeSet<u32> = awaited.filter(|rank| !self.by_rank.contains_key(rank)).collect();
         if missing.is_empty() {
             return "Nobody in particular is missing: what they wait for has not been sent, or has been \
                     received by another receive."
@@ -132,42 +124,6 @@ impl Account<'_> {
             "They wait for {}, which {verb} not wait: computing, or past the call that would match.",
             names.join(", ")
         )
-    }
-
-    /// A shortest cycle of ranks that wait for each other, its first rank at both ends.
-    fn cycle(&self) -> Option<Vec<u32>> {
-        let from = |start: u32| {
-            // Breadth first, so that the first way back is a shortest.
-            let mut before: BTreeMap<u32, u32> = BTreeMap::new();
-            let mut front = vec![start];
-            while !front.is_empty() {
-                let mut next = Vec::new();
-                for rank in front {
-                    for other in self.waits_for(rank) {
-                        if other == start {
-                            let mut chain = vec![start, rank];
-                            while let Some(earlier) = chain.last().and_then(|last| before.get(last)) {
-                                chain.push(*earlier);
-                            }
-                            // From `start` on, along who waits for whom.
-                            if *chain.last()? != start {
-                                chain.push(start);
-                            }
-                            chain.reverse();
-                            return Some(chain);
-                        }
-                        if self.by_rank.contains_key(&other) && !before.contains_key(&other) {
-                            before.insert(other, rank);
-                            next.push(other);
-                        }
-                    }
-                }
-                front = next;
-            }
-            None
-        };
-        let cycles = self.by_rank.keys().filter_map(|start| from(*start));
-        cycles.min_by_key(Vec::len)
     }
 }
 

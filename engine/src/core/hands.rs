@@ -92,7 +92,7 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
 impl Tools {
     /// Whether a peer can be sent to; connects it if it is not yet.
     #[inline]
-    fn reaches(&mut self, peer: RankId, out: &mut Out) -> bool {
+    pub(super) fn reaches(&mut self, peer: RankId, out: &mut Out) -> bool {
         out.is_connected(peer) || self.directory.connect(peer, out, &mut self.trouble)
     }
 

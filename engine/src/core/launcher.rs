@@ -6,7 +6,7 @@ use crate::Error;
 use carrousel_rank::RankId;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,42 +46,36 @@ impl WaitingRequest {
         let (peer, tag, bytes) = what.parts();
         Self { what: what.name().into(), peer, tag, bytes, state: state.into(), awaited }
     }
-}
 
-/// Whether a request is for a message, and not for a collective.
-fn is_message(what: &str) -> bool {
-    ["send", "synchronous send", "receive"].contains(&what)
-}
-
-impl WaitingRequest {
     /// Whether it is a collective, which waits for all.
     pub fn is_collective(&self) -> bool {
-        !is_message(&self.what)
+        !["send", "synchronous send", "receive"].contains(&&*self.what)
     }
 }
 
-impl Waiting {
-    /// For a person, a line for each request.
-    pub fn text(&self) -> String {
-        let place = self.line.map_or_else(String::new, |line| format!(" in line {line}"));
-        let seconds = self.waited_ms as f64 / 1e3;
-        let mut text = format!("rank {} has waited{place} for {seconds:.1} s:", self.rank);
-        for WaitingRequest { what, peer, tag, bytes, state, awaited } in &self.requests {
-            let direction = if what == "receive" { "from" } else { "to" };
-            let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
-            let mark = if *awaited { "*" } else { " " };
-            // Writing to a string does not fail.
-            let _ = match &**what {
-                what if !is_message(what) => write!(text, "\n  {mark} {what}: {state}"),
-                _ => write!(
-                    text,
-                    "\n  {mark} {what} {direction} {}, tag {}, {bytes} bytes: {state}",
-                    or_any(peer),
-                    or_any(tag)
-                ),
-            };
+/// `receive from 1 tag any, 8 bytes: posted ...`, `barrier: under way ...`.
+impl fmt::Display for WaitingRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, peer, tag, bytes, state, .. } = self;
+        if self.is_collective() {
+            return write!(f, "{what}: {state}");
         }
-        text
+        let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
+        let direction = if what == "receive" { "from" } else { "to" };
+        write!(f, "{what} {direction} {} tag {}, {bytes} bytes: {state}", or_any(peer), or_any(tag))
+    }
+}
+
+/// A line for the rank, and one for each request; those that the call waits for have a star.
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.line.map_or_else(String::new, |line| format!(" in line {line}"));
+        write!(f, "rank {} has waited{place} for {:.1} s:", self.rank, self.waited_ms as f64 / 1e3)?;
+        for request in &self.requests {
+            let mark = if request.awaited { "*" } else { " " };
+            write!(f, "\n  {mark} {request}")?;
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +118,7 @@ impl Launcher {
     pub(super) fn tell(&self, waiting: &Waiting) -> Result<(), Error> {
         let json = serde_json::to_string(waiting).map_err(|_| Error::Internal("a report is no JSON"))?;
         if !self.link.report(&json)? {
-            eprintln!("carrousel: {}", waiting.text());
+            eprintln!("carrousel: {waiting}");
         }
         Ok(())
     }

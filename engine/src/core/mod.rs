@@ -8,26 +8,25 @@ mod link;
 mod pace;
 mod pending;
 
-pub(crate) use directory::{Directory, LookUp};
-pub(crate) use launcher::Launcher;
-pub use launcher::{Waiting, WaitingRequest};
-pub(crate) use link::Link;
-pub(crate) use pending::What;
-
 pub(crate) use self::hands::Operation;
+pub(crate) use self::launcher::Launcher;
+pub use self::launcher::{Waiting, WaitingRequest};
+pub(crate) use self::link::Link;
+
+use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
 use self::pace::{Idle, Pace};
-use self::pending::Pending;
+use self::pending::{Pending, What};
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Collective, Communicator, Envelope, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive,
-    Send, Source, Status, Tag, TagSelector,
+    Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
+    Source, Status, Tag, TagSelector,
 };
 use carrousel_transport::{Arrival, Handler, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use std::time::Duration;
 
@@ -50,8 +49,6 @@ pub(crate) struct Core {
     ranks: u32,
     /// Bytes of the largest message that is sent eagerly.
     eager_threshold: u64,
-    /// Whether every rank is on this node.
-    all_here: bool,
     neighbours: Vec<RankId>,
     /// Whether this node has more ranks than processors.
     crowded: bool,
@@ -89,14 +86,12 @@ impl Core {
         };
         let hands = Hands { rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options), tools };
         let neighbours = place.neighbours.clone();
-        let all_here = neighbours.len() == place.ranks as usize;
         Ok(Self {
             node,
             hands,
             pending: Pending::default(),
             ranks: place.ranks,
             eager_threshold,
-            all_here,
             crowded: thread::available_parallelism()
                 .is_ok_and(|processors| processors.get() < neighbours.len()),
             neighbours,
@@ -295,7 +290,9 @@ impl Core {
     #[inline]
     fn is_reachable(&self, rank: u32) -> bool {
         // A rank that does not exist is for the protocol to refuse.
-        self.all_here || rank >= self.ranks || self.neighbours.binary_search(&RankId(rank)).is_ok()
+        self.neighbours.len() == self.ranks as usize
+            || rank >= self.ranks
+            || self.neighbours.binary_search(&RankId(rank)).is_ok()
     }
 
     #[inline]
@@ -316,7 +313,7 @@ impl Core {
     }
 
     #[inline]
-    pub(crate) fn is_complete(&self, request: Handle) -> bool {
+    fn is_complete(&self, request: Handle) -> bool {
         self.hands.rank.is_complete(request)
     }
 
@@ -387,7 +384,7 @@ impl Core {
     #[cold]
     fn look_around(&mut self) {
         // Whoever is waited for is connected, so that its end is noticed.
-        let awaited: Vec<RankId> = self
+        let awaited: BTreeSet<RankId> = self
             .hands
             .rank
             .pending()
@@ -398,29 +395,25 @@ impl Core {
                 What::Receive { from: Source::Any, .. } | What::Collective(_) => self.neighbours.clone(),
             })
             .collect();
-        for peer in awaited {
-            let out = self.node.out();
-            if peer != self.hands.tools.me && !out.is_connected(peer) {
-                self.hands.tools.directory.connect(peer, out, &mut self.hands.tools.trouble);
-            }
+        let me = self.hands.tools.me;
+        for peer in awaited.into_iter().filter(|peer| *peer != me) {
+            self.hands.tools.reaches(peer, self.node.out());
         }
         self.node.check();
-        if let Err(error) = self.hear_launcher() {
-            self.hands.tools.trouble.get_or_insert(error);
+        if let Some(mut launcher) = self.launcher.take() {
+            if let Err(error) = self.hear(&mut launcher) {
+                self.hands.tools.trouble.get_or_insert(error);
+            }
+            self.launcher = Some(launcher);
         }
     }
 
-    fn hear_launcher(&mut self) -> Result<(), Error> {
-        let Some(launcher) = &mut self.launcher else { return Ok(()) };
+    fn hear(&mut self, launcher: &mut Launcher) -> Result<(), Error> {
         if let Some(waited) = launcher.wait_on() {
-            let waiting = self.waiting(waited);
-            if let Some(launcher) = &self.launcher {
-                launcher.tell(&waiting)?;
-            }
+            launcher.tell(&self.waiting(waited))?;
         }
-        let lost = self.launcher.as_ref().map_or(Ok(Vec::new()), Launcher::lost)?;
         // Those of this node are seen by the transport, once what they had sent has been taken.
-        for rank in lost.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
+        for rank in launcher.lost()?.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
             self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], self.node.out());
         }
         Ok(())
@@ -436,15 +429,24 @@ impl Core {
         Waiting { rank: self.hands.tools.me.0, waited_ms, line: self.line, requests: requests.collect() }
     }
 
+    /// Whether a request is complete; lets messages move if it is not.
+    pub(crate) fn test(&mut self, request: Handle) -> bool {
+        if !self.is_complete(request) {
+            self.progress();
+        }
+        self.is_complete(request)
+    }
+
     /// The first message that a receive like this would get.
     pub(crate) fn probe(
         &mut self,
         communicator: Communicator,
         from: Source,
         tag: TagSelector,
-    ) -> Option<(Envelope, u64)> {
+    ) -> Option<crate::Status> {
         let pattern = Pattern { source: from, tag, context: communicator.messages() };
-        self.hands.rank.probe(&pattern)
+        let (envelope, bytes) = self.hands.rank.probe(&pattern)?;
+        Some(crate::Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
     }
 
     /// Sends what is left, waits for all ranks, and says that this one is done.

@@ -20,15 +20,7 @@ impl What {
             Self::Send { synchronous: false, .. } => "send",
             Self::Send { synchronous: true, .. } => "synchronous send",
             Self::Receive { .. } => "receive",
-            Self::Collective(kind) => match kind {
-                Kind::Barrier => "barrier",
-                Kind::Broadcast => "broadcast",
-                Kind::Reduce => "reduce",
-                Kind::AllReduce => "allreduce",
-                Kind::Gather => "gather",
-                Kind::AllGather => "allgather",
-                Kind::AllToAll => "alltoall",
-            },
+            Self::Collective(kind) => kind.name(),
         }
     }
 

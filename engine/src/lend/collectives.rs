@@ -3,15 +3,8 @@
 use super::blocking::uninterrupted;
 use crate::core::{Core, Operation};
 use crate::{Communicator, Element, Error};
-use carrousel_rank::{Collective, Kind, Memory};
+use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
-
-/// The memory that a collective is lent, registered.
-struct Lent {
-    source: Memory,
-    target: Memory,
-    scratch: Memory,
-}
 
 impl Core {
     /// Carries out a collective on these bytes, and waits until this rank's part is done.
@@ -36,10 +29,9 @@ impl Core {
             let target = unsafe { registry.register_mut(target.as_mut_ptr(), target.len()) };
             // SAFETY: as for `target`: this function has the memory until it returns.
             let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
-            let lent = Lent { source, target, scratch };
             let call = Collective { source, target, scratch, ..call };
             let result = self.collective(call, operation).and_then(|request| self.wait(request));
-            for memory in [lent.source, lent.target, lent.scratch] {
+            for memory in [source, target, scratch] {
                 self.registry().release(memory.key);
             }
             result.map(|_| ())

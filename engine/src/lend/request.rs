@@ -76,13 +76,7 @@ impl Communicator {
 impl<T: Element> Request<T> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
-        let handle = self.handle;
-        self.communicator.shared.with(|core| {
-            if !core.is_complete(handle) {
-                core.progress();
-            }
-            core.is_complete(handle)
-        })
+        self.communicator.shared.with(|core| core.test(self.handle))
     }
 
     /// Waits until the buffer may be used again, and returns it; with what has been received, if this is

@@ -181,13 +181,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl ScopedRequest<'_> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
-        let handle = self.handle;
-        self.communicator.shared.with(|core| {
-            if !core.is_complete(handle) {
-                core.progress();
-            }
-            core.is_complete(handle)
-        })
+        self.communicator.shared.with(|core| core.test(self.handle))
     }
 
     /// Waits until it is complete, and returns what has been received, if this is a receive that got a

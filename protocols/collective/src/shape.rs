@@ -21,6 +21,21 @@ pub enum Kind {
     AllToAll,
 }
 
+impl Kind {
+    /// Its name, as scenarios have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::AllReduce => "allreduce",
+            Self::Gather => "gather",
+            Self::AllGather => "allgather",
+            Self::AllToAll => "alltoall",
+        }
+    }
+}
+
 /// A collective operation as one member sees it. But for `me`, all members have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {

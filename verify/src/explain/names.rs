@@ -1,6 +1,6 @@
 //! What things are called: by the lines of the scenario, or by short names where there is none.
 
-use crate::program::{Act, Job, Ordinal, Program, Start, verb};
+use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::state::Message;
 use carrousel_rank::{Kind, Source, TagSelector};
 use carrousel_scenario::{Scenario, units};
@@ -93,7 +93,7 @@ impl<'a> Names<'a> {
         let mut kinds =
             self.program(rank).into_iter().flat_map(|program| program.starts.iter().filter_map(kind));
         match kinds.next() {
-            Some(first) if kinds.all(|kind| kind == first) => verb(first),
+            Some(first) if kinds.all(|kind| kind == first) => first.name(),
             _ => "collective",
         }
     }
@@ -103,7 +103,7 @@ impl<'a> Names<'a> {
         let kind = match self.start(rank, ordinal) {
             Some(Start::Send { .. }) => "send",
             Some(Start::Receive { .. }) => "receive",
-            Some(Start::Collective { kind, .. }) => verb(*kind),
+            Some(Start::Collective { kind, .. }) => kind.name(),
             None => "request",
         };
         self.with_tag(kind, rank, ordinal)
@@ -250,7 +250,7 @@ fn spell_start(start: &Start) -> String {
         Start::Collective { kind, root, len } => {
             let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
             let root = if rooted { format!(" root {root}") } else { String::new() };
-            format!("{}{root} size {}", verb(kind), units::size(len))
+            format!("{}{root} size {}", kind.name(), units::size(len))
         }
     }
 }

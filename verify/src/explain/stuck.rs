@@ -4,12 +4,13 @@ mod scene;
 
 use super::names::{Names, bytes, ranks};
 use super::walk::Walk;
+use crate::cycle;
 use crate::explore::Path;
 use crate::program::{Ordinal, Start};
 use crate::state::Message;
 use carrousel_rank::{Kind, Protocol};
 use scene::Scene;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 
 /// Ranks of a cycle that are named one by one if there are no more, and stuck ranks whose steps are told.
 const LISTED_MAX: usize = 8;
@@ -263,32 +264,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
 
 /// A shortest cycle near the first ranks; empty if there is none.
 fn cycle(waiting: &[Waiting]) -> Vec<u16> {
-    let edges: HashMap<u16, &[u16]> =
-        waiting.iter().map(|waiting| (waiting.rank, &waiting.edges[..])).collect();
-    let found = waiting.iter().take(STARTS_MAX).filter_map(|from| shortest(from.rank, &edges));
-    found.min_by_key(Vec::len).unwrap_or_default()
-}
-
-/// A shortest way from a rank back to itself, along stuck ranks.
-fn shortest(start: u16, edges: &HashMap<u16, &[u16]>) -> Option<Vec<u16>> {
-    let mut came_from: HashMap<u16, u16> = HashMap::new();
-    let mut seen = HashSet::from([start]);
-    let mut queue = VecDeque::from([start]);
-    while let Some(rank) = queue.pop_front() {
-        for next in edges.get(&rank).copied().unwrap_or_default() {
-            if *next == start {
-                let mut way = vec![rank];
-                while let Some(before) = way.last().and_then(|rank| came_from.get(rank)) {
-                    way.push(*before);
-                }
-                way.reverse();
-                return Some(way);
-            }
-            if seen.insert(*next) {
-                came_from.insert(*next, rank);
-                queue.push_back(*next);
-            }
-        }
-    }
-    None
+    let edges = waiting.iter().map(|waiting| (waiting.rank, waiting.edges.clone())).collect();
+    let starts = waiting.iter().take(STARTS_MAX).map(|waiting| waiting.rank);
+    cycle::shortest(starts, &edges).unwrap_or_default()
 }

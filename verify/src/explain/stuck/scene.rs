@@ -3,7 +3,7 @@
 use super::{Reason, Waiting};
 use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
-use crate::program::{Act, Ordinal, Start, verb};
+use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, State};
 use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
 
@@ -82,7 +82,7 @@ impl<P: Protocol> Scene<'_, P> {
                 self.for_receive(message, *to as u16, *tag, its, edges)
             }
             Some(Start::Receive { from, tag, .. }) => self.for_message(rank, *from, *tag, its, edges),
-            Some(Start::Collective { kind, .. }) => self.for_collective(rank, ordinal, verb(*kind), edges),
+            Some(Start::Collective { kind, .. }) => self.for_collective(rank, ordinal, kind.name(), edges),
             None => Reason::new("for a request".to_owned(), "unknown"),
         };
         reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));

@@ -1,0 +1,51 @@
+//! Who waits for whom, in a circle.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+
+/// A shortest cycle through one of `starts`, each followed by one that it waits for, the last by the first;
+/// of those that are equally long, that of the first start. `edges` are whom each waits for: nobody, if it
+/// is not there. `None` if there is no cycle.
+pub fn shortest<N: Copy + Eq + Hash>(
+    starts: impl IntoIterator<Item = N>,
+    edges: &HashMap<N, Vec<N>>,
+) -> Option<Vec<N>> {
+    starts.into_iter().filter_map(|start| from(start, edges)).min_by_key(Vec::len)
+}
+
+/// A shortest way from `start` back to itself.
+fn from<N: Copy + Eq + Hash>(start: N, edges: &HashMap<N, Vec<N>>) -> Option<Vec<N>> {
+    let mut came_from: HashMap<N, N> = HashMap::new();
+    let mut seen = HashSet::from([start]);
+    let mut queue = VecDeque::from([start]);
+    while let Some(one) = queue.pop_front() {
+        for next in edges.get(&one).into_iter().flatten() {
+            if *next == start {
+                let mut way = vec![one];
+                while let Some(before) = way.last().and_then(|last| came_from.get(last)) {
+                    way.push(*before);
+                }
+                way.reverse();
+                return Some(way);
+            }
+            if seen.insert(*next) {
+                came_from.insert(*next, one);
+                queue.push_back(*next);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_way_around_is_found() {
+        let edges = HashMap::from([(0, vec![1]), (1, vec![2, 3]), (2, vec![0]), (3, vec![1]), (4, vec![5])]);
+        assert_eq!(shortest(0..6, &edges), Some(vec![1, 3]));
+        assert_eq!(shortest([0], &edges), Some(vec![0, 1, 2]));
+        assert_eq!(shortest([4, 5], &edges), None);
+    }
+}
