@@ -5,9 +5,11 @@
 
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
-/// Words of a message with `len` bytes of payload, its header included.
-pub(crate) const fn words(len: usize) -> usize {
-    1 + len.div_ceil(8)
+/// Words of a message with `len` bytes of payload, its header included, rounded up to a multiple of `grain`, a
+/// power of two.
+#[inline]
+pub(crate) const fn words(len: usize, grain: usize) -> usize {
+    (1 + len.div_ceil(8) + grain - 1) & !(grain - 1)
 }
 
 /// A header: never zero, because that is where none is.
@@ -207,6 +209,12 @@ impl<'a> Frame<'a> {
             }
             return;
         }
+        self.copy_in_pieces(at, into);
+    }
+
+    /// As [`Frame::copy_to`], from anywhere.
+    #[inline(never)]
+    fn copy_in_pieces(&self, at: usize, into: &mut [u8]) {
         let mut span = self.payload;
         span.skip(at / 8);
         let mut into = into;
@@ -238,7 +246,8 @@ mod tests {
         assert_eq!(parse(header(0xdead_beef, 0x1234_5678)), Some((0xdead_beef, 0x1234_5678)));
         assert_eq!(parse(header(0, 0)), Some((0, 0)));
         assert_eq!(parse(0), None);
-        assert_eq!([words(0), words(1), words(8), words(9)], [1, 2, 2, 3]);
+        assert_eq!([words(0, 1), words(1, 1), words(8, 1), words(9, 1)], [1, 2, 2, 3]);
+        assert_eq!([words(0, 4), words(24, 4), words(25, 4)], [4, 4, 8]);
     }
 
     proptest! {
@@ -253,7 +262,7 @@ mod tests {
         ) {
             let ring: Vec<AtomicU64> = (0..16).map(|_| AtomicU64::new(u64::MAX)).collect();
             let bytes = parts.concat();
-            let count = words(bytes.len());
+            let count = words(bytes.len(), 1);
             let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
             let payload = Span::new(&ring, position, count - 1);
             payload.store(&slices);

@@ -7,7 +7,8 @@
 //!
 //! A message is there when its header is: the word where the consumer looks next is zero until then.
 //! So a small message travels in one cache line, together with the news that it is there; for two processes
-//! that wait for each other that line is all the time that there is. The producer needs to know how far
+//! that wait for each other that line is all the time that there is. Messages begin at every fourth word, so
+//! that one of up to 24 bytes never lies in two lines. The producer needs to know how far
 //! the consumer is only when the ring seems full: it keeps a copy of that position, and looks again only
 //! then.
 //!
@@ -45,12 +46,18 @@ pub const fn largest(capacity: usize) -> usize {
     (capacity / 2).saturating_sub(1) * 8
 }
 
-/// How many words behind a message are zero, where it can be had: two cache lines.
+/// Messages begin at multiples of so many words, half a cache line; in rings of tests, at any.
+const fn grain(capacity: usize) -> usize {
+    if capacity < 64 { 1 } else { 4 }
+}
+
+/// How many words behind a message have no header, where it can be had: four cache lines. With two, producer
+/// and consumer fetch lines from each other more often (processors fetch a line beside the one they need).
 const fn ahead(capacity: usize) -> u64 {
     match capacity / 4 {
         0 => 1,
-        quarter if quarter < 16 => quarter as u64,
-        _ => 16,
+        quarter if quarter < 32 => quarter as u64,
+        _ => 32,
     }
 }
 
@@ -86,11 +93,13 @@ fn capacity(memory: &[AtomicU64]) -> Result<usize, Unfit> {
 pub struct Producer<M, O = Sound> {
     memory: M,
     capacity: usize,
+    /// What positions are multiples of.
+    grain: usize,
     /// Where the next message goes.
     written: u64,
     /// The consumer's position, when it was last looked at.
     taken: u64,
-    /// Where the words end that are zero, from `written` on.
+    /// The first place of a header, from `written` on, that may not be zero.
     clean: u64,
     corrupt: Option<Corrupt>,
     orders: PhantomData<fn() -> O>,
@@ -108,7 +117,9 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, Unfit> {
         let capacity = capacity(&memory)?;
-        Ok(Self { memory, capacity, written: 0, taken: 0, clean: 1, corrupt: None, orders: PhantomData })
+        let grain = grain(capacity);
+        let (written, taken, clean) = (0, 0, grain as u64);
+        Ok(Self { memory, capacity, grain, written, taken, clean, corrupt: None, orders: PhantomData })
     }
 
     /// The largest payload, in bytes.
@@ -138,7 +149,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         if len > self.largest() {
             return Err(PushError::TooLarge { len, largest: self.largest() });
         }
-        let words = frame::words(len);
+        let words = frame::words(len, self.grain);
         // With the zeros behind it.
         let ahead = ahead(self.capacity);
         let needed = words as u64 + ahead;
@@ -154,7 +165,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         store(Span::new(ring, here.wrapping_add(1), words - 1));
         if O::END && self.clean <= next {
             at(next).store(0, Ordering::Relaxed);
-            self.clean = next + 1;
+            self.clean = next + self.grain as u64;
         }
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
         at(here).store(frame::header(tag, len as u32), O::PUBLISH);
@@ -163,7 +174,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         // already, and its cache lines are here.
         while O::END && self.clean < next + ahead {
             at(self.clean).store(0, Ordering::Relaxed);
-            self.clean += 1;
+            self.clean += self.grain as u64;
         }
         Ok(())
     }
@@ -192,6 +203,8 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
 pub struct Consumer<M, O = Sound> {
     memory: M,
     capacity: usize,
+    /// What positions are multiples of.
+    grain: usize,
     /// Where the next message is, or will be.
     taken: u64,
     corrupt: Option<Corrupt>,
@@ -209,7 +222,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, Unfit> {
         let capacity = capacity(&memory)?;
-        Ok(Self { memory, capacity, taken: 0, corrupt: None, orders: PhantomData })
+        Ok(Self { memory, capacity, grain: grain(capacity), taken: 0, corrupt: None, orders: PhantomData })
     }
 
     /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
@@ -239,7 +252,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
-        let words = frame::words(len as usize);
+        let words = frame::words(len as usize, self.grain);
         let payload = Span::new(ring, self.taken.wrapping_add(1), words - 1);
         let value = read(Frame::new(tag, len as usize, payload));
         self.taken = self.taken.wrapping_add(words as u64);

@@ -11,7 +11,7 @@ use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -150,8 +150,8 @@ impl Segment {
     /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped.
     pub fn ring(&self, peer: usize) -> Result<Ring, SegmentError> {
         let none = SegmentError::NoPeer { peer, peers: self.layout.peers() };
-        let range = self.layout.ring(peer).ok_or(none)?;
-        Ok(Ring { mapping: Arc::clone(&self.mapping), range })
+        let words = self.layout.ring(peer).and_then(|range| self.mapping.words().get(range)).ok_or(none)?;
+        Ok(Ring { words: NonNull::from(words), mapping: Arc::clone(&self.mapping) })
     }
 }
 
@@ -164,16 +164,27 @@ impl AsFd for Segment {
 /// The memory of one ring.
 #[derive(Clone, Debug)]
 pub struct Ring {
+    /// Within the mapping.
+    words: NonNull<[AtomicU64]>,
+    /// What keeps them.
+    #[expect(dead_code, reason = "dropped with the ring, and no sooner")]
     mapping: Arc<Mapping>,
-    range: Range<usize>,
 }
+
+// SAFETY: a `Ring` is a reference to words of its mapping, and as such may go where the mapping may.
+unsafe impl Send for Ring {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Ring {}
 
 impl Deref for Ring {
     type Target = [AtomicU64];
 
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
-        &self.mapping.words()[self.range.clone()]
+        // SAFETY: `words` was made of a reference into the mapping, see there for what that is; nothing
+        // but its drop ends it, and `mapping` lives as long as `self`, which the result borrows.
+        // Noticed by: tests/processes.rs.
+        unsafe { self.words.as_ref() }
     }
 }
 

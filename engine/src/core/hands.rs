@@ -164,7 +164,7 @@ impl Tools {
 
 impl Hands {
     /// The application calls.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call(&mut self, call: Call, out: &mut Out) -> Result<Handle, UsageError> {
         let Self { rank, tools } = self;
         let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent: &[] });

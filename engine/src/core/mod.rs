@@ -255,7 +255,7 @@ impl Core {
         self.start(Call::Collective(call), What::Collective(call.kind), Registry::NONE.key)
     }
 
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
         self.look_in();
         match self.hands.call(call, self.node.out()) {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Looks in vain before anything else is done than looking: some microseconds.
+/// Looks in vain before anything else is done than looking: some ten microseconds.
 const SPINS: u32 = 2_000;
 /// The same where ranks are more than processors: whoever is waited for probably does not run.
 const SPINS_CROWDED: u32 = 20;
@@ -49,12 +49,13 @@ impl Pace {
     #[inline]
     pub(super) fn idle(&mut self) -> Idle {
         self.idle = self.idle.wrapping_add(1);
-        std::hint::spin_loop();
         if self.idle < if self.crowded { SPINS_CROWDED } else { SPINS } { Idle::Again } else { self.long() }
     }
 
     #[cold]
     fn long(&mut self) -> Idle {
+        // Not before: some processors take as long for it as a message for its way (140 cycles since Skylake).
+        std::hint::spin_loop();
         // A processor of one's own is not given away: others might keep it for a long time.
         if self.crowded {
             thread::yield_now();

@@ -2,15 +2,54 @@
 //!
 //! Both are searched linearly from the oldest entry, which is what MPI's rule says and what costs
 //! least for the queue lengths of real programs (a handful). An entry is removed in place, so order
-//! is kept; nothing allocates once the queue has had its greatest length.
+//! is kept; the oldest, which most messages are for, is removed without moving the others. Nothing
+//! allocates once the queue has had its greatest length.
 
-use crate::{Envelope, Pattern};
-use alloc::vec::Vec;
+use crate::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
+use alloc::collections::VecDeque;
+
+/// A pattern as the queue keeps it: in words of which each is written and read as a whole. An entry that is
+/// copied in other pieces than it was written in has to wait until all stores before it are done, which may
+/// be those of a message into the memory of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wanted {
+    /// A rank, or [`ANY`].
+    source: u64,
+    /// A tag, or [`ANY`].
+    tag: u64,
+    context: u64,
+}
+
+const ANY: u64 = u64::MAX;
+
+impl Wanted {
+    #[inline]
+    fn new(pattern: Pattern) -> Self {
+        let source = if let Source::Rank(rank) = pattern.source { u64::from(rank.0) } else { ANY };
+        let tag = if let TagSelector::Tag(tag) = pattern.tag { u64::from(tag.0) } else { ANY };
+        Self { source, tag, context: u64::from(pattern.context.0) }
+    }
+
+    fn pattern(self) -> Pattern {
+        Pattern {
+            source: if self.source == ANY { Source::Any } else { Source::Rank(RankId(self.source as u32)) },
+            tag: if self.tag == ANY { TagSelector::Any } else { TagSelector::Tag(Tag(self.tag as u32)) },
+            context: Context(self.context as u16),
+        }
+    }
+
+    #[inline]
+    fn matches(self, message: &Envelope) -> bool {
+        (self.source == u64::from(message.source.0) || self.source == ANY)
+            && (self.tag == u64::from(message.tag.0) || self.tag == ANY)
+            && self.context == u64::from(message.context.0)
+    }
+}
 
 /// Receives that wait for their message, oldest first, each with what its owner knows of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Posted<T> {
-    entries: Vec<(Pattern, T)>,
+    entries: VecDeque<(Wanted, T)>,
 }
 
 impl<T> Default for Posted<T> {
@@ -22,54 +61,71 @@ impl<T> Default for Posted<T> {
 impl<T> Posted<T> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { entries: Vec::new() }
+        Self { entries: VecDeque::new() }
     }
 
     /// Appends a receive. Those of collective contexts stand before all others, by context and pattern: which
     /// of them was posted first means nothing, as no message satisfies two, and histories that differ in it leave
     /// equal queues.
+    #[inline]
     pub fn post(&mut self, pattern: Pattern, receive: T) {
+        self.entries.push_back((Wanted::new(pattern), receive));
         if pattern.context.is_collective() {
-            self.post_apart(pattern, receive);
-        } else {
-            self.entries.push((pattern, receive));
+            self.set_last_apart();
         }
     }
 
     #[inline(never)]
-    fn post_apart(&mut self, pattern: Pattern, receive: T) {
-        let part = |pattern: &Pattern| (pattern.context, pattern.tag, pattern.source);
-        let own = part(&pattern);
-        let is_earlier = |pattern: &Pattern| pattern.context.is_collective() && part(pattern) <= own;
-        let at = self.entries.partition_point(|(earlier, _)| is_earlier(earlier));
-        self.entries.insert(at, (pattern, receive));
+    fn set_last_apart(&mut self) {
+        let part = |wanted: &Wanted| {
+            let Pattern { context, tag, source } = wanted.pattern();
+            (context, tag, source)
+        };
+        let Some(last) = self.entries.len().checked_sub(1) else { return };
+        let own = part(&self.entries[last].0);
+        let is_earlier = |wanted: &Wanted| part(wanted).0.is_collective() && part(wanted) <= own;
+        // The last one must not count as earlier than itself.
+        let others = self.entries.iter().take(last);
+        let at = others.take_while(|(wanted, _)| is_earlier(wanted)).count();
+        for at in (at..last).rev() {
+            self.entries.swap(at, at + 1);
+        }
     }
 
     /// The first receive that `message` can satisfy.
     pub fn first(&self, message: &Envelope) -> Option<&T> {
-        self.entries.iter().find(|(pattern, _)| pattern.matches(message)).map(|(_, receive)| receive)
+        self.entries.iter().find(|(wanted, _)| wanted.matches(message)).map(|(_, receive)| receive)
     }
 
     /// Removes the first receive that `message` can satisfy.
+    #[inline]
     pub fn take_first(&mut self, message: &Envelope) -> Option<T> {
-        let at = self.entries.iter().position(|(pattern, _)| pattern.matches(message))?;
-        Some(self.entries.remove(at).1)
+        if self.entries.front()?.0.matches(message) {
+            return self.entries.pop_front().map(|(_, receive)| receive);
+        }
+        self.take_later(message)
+    }
+
+    #[inline(never)]
+    fn take_later(&mut self, message: &Envelope) -> Option<T> {
+        let at = self.entries.iter().position(|(wanted, _)| wanted.matches(message))?;
+        self.entries.remove(at).map(|(_, receive)| receive)
     }
 
     /// Removes the first receive for which `is_it` holds.
     pub fn take_by(&mut self, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
         let at = self.entries.iter().position(|(_, receive)| is_it(receive))?;
-        Some(self.entries.remove(at).1)
+        self.entries.remove(at).map(|(_, receive)| receive)
     }
 
     /// All receives, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Pattern, &T)> {
-        self.entries.iter().map(|(pattern, receive)| (pattern, receive))
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Pattern, &T)> {
+        self.entries.iter().map(|(wanted, receive)| (wanted.pattern(), receive))
     }
 
     /// All receives, oldest first, with what their owner knows of them open to change.
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&Pattern, &mut T)> {
-        self.entries.iter_mut().map(|(pattern, receive)| (&*pattern, receive))
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (Pattern, &mut T)> {
+        self.entries.iter_mut().map(|(wanted, receive)| (wanted.pattern(), receive))
     }
 
     /// How many receives wait.
@@ -86,7 +142,7 @@ impl<T> Posted<T> {
 /// Messages that arrived before their receive, by context, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unexpected<T> {
-    entries: Vec<(Envelope, T)>,
+    entries: VecDeque<(Envelope, T)>,
 }
 
 impl<T> Default for Unexpected<T> {
@@ -98,7 +154,7 @@ impl<T> Default for Unexpected<T> {
 impl<T> Unexpected<T> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { entries: Vec::new() }
+        Self { entries: VecDeque::new() }
     }
 
     /// Appends a message that found no receive to those of its context. Contexts are kept apart, and so are
@@ -118,15 +174,24 @@ impl<T> Unexpected<T> {
     }
 
     /// Removes the first message that satisfies `receive`.
-    pub fn take_first(&mut self, receive: &Pattern) -> Option<(Envelope, T)> {
+    #[inline]
+    pub fn take_first(&mut self, receive: Pattern) -> Option<(Envelope, T)> {
+        let Pattern { source, tag, context } = receive;
+        if self.entries.is_empty() { None } else { self.take(source, tag, context) }
+    }
+
+    /// Has its arguments in registers, so that who need not call it has no pattern in memory, see [`Wanted`].
+    #[inline(never)]
+    fn take(&mut self, source: Source, tag: TagSelector, context: Context) -> Option<(Envelope, T)> {
+        let receive = Pattern { source, tag, context };
         let at = self.entries.iter().position(|(message, _)| receive.matches(message))?;
-        Some(self.entries.remove(at))
+        self.entries.remove(at)
     }
 
     /// Reorders messages of one context; those with equal keys keep their order, which those of one sender
     /// and tag must.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&Envelope) -> K) {
-        self.entries.sort_by_key(|(message, _)| (message.context, key(message)));
+        self.entries.make_contiguous().sort_by_key(|(message, _)| (message.context, key(message)));
     }
 
     /// Keeps only the messages for which `keep` holds.
@@ -183,8 +248,8 @@ mod tests {
         unexpected.arrive(message(1, 2), "early");
         unexpected.arrive(message(1, 2), "late");
         unexpected.arrive(message(0, 2), "other");
-        assert_eq!(unexpected.take_first(&receive(Some(0), None)).map(|m| m.1), Some("other"));
-        assert_eq!(unexpected.take_first(&receive(None, Some(2))).map(|m| m.1), Some("early"));
+        assert_eq!(unexpected.take_first(receive(Some(0), None)).map(|m| m.1), Some("other"));
+        assert_eq!(unexpected.take_first(receive(None, Some(2))).map(|m| m.1), Some("early"));
         assert_eq!(unexpected.first(&receive(None, None)).map(|m| *m.1), Some("late"));
     }
 

@@ -18,7 +18,14 @@ struct Candidate {
 impl<P: Protocol> Rank<P> {
     /// The first receive that may be announced now. Drivers that speculate ask after every call and event,
     /// and answer with [`crate::Event::Announce`] until there is none; not announcing, or later, is safe.
+    #[inline]
     pub fn may_announce(&self) -> Option<Handle> {
+        if self.candidates == 0 { None } else { self.first_announceable() }
+    }
+
+    /// Apart from messages that have nothing to do with it.
+    #[inline(never)]
+    fn first_announceable(&self) -> Option<Handle> {
         self.announceable().next()
     }
 
@@ -47,7 +54,7 @@ impl<P: Protocol> Rank<P> {
                 tag: pattern.tag,
                 len: posting.len,
                 processed: flow.map_or(0, |flow| flow.processed),
-                blockers: self.blockers(at, pattern),
+                blockers: self.blockers(at, &pattern),
                 limit,
             };
             receiver.announce(&announcement).map(|(seen, ahead)| Candidate { request, at, from, seen, ahead })
@@ -59,7 +66,7 @@ impl<P: Protocol> Rank<P> {
         let mut blockers = Blockers::default();
         for (pattern, posting) in self.posted.iter().take(at) {
             if posting.line.is_none() && pattern.overlaps(receive) {
-                if pattern == receive && pattern.is_exact() {
+                if pattern == *receive && pattern.is_exact() {
                     blockers.same_envelope = blockers.same_envelope.saturating_add(1);
                 } else {
                     blockers.others = blockers.others.saturating_add(1);
@@ -74,12 +81,11 @@ impl<P: Protocol> Rank<P> {
         let found = self.announcement_candidates().find(|candidate| candidate.request == request);
         let Some(Candidate { at, from, seen, ahead, .. }) = found else { return };
         let Some((pattern, posting)) = self.posted.iter().nth(at) else { return };
-        let pattern = *pattern;
         let Posting { request: receive, len, memory, .. } = *posting;
         let mut index = 0;
         for (earlier, posting) in self.posted.iter_mut().take(at + 1) {
             // The `ahead` receives of the same envelope, then the receive itself.
-            if posting.line.is_none() && *earlier == pattern && (ahead > 0 || posting.request == receive) {
+            if posting.line.is_none() && earlier == pattern && (ahead > 0 || posting.request == receive) {
                 posting.line = Some(LineId { receive, index });
                 self.candidates -= u32::from(posting.candidate);
                 index += 1;

@@ -214,7 +214,7 @@ impl<P: Protocol> Rank<P> {
         let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
         let request = inner(own, End::Receive);
         let posting = Posting { request, len, memory, candidate: false, line: None };
-        match self.unexpected.take_first(&pattern) {
+        match self.unexpected.take_first(pattern) {
             Some((envelope, Arrival::Kept { kept, len })) => {
                 let status = received(&posting, envelope, len);
                 if len > 0 {

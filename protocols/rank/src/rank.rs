@@ -80,6 +80,8 @@ impl<P: Protocol> Rank<P> {
     ///
     /// # Errors
     /// Usage errors, which change nothing.
+    // Drivers know which call they make: inlined there, it needs not be put into memory and read again.
+    #[inline(always)]
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
         match call {
             Call::Send(message) => self.send(&message, out),
@@ -212,6 +214,7 @@ impl<P: Protocol> Rank<P> {
         if tag <= Tag::MAX { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
     }
 
+    #[inline]
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Result<Handle, UsageError> {
         self.check_rank(message.to)?;
         Self::check_tag(message.tag)?;
@@ -295,6 +298,7 @@ impl<P: Protocol> Rank<P> {
         request
     }
 
+    #[inline]
     fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Result<Handle, UsageError> {
         if let Source::Rank(from) = receive.from {
             self.check_rank(from)?;
@@ -309,15 +313,9 @@ impl<P: Protocol> Rank<P> {
         let named = matches!(from, Source::Rank(_));
         let candidate =
             named && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
-        let posting = Posting { request, len, memory, candidate, line: None };
-        match self.unexpected.take_first(&pattern) {
-            Some((envelope, Arrival::Kept { kept, len })) => {
-                let status = received(&posting, envelope, len);
-                out.work(Work::Take { kept, into: memory, len: status.len, request });
-                self.complete(request, status, out);
-            }
-            Some((envelope, Arrival::Rts { send, len, memory })) => {
-                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: false }, out);
+        match self.unexpected.take_first(pattern) {
+            Some((envelope, arrival)) => {
+                self.receive_arrived((request, len, memory, candidate), envelope, &arrival, out);
             }
             None => match from {
                 Source::Rank(rank) if self.lost.binary_search(&rank).is_ok() => {
@@ -328,11 +326,33 @@ impl<P: Protocol> Rank<P> {
                 }
                 _ => {
                     self.candidates += u32::from(candidate);
-                    self.posted.post(pattern, posting);
+                    self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
                 }
             },
         }
         Ok(request)
+    }
+
+    /// A receive finds a message that arrived before.
+    #[inline(never)]
+    fn receive_arrived(
+        &mut self,
+        (request, len, into, candidate): (Handle, u64, Memory, bool),
+        envelope: Envelope,
+        arrival: &Arrival,
+        out: &mut impl Sink,
+    ) {
+        let posting = &Posting { request, len, memory: into, candidate, line: None };
+        match *arrival {
+            Arrival::Kept { kept, len } => {
+                let status = received(posting, envelope, len);
+                out.work(Work::Take { kept, into, len: status.len, request });
+                self.complete(request, status, out);
+            }
+            Arrival::Rts { send, len, memory } => {
+                self.transfer(posting, envelope, &Offer { send, len, memory, waited: false }, out);
+            }
+        }
     }
 
     fn cancel(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
@@ -367,7 +387,7 @@ impl<P: Protocol> Rank<P> {
         let mut announced_to = None;
         let found = self.posted.iter().find(|(_, posting)| posting.request == request);
         if let Some((pattern, _)) = found {
-            announced_to = Some(*pattern);
+            announced_to = Some(pattern);
         }
         if let Some(posting) = self.posted.take_by(|posting| posting.request == request) {
             self.candidates -= u32::from(posting.is_unannounced());

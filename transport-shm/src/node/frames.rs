@@ -121,7 +121,7 @@ pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
 
 /// The data of a packet, in the ring still.
 pub(super) struct Data<'a> {
-    pub(super) frame: Frame<'a>,
+    pub(super) frame: &'a Frame<'a>,
     /// Where it begins.
     pub(super) at: usize,
 }

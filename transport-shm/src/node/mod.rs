@@ -291,7 +291,7 @@ fn accept<H: Handler<Out>>(
         }
         let tag = Tag(word as u32);
         let packet = Packet::Eager { tag, len: (frame.len() - at) as u64 };
-        handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame: *frame, at }, out);
+        handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
         return true;
     }
     accept_other(frame, from, place, handler, out)
@@ -327,7 +327,7 @@ fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H
     match frame.tag() {
         PIECE => {
             let Some(piece) = frames::head::<Piece>(frame) else { return false };
-            let data = Data { frame: *frame, at: size_of::<Piece>() };
+            let data = Data { frame, at: size_of::<Piece>() };
             let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
             let Some(bytes) = bytes else { return false };
             data.copy_to(bytes);

@@ -72,6 +72,17 @@ fn a_reader_that_panics_has_not_taken_the_message() {
     assert_eq!(consumer.pop(&mut Vec::new()), Ok(Some(5)));
 }
 
+#[test]
+fn a_small_message_lies_in_one_cache_line() {
+    let memory = memory(128);
+    let (mut producer, _) = ends(&memory);
+    let header = |at: usize| frame::parse(memory[POSITIONS + at].load(Relaxed));
+    for (tag, at) in [(1, 0), (2, 4), (3, 8), (4, 12)] {
+        producer.push_word(tag, 5, &[7; 16]).expect("there is room");
+        assert_eq!(header(at), Some((tag, 24)), "a line has eight words");
+    }
+}
+
 /// What the consumer says of this header.
 fn consumer_finds(header: u64) -> Result<Option<u32>, Corrupt> {
     let memory = memory(8);
@@ -174,7 +185,7 @@ fn scribble() -> impl Strategy<Value = Step> {
 
 /// A capacity, and steps with messages up to a little more than it takes.
 fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
-    (1..7u32).prop_flat_map(|bits| {
+    (1..9u32).prop_flat_map(|bits| {
         let step = prop_oneof![push(largest(1 << bits) + 3), Just(Step::Pop)];
         (Just(1 << bits), prop::collection::vec(step, 0..100))
     })
@@ -199,7 +210,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Push { tag, payload, cut } => {
-                    let (len, words) = (payload.len(), frame::words(payload.len()));
+                    let (len, words) = (payload.len(), frame::words(payload.len(), grain(capacity)));
                     let (first, second) = payload.split_at(cut % (len + 1));
                     let expected = if len > largest(capacity) {
                         Err(PushError::TooLarge { len, largest: largest(capacity) })
@@ -217,7 +228,7 @@ proptest! {
                 Step::Pop => {
                     let popped = consumer.pop(&mut message).expect("nobody has damaged it");
                     let expected = queue.pop_front();
-                    used -= expected.as_ref().map_or(0, |(_, payload): &(u32, Vec<u8>)| frame::words(payload.len()));
+                    used -= expected.as_ref().map_or(0, |(_, payload): &(u32, Vec<u8>)| frame::words(payload.len(), grain(capacity)));
                     prop_assert_eq!(popped.map(|tag| (tag, message.clone())), expected);
                 }
                 Step::Scribble { .. } => unreachable!("there are none among these steps"),
