@@ -45,6 +45,6 @@ pub use error::{Class, Error};
 pub use lend::{Request, Scope, ScopedRequest};
 pub use session::{Job, init, init_with};
 pub use status::{Any, Source, Status, Tag};
-#[doc(hidden)]
-pub use threads::in_one_thread;
 pub use threads::threads;
+#[doc(hidden)]
+pub use threads::{in_one_thread, in_one_thread_over};

@@ -12,7 +12,7 @@ use std::thread;
 type Addresses = Arc<Mutex<Vec<String>>>;
 
 /// Rank `me` of a job whose ranks are all in this process.
-fn rank(me: u32, ranks: u32, addresses: &Addresses) -> Result<Communicator, Error> {
+fn rank(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
     let place = Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect() };
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0 };
     let known = Arc::clone(addresses);
@@ -20,7 +20,7 @@ fn rank(me: u32, ranks: u32, addresses: &Addresses) -> Result<Communicator, Erro
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(&place, &Options::default(), Settings::default(), Box::new(look_up));
+    let core = Core::new(&place, &Options::default(), settings, Box::new(look_up));
     let core = core.map_err(|error| Error::Memory(error.to_string()))?;
     addresses.lock().map_err(|_| lost(place.me))?[me as usize] = core.address();
     Ok(Communicator::world(Shared::new(core)))
@@ -33,8 +33,17 @@ fn rank(me: u32, ranks: u32, addresses: &Addresses) -> Result<Communicator, Erro
 /// When a job of so many ranks cannot be set up.
 #[doc(hidden)]
 pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
+    in_one_thread_over(ranks, Settings::default())
+}
+
+/// As [`in_one_thread`], over nodes that are made in another way: where there are many, with smaller rings.
+///
+/// # Errors
+/// As [`in_one_thread`].
+#[doc(hidden)]
+pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communicator>, Error> {
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
-    (0..ranks).map(|me| rank(me, ranks, &addresses)).collect()
+    (0..ranks).map(|me| rank(me, ranks, settings, &addresses)).collect()
 }
 
 /// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.
@@ -51,7 +60,7 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
-        let world = rank(me, ranks, &addresses);
+        let world = rank(me, ranks, Settings::default(), &addresses);
         barrier.wait();
         let world = world?;
         let value = body(&world);

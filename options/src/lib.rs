@@ -18,10 +18,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod protocol;
 mod registry;
 mod settings;
 mod value;
 
+pub use protocol::protocol;
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
 pub use settings::{OptionError, Origin, Settings};
 pub use value::parse_size;

@@ -1,6 +1,7 @@
 //! Which value each option has, and where it comes from.
 
-use crate::registry::{OPTIONS, Spec, speculation, written};
+use crate::protocol;
+use crate::registry::{OPTIONS, Spec, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -177,14 +178,8 @@ impl Settings {
 
     /// The options of the protocols.
     pub fn protocol(&self) -> Options {
-        let word = if let OptionValue::Word(word) = self.value("speculation") { word } else { "" };
-        Options {
-            eager_threshold: self.number("eager_threshold"),
-            speculation: speculation(word),
-            // Its range is that of the type.
-            rtr_limit: self.number("rtr_limit") as u16,
-            ..Options::default()
-        }
+        let all = OPTIONS.iter().zip(&self.values);
+        all.fold(Options::default(), |options, (spec, (value, _))| protocol::with(options, spec.name, value))
     }
 
     /// `shm_ring`, in bytes.

@@ -26,12 +26,19 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ),
     (
         "carrousel-transport-sim",
-        &["carrousel-scenario", "carrousel-rank", "carrousel-rendezvous", "carrousel-transport"],
+        &[
+            "carrousel-scenario",
+            "carrousel-options",
+            "carrousel-rank",
+            "carrousel-rendezvous",
+            "carrousel-transport",
+        ],
     ),
     (
         "carrousel-verify",
         &[
             "carrousel-scenario",
+            "carrousel-options",
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-matching",

@@ -251,7 +251,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 20 } else { 1000 }, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 1000 }, failure_persistence: None, ..ProptestConfig::default() })]
 
         /// Wherever a message begins and however it is cut, in writing as in reading, it is the same bytes.
         #[test]

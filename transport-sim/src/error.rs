@@ -20,16 +20,12 @@ pub enum SimError {
     #[error("asynchronous progress by `{}` cannot be simulated yet; `none` and `thread` can", .0.name())]
     UnsupportedProgress(Progress),
     /// An option's value is out of its range.
-    #[error("line {line}: `{option}` must be between {least} and {most}")]
+    #[error("line {line}: {message}")]
     OptionOutOfRange {
         /// The option's line, from 1.
         line: u32,
-        /// Its name.
-        option: &'static str,
-        /// The least value.
-        least: i64,
-        /// The greatest value.
-        most: i64,
+        /// Its name and value, and what is expected.
+        message: String,
     },
     /// Ranks wait for what will never come.
     #[error("deadlock at {} of virtual time:{}", Us(*.at_ns), Lines(.stuck))]

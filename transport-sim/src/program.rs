@@ -2,11 +2,12 @@
 
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
+use carrousel_options::{Spec, protocol};
 use carrousel_rank::{
     Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
     Speculation, Tag, TagSelector, Transfer,
 };
-use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, OptionValue, Scenario};
+use carrousel_scenario::{self as scenario, BufferId, Op, Scenario};
 
 /// What a statement does to its rank.
 pub(crate) enum Action {
@@ -122,31 +123,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
 
 /// The protocols' options: the scenario's, and for those that it does not set the parameter set's.
 pub(crate) fn options(scenario: &Scenario, config: &Config) -> Result<Options, SimError> {
-    let mut options = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
-    let of_engine = scenario.options.iter().filter(|setting| setting.window.is_none());
-    for OptionSetting { name, value, line, .. } in of_engine {
-        match (name.as_str(), value) {
-            ("eager_threshold", OptionValue::Size(bytes)) => options.eager_threshold = *bytes,
-            ("speculation", OptionValue::Word(word)) => {
-                options.speculation = match word.as_str() {
-                    "off" => Speculation::Off,
-                    "always" => Speculation::Always,
-                    _ => Speculation::Adaptive,
-                };
-            }
-            ("rtr_limit", OptionValue::Integer(limit)) => {
-                let most = i64::from(u16::MAX);
-                let option = "rtr_limit";
-                options.rtr_limit = u16::try_from(*limit).map_err(|_| SimError::OptionOutOfRange {
-                    line: *line,
-                    option,
-                    least: 0,
-                    most,
-                })?;
-            }
-            _ => {}
-        }
+    for setting in &scenario.options {
+        let wrong = |message| SimError::OptionOutOfRange { line: setting.line, message };
+        Spec::check(setting).map_err(wrong)?;
     }
+    let base = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
+    let mut options = protocol(scenario, base);
     if config.protocol.is_classical() {
         options.speculation = Speculation::Off;
     }

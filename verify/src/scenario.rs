@@ -1,9 +1,10 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_options::protocol;
 use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
 use carrousel_scenario as scn;
-use carrousel_scenario::{Op, OptionValue, Scenario};
+use carrousel_scenario::{Op, Scenario};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -53,28 +54,6 @@ impl Refusal {
     }
 }
 
-/// The options that a scenario sets, over the defaults.
-pub fn options(scenario: &Scenario) -> Options {
-    let mut options = Options::default();
-    for setting in scenario.options.iter().filter(|setting| setting.window.is_none()) {
-        match (setting.name.as_str(), &setting.value) {
-            ("eager_threshold", OptionValue::Size(bytes)) => options.eager_threshold = *bytes,
-            ("rtr_limit", OptionValue::Integer(limit)) => {
-                options.rtr_limit = u16::try_from(*limit).unwrap_or(u16::MAX);
-            }
-            ("speculation", OptionValue::Word(word)) => {
-                options.speculation = match word.as_str() {
-                    "off" => Speculation::Off,
-                    "always" => Speculation::Always,
-                    _ => Speculation::Adaptive,
-                };
-            }
-            _ => {}
-        }
-    }
-    options
-}
-
 /// The job of a scenario.
 ///
 /// # Errors
@@ -83,7 +62,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     if scenario.ranks > u32::from(u16::MAX) {
         return Err(Refusal::TooManyRanks { ranks: scenario.ranks });
     }
-    let mut options = options(scenario);
+    let mut options = protocol(scenario, Options::default());
     if options.speculation == Speculation::Adaptive {
         // What adaptation does, at any time for any reason: the checker chooses, and counts nothing.
         options.speculation = Speculation::Always;

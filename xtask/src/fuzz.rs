@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`.
 
+use crate::nightly::{self, NIGHTLY};
 use crate::tools::{self, cargo, cargo_of, need, root};
 use std::fs;
-use std::process::{Command, Stdio};
 
 /// The version that is compiled where it is missing.
 const FUZZ: &str = "0.13.2";
@@ -16,7 +16,7 @@ pub(crate) fn run(target: &str, seconds: u64) -> Result<(), String> {
     if !targets.iter().any(|known| known == target) {
         return Err(format!("there is no fuzz target `{target}`; there are: {}", targets.join(", ")));
     }
-    nightly()?;
+    nightly::install()?;
     need("fuzz", FUZZ)?;
     let added = format!("fuzz/target/corpus/{target}");
     let kept = format!("fuzz/corpus/{target}");
@@ -28,11 +28,11 @@ pub(crate) fn run(target: &str, seconds: u64) -> Result<(), String> {
     let timeout = format!("-timeout={INPUT_SECONDS_MAX}");
     let statistics = "-print_final_stats=1";
     let arguments = ["fuzz", "run", target, &added, &kept, "--", &duration, &timeout, statistics];
-    tools::run(cargo_of("nightly", &arguments)).map_err(|message| {
+    tools::run(cargo_of(NIGHTLY, &arguments)).map_err(|message| {
         format!(
             "{message}\n\
              If the fuzzer found something, it is in fuzz/artifacts/{target}: make it shorter with\n  \
-             cargo +nightly fuzz tmin {target} FILE\n\
+             cargo +{NIGHTLY} fuzz tmin {target} FILE\n\
              and put it into {kept}, from where the ordinary tests replay it."
         )
     })?;
@@ -45,26 +45,6 @@ pub(crate) fn run(target: &str, seconds: u64) -> Result<(), String> {
         "--test",
         "corpus",
     ]))
-}
-
-/// An error that says what to install, unless there is a nightly compiler: only it has the sanitizers
-/// and the coverage that a fuzzer steers by.
-fn nightly() -> Result<(), String> {
-    let probe = cargo_of("nightly", &["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if probe.is_ok_and(|status| status.success()) {
-        return Ok(());
-    }
-    let mut rustup = Command::new("rustup");
-    let rustup = rustup.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    Err(match rustup {
-        Ok(_) => "fuzzing needs a nightly toolchain, which is missing: \
-                  `rustup toolchain install nightly --profile minimal`"
-            .to_owned(),
-        Err(error) => format!(
-            "fuzzing needs a nightly toolchain by way of rustup, which cannot be started ({error}): \
-             https://rustup.rs says how to install it"
-        ),
-    })
 }
 
 /// The targets: files of that directory that are not only modules of others.

@@ -4,7 +4,9 @@
 mod bench;
 mod docs;
 mod fuzz;
+mod guards;
 mod hydra;
+mod nightly;
 mod steps;
 mod test;
 mod tools;
@@ -27,11 +29,14 @@ enum Chore {
         /// Leave the suites out
         #[arg(long)]
         fast: bool,
+        /// Take only the steps whose name contains this
+        #[arg(long, default_value = "", value_name = "NAME")]
+        only: String,
     },
     /// Feed a fuzz target for a while
     ///
-    /// Needs a nightly toolchain, for the sanitizers: `rustup toolchain install nightly --profile minimal`.
-    /// Where cargo-fuzz is missing, it is compiled first. Inputs begin with those of fuzz/corpus; what
+    /// Needs rustup, for a nightly toolchain, which has the sanitizers. Where that or cargo-fuzz is missing, it
+    /// is installed first. Inputs begin with those of fuzz/corpus; what
     /// fails is kept in fuzz/artifacts.
     Fuzz {
         /// The target, one of those in fuzz/fuzz_targets
@@ -52,7 +57,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Test { fast } => return test::run(fast),
+        Chore::Test { fast, only } => return test::run(fast, &only),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Chore::Bench { what } => bench::run(&what),
         Chore::Docs => docs::run(),

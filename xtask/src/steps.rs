@@ -3,24 +3,53 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// How a step ended that has not failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Passed,
+    /// What it needs cannot be had here, and why.
+    Skipped(String),
+}
+
+impl From<()> for Ended {
+    fn from((): ()) -> Self {
+        Self::Passed
+    }
+}
+
 /// The steps so far.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
+    /// What the name of a step has to contain for it to be taken.
+    only: String,
     passed: u32,
+    skipped: Vec<String>,
     failed: Vec<String>,
 }
 
 impl Steps {
+    /// Before the first step. Those whose name does not contain `only` are not taken.
+    pub(crate) fn new(only: &str) -> Self {
+        Self { only: only.to_owned(), ..Self::default() }
+    }
+
     /// Takes a step. One that fails does not keep the others from being taken.
-    pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Result<(), String>) {
+    pub(crate) fn step<E: Into<Ended>>(&mut self, name: &str, work: impl FnOnce() -> Result<E, String>) {
+        if !name.contains(&self.only) {
+            return;
+        }
         println!("==> {name}");
         let began = Instant::now();
         let done = work();
         let seconds = began.elapsed().as_secs_f64();
-        match done {
-            Ok(()) => {
+        match done.map(Into::into) {
+            Ok(Ended::Passed) => {
                 self.passed += 1;
                 println!("==> {name}: passed, {seconds:.1} s\n");
+            }
+            Ok(Ended::Skipped(why)) => {
+                self.skipped.push(format!("{name}: {why}"));
+                println!("==> {name}: SKIPPED: {why}\n");
             }
             Err(message) => {
                 self.failed.push(name.to_owned());
@@ -31,10 +60,14 @@ impl Steps {
 
     /// The last line, and whether all have passed.
     pub(crate) fn finish(self) -> ExitCode {
+        for step in &self.skipped {
+            println!("skipped: {step}");
+        }
         for name in &self.failed {
             println!("failed: {name}");
         }
-        println!("{} passed, {} failed", self.passed, self.failed.len());
+        let (skipped, failed) = (self.skipped.len(), self.failed.len());
+        println!("{} passed, {skipped} skipped, {failed} failed", self.passed);
         if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask test`.
 
+use crate::guards;
 use crate::hydra;
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
@@ -10,8 +11,9 @@ const DENY: &str = "0.20.2";
 const NEXTEST: &str = "0.9.143";
 
 /// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
-pub(crate) fn run(fast: bool) -> ExitCode {
-    let mut steps = Steps::default();
+/// Only the steps whose name contains `only`.
+pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
+    let mut steps = Steps::new(only);
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("lints", || {
         tools::run(cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]))
@@ -47,6 +49,9 @@ pub(crate) fn run(fast: bool) -> ExitCode {
         command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
         tools::run(command)
     });
+    steps.step("instructions of a message", guards::instructions);
+    steps.step("AddressSanitizer", guards::address_sanitizer);
+    steps.step("Miri", guards::miri);
     steps.step("examples in the documentation", || {
         tools::run(cargo(&["test", "--workspace", "--locked", "--doc"]))
     });

@@ -43,6 +43,17 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
+/// What a program prints to standard output, if it succeeds.
+pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
+    let name = format!("{} {}", command.get_program().display(), arguments(command));
+    let output = command.output().map_err(|error| format!("`{name}` cannot be started: {error}"))?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`{name}` ended with {}: {}", output.status, told.trim()));
+    }
+    String::from_utf8(output.stdout).map_err(|error| format!("`{name}` printed no text: {error}"))
+}
+
 fn arguments(command: &Command) -> String {
     command.get_args().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,7 @@
 //! `carrousel bench`: what the library costs.
 
 mod bar;
+mod digits;
 mod human;
 mod pt2pt;
 mod rank;

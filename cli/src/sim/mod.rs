@@ -95,10 +95,7 @@ fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
         SimError::Unsupported { line, what } => {
             input::at_line(scenario, *line, format_args!("`{what}` cannot be simulated yet"), errors)
         }
-        SimError::OptionOutOfRange { line, option, least, most } => {
-            let message = format!("`{option}` must be between {least} and {most}");
-            input::at_line(scenario, *line, message, errors)
-        }
+        SimError::OptionOutOfRange { line, message } => input::at_line(scenario, *line, message, errors),
         SimError::UnsupportedProgress(_) => Failure::wrong(error),
         // The run went wrong, not the request.
         _ => {

@@ -8,7 +8,7 @@ mod sweep;
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox};
-use crate::job::Share;
+use crate::job::{INSISTENCE, Share};
 use crate::poll::{Interest, Poll, Token};
 use crate::server::LINE_MAX;
 use guard::Guard;
@@ -49,6 +49,8 @@ pub(crate) struct Crew {
     paused: bool,
     guard: Option<Guard>,
     sweep: Sweep,
+    /// When all was swept.
+    swept: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -119,6 +121,7 @@ impl Crew {
             paused: false,
             guard: None,
             sweep: Sweep::default(),
+            swept: None,
         }
     }
 
@@ -152,9 +155,14 @@ impl Crew {
         self.members.iter().all(|member| member.ended)
     }
 
-    /// Whether all output has been passed on.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
+    /// When all ranks have ended: whether nothing is left of them, nor of their output. Sweeps; if false, to be
+    /// asked again after [`PAUSE`]. Output that nobody ends is waited for as long as [`INSISTENCE`].
+    pub(crate) fn is_over(&mut self, now: Duration) -> bool {
+        if self.swept.is_none() && self.sweep(now) {
+            self.swept = Some(now);
+        }
+        let is_silent = self.members.iter().flat_map(|member| &member.taps).all(Option::is_none);
+        self.swept.is_some_and(|since| is_silent || now >= since + INSISTENCE)
     }
 
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.

@@ -91,7 +91,6 @@ struct Launcher {
     begun: Instant,
     /// When everything was killed; hosts that do not answer then are given up.
     killed: Option<Duration>,
-    swept: Option<Duration>,
     /// When reports are over, if there are any.
     settled: Option<Duration>,
 }
@@ -115,7 +114,6 @@ impl Launcher {
             errors: Sink::new(std::io::stderr(), 1),
             begun: Instant::now(),
             killed: None,
-            swept: None,
             settled: None,
         })
     }
@@ -187,11 +185,7 @@ impl Launcher {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if self.swept.is_none() && self.crew.sweep(now) {
-            self.swept = Some(now);
-        }
-        let silent = self.crew.is_silent() || self.swept.is_some_and(|since| now >= since + INSISTENCE);
-        self.swept.is_some() && silent && self.output.is_empty() && self.errors.is_empty()
+        self.crew.is_over(now) && self.output.is_empty() && self.errors.is_empty()
     }
 
     fn timeout(&self) -> Option<Duration> {

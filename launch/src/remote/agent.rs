@@ -29,7 +29,6 @@ struct Agent {
     started: bool,
     /// When the launcher was found to be gone, and the ranks were asked to end.
     orphaned: Option<Duration>,
-    swept: Option<Duration>,
 }
 
 impl Agent {
@@ -50,7 +49,6 @@ impl Agent {
             begun: Instant::now(),
             started: false,
             orphaned: None,
-            swept: None,
         })
     }
 
@@ -100,10 +98,7 @@ impl Agent {
         if !self.crew.all_ended() || !(self.started || self.orphaned.is_some()) {
             return false;
         }
-        if self.swept.is_none() && self.crew.sweep(now) {
-            self.swept = Some(now);
-        }
-        self.swept.is_some_and(|since| self.crew.is_silent() || now >= since + INSISTENCE)
+        self.crew.is_over(now)
     }
 
     fn listen(&mut self) {

@@ -1,16 +1,20 @@
 //! Instructions of a message, which no other process disturbs. Needs valgrind and
-//! `cargo install gungraun-runner --version 0.20.0`.
+//! gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
 //! Claim: an eager message to a posted receive (send call, packet at the receiver, completion test and
 //! release at both, and what the driver does in `Ends::message`) costs 600 instructions or less. Each
-//! benchmark counts 1,000 of them, the warm-up included; posting the receive is not counted.
+//! benchmark counts 1,000 of them, the warm-up included; posting the receive is not counted. More than
+//! [`INSTRUCTIONS_MAX`] is an error.
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 
 use carrousel_rank::*;
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EntryPoint};
+use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
+
+/// The limit of a benchmark: the claim, times its messages.
+const INSTRUCTIONS_MAX: u64 = 600 * 1000;
 
 const WARM_UP: u32 = 100;
 const MESSAGES: u32 = 1000 - WARM_UP;
@@ -97,7 +101,10 @@ fn eager_published(ends: Ends<Published>) -> Ends<Published> {
 
 library_benchmark_group!(name = eager, benchmarks = [eager_mirror, eager_published]);
 main!(
-    config = LibraryBenchmarkConfig::default()
-        .tool(Callgrind::default().entry_point(EntryPoint::Custom("*::message".to_owned()))),
+    config = LibraryBenchmarkConfig::default().tool(
+        Callgrind::default()
+            .entry_point(EntryPoint::Custom("*::message".to_owned()))
+            .hard_limits([(EventKind::Ir, INSTRUCTIONS_MAX)])
+    ),
     library_benchmark_groups = eager
 );

@@ -5,8 +5,8 @@
 //! they are named after it ([`crate::collective_of`]), so that no name depends on when the network delivered what.
 //!
 //! Its messages have the collective's number among those of its communicator as their tag, modulo [`LANES`]:
-//! collectives that are open at once stay apart, and what a flow keeps for each tag stays small. One that finds its tag
-//! in use waits with its first round until the earlier one is over, at every member alike.
+//! collectives that are open at once stay apart, and what a flow keeps for each tag stays small. One that
+//! finds its tag in use waits with its first round until the earlier one is over, at every member alike.
 //!
 //! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
 //! finds its receive posted.

@@ -1,49 +1,7 @@
 //! A rank allocates nothing in steady state.
 
+use allocation_counter::measure;
 use carrousel_rank::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// The system's allocator, and how often it was asked for memory.
-struct Counting;
-
-thread_local! {
-    /// Allocations of this thread: that of the test harness allocates when it likes.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Counts an allocation of this thread; not one that it makes while it ends.
-fn count() {
-    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-}
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
-
-// SAFETY: every call is passed on to `System` unchanged, which keeps the contract of `GlobalAlloc`; counting
-// touches an integer of this thread only, which needs no initialisation: it neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller promises a layout of non-zero size, which is all that `System` asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` came from `alloc` or `realloc` above, thus from `System`, with this layout.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as for `dealloc`; the caller promises a size that is not zero and does not overflow.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
 const WARM_UP: u32 = 200;
@@ -155,10 +113,8 @@ fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> Ends<P> {
 fn nothing_is_allocated<P: Protocol>(what: &str, mut exchange: impl FnMut(&mut Ends<P>)) -> Ends<P> {
     let mut ends = Ends::<P>::new();
     (0..WARM_UP).for_each(|_| exchange(&mut ends));
-    let before = allocations();
-    (0..MESSAGES).for_each(|_| exchange(&mut ends));
-    let allocations = allocations() - before;
-    assert_eq!(allocations, 0, "allocations in {MESSAGES} messages: {what}");
+    let counted = measure(|| (0..MESSAGES).for_each(|_| exchange(&mut ends)));
+    assert_eq!(counted.count_total, 0, "allocations in {MESSAGES} messages: {what}");
     ends
 }
 
@@ -172,7 +128,8 @@ fn collectives_allocate_nothing<P: Protocol>() {
 
 #[test]
 fn messages_allocate_nothing_after_warm_up() {
-    assert!(allocations() > 0, "allocations are counted");
+    let counted = measure(|| drop(Ends::<Mirror>::new()));
+    assert!(counted.count_total > 0, "allocations are counted");
     for late in [false, true] {
         let when = if late { "late" } else { "early" };
         allocates_nothing::<Mirror>(&format!("eager, mirror, {when} receive"), 8, late);

@@ -77,6 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no process_vm_readv")]
     fn memory_that_is_not_there_is_an_error() {
         let own = Pid::this();
         assert!(is_permitted(own, &raw const PROBE as u64));

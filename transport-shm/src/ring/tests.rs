@@ -19,8 +19,8 @@ fn ends(memory: &Memory) -> (Producer<Memory>, Consumer<Memory>) {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    // Miri takes some thousand times as long, and has no directory for failures.
-    let cases = if cfg!(miri) { cases / 100 } else { cases };
+    // Miri takes some ten thousand times as long, and has no directory for failures.
+    let cases = if cfg!(miri) { 8 } else { cases };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -183,18 +183,21 @@ fn scribble() -> impl Strategy<Value = Step> {
     (at, value).prop_map(|(at, value)| Step::Scribble { at, value })
 }
 
+/// The most steps of a case. Miri takes a second to think of some ten, and to forget them.
+const STEPS: usize = if cfg!(miri) { 12 } else { 100 };
+
 /// A capacity, and steps with messages up to a little more than it takes.
 fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
     (1..9u32).prop_flat_map(|bits| {
         let step = prop_oneof![push(largest(1 << bits) + 3), Just(Step::Pop)];
-        (Just(1 << bits), prop::collection::vec(step, 0..100))
+        (Just(1 << bits), prop::collection::vec(step, 0..STEPS))
     })
 }
 
 fn hostile_steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
     (1..5u32).prop_flat_map(|bits| {
         let step = prop_oneof![push(largest(1 << bits)), Just(Step::Pop), Just(Step::Pop), scribble()];
-        (Just(1 << bits), prop::collection::vec(step, 0..60))
+        (Just(1 << bits), prop::collection::vec(step, 0..STEPS))
     })
 }
 

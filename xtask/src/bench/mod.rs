@@ -3,6 +3,9 @@
 //! Machines are never quiet, and what they do changes by the minute. So every round measures everybody, one
 //! right after the other, and ratios are taken within a round. Begin reading at [`run`].
 
+// The same file, so that both tables show a number in the same way.
+#[path = "../../../cli/src/bench/digits.rs"]
+mod digits;
 mod machine;
 mod ours;
 mod peers;

@@ -1,7 +1,8 @@
 //! Results for people and for programs.
 
+use super::digits::digits;
 use super::results::{PEERS, Results, Row, Source, Verdict};
-use super::statistics::{Summary, digits};
+use super::statistics::Summary;
 use super::targets::{self, STARTUP, Target, less_is_better};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;

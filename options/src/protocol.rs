@@ -1,0 +1,44 @@
+//! From options to those of the protocols.
+
+use crate::registry::speculation;
+use carrousel_rank::Options;
+use carrousel_scenario::{OptionValue, Scenario};
+
+/// The protocols' options: what a scenario sets, and of those that it does not set, `base`. A number beyond
+/// its range is the largest that there is: [`Spec::check`](crate::Spec::check) tells.
+pub fn protocol(scenario: &Scenario, base: Options) -> Options {
+    let of_engine = scenario.options.iter().filter(|setting| setting.window.is_none());
+    of_engine.fold(base, |options, setting| with(options, &setting.name, &setting.value))
+}
+
+/// With this option, if it is one of the protocols.
+pub(crate) fn with(options: Options, name: &str, value: &OptionValue) -> Options {
+    match (name, value) {
+        ("eager_threshold", OptionValue::Size(bytes)) => Options { eager_threshold: *bytes, ..options },
+        ("speculation", OptionValue::Word(word)) => Options { speculation: speculation(word), ..options },
+        ("rtr_limit", OptionValue::Integer(limit)) => {
+            Options { rtr_limit: u16::try_from(*limit).unwrap_or(u16::MAX), ..options }
+        }
+        _ => options,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::Speculation;
+
+    #[test]
+    fn a_scenario_sets_some_and_the_base_the_others() {
+        let text = b"ranks 1\noption speculation off\noption rtr_limit 70000\n";
+        let scenario = carrousel_scenario::load("x.scn", text).expect("it is a scenario");
+        let options = protocol(&scenario, Options { eager_threshold: 5, ..Options::default() });
+        let expected = Options {
+            eager_threshold: 5,
+            speculation: Speculation::Off,
+            rtr_limit: u16::MAX,
+            ..Options::default()
+        };
+        assert_eq!(options, expected);
+    }
+}
