@@ -1,15 +1,16 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{bench, fmt, generate, info, run, sim, verify};
+use crate::{bench, check, fmt, generate, info, run, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// Communication patterns, proven and simulated.
 ///
 /// A pattern is a scenario: a text file (.scn) that says what each rank of a parallel program sends,
 /// receives and waits for. `verify` explores every order in which that can happen and proves the
-/// pattern, or shows the shortest way in which it goes wrong. `sim` runs it in virtual time. Both drive
-/// the protocol code itself, not a description of it.
+/// pattern, or shows the shortest way in which it goes wrong. `sim` runs it in virtual time, `run` between
+/// processes. All drive the protocol code itself, not a description of it; `check` compares what a run has
+/// recorded with what `verify` explores.
 #[derive(Debug, Parser)]
 #[command(name = "carrousel", version, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -41,6 +42,8 @@ Examples:
   carrousel verify ring.scn                       prove it
   carrousel sim ring.scn --timeline ring.html     see it run
   carrousel run -n 4 -- ./heat                    start a parallel program
+  carrousel run --trace out -n 4 -- ./heat        record what it does, and
+  carrousel check out                             whether the model allows it
   carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
   carrousel info                                  options, networks, protocols, rules
@@ -55,6 +58,7 @@ pub(crate) enum Command {
     Verify(verify::Args),
     Sim(sim::Args),
     Run(run::Args),
+    Check(check::Args),
     Bench(bench::Args),
     Fmt(fmt::Args),
     Info(info::Args),

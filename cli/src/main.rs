@@ -9,6 +9,7 @@
 
 mod args;
 mod bench;
+mod check;
 mod failure;
 mod fmt;
 mod generate;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args, &mut out, errors),
         Command::Sim(args) => sim::run(args, &mut out, errors),
         Command::Run(args) => run::run(args, &mut out, errors),
+        Command::Check(args) => check::run(args, &mut out, errors),
         Command::Bench(args) => bench::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),

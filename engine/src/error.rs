@@ -118,6 +118,9 @@ pub enum Error {
     /// There is no shared memory for the rings.
     #[error("{class}: {0}", class = self.class())]
     Memory(String),
+    /// The trace that was asked for cannot be written.
+    #[error("{class}: {0}", class = self.class())]
+    Trace(String),
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
@@ -141,7 +144,8 @@ impl Error {
             | Self::Unreachable { .. }
             | Self::TooManyCommunicators
             | Self::Launch(_)
-            | Self::Option(_) => Class::Other,
+            | Self::Option(_)
+            | Self::Trace(_) => Class::Other,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
 use carrousel_options::{OptionError, Settings};
 use carrousel_rank::RankId;
+use carrousel_trace::End;
 use carrousel_transport_shm as shm;
 use signal_hook::consts::SIGUSR1;
 use std::sync::Arc;
@@ -65,6 +66,9 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
     let core = Core::new(&place, &settings.protocol(), rings, Box::new(look_up));
     let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
+    if let Some(directory) = settings.trace() {
+        core.trace_to(directory)?;
+    }
     link.publish(&key(place.me), &core.address())?;
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
@@ -107,6 +111,7 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
+        self.world.shared.with(|core| core.end_trace(End::Left));
         // It ends this process too; if it cannot be told, the end of this process tells it.
         let _ = self.link.abort(code, message);
         std::process::exit(code)

@@ -2,7 +2,8 @@
 //!
 //! An option has a value from the first of these that sets it: an `option` line of a scenario, since what the
 //! file says is part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS`
-//! names, with a line `NAME VALUE` for each; its default.
+//! names, with a line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is none of them: it asks for a trace of
+//! one run, in the directory that it names.
 //!
 //! **Promises.** A name that is no option, or a value out of range, is an error that says what would be
 //! right: a misspelt option would silently not apply.

@@ -5,14 +5,17 @@ use crate::registry::{OPTIONS, Spec, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::{env, fmt, fs};
 use thiserror::Error;
 
 const PREFIX: &str = "CARROUSEL_";
 /// Names the file of options.
 const FILE: &str = "CARROUSEL_OPTIONS";
-/// Variables that are no options: the file, and what a launcher tells its ranks.
-const OTHERS: [&str; 2] = [FILE, "CARROUSEL_LAUNCHER"];
+/// Names the directory of a trace.
+const TRACE: &str = "CARROUSEL_TRACE";
+/// Variables that are no options: the file, the trace of this one run, and what a launcher tells its ranks.
+const OTHERS: [&str; 3] = [FILE, TRACE, "CARROUSEL_LAUNCHER"];
 
 /// What is wrong with an option, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -56,11 +59,13 @@ impl fmt::Display for Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     values: Vec<(OptionValue, Origin)>,
+    trace: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { values: OPTIONS.iter().map(|spec| (spec.default_value(), Origin::Default)).collect() }
+        let values = OPTIONS.iter().map(|spec| (spec.default_value(), Origin::Default)).collect();
+        Self { values, trace: None }
     }
 }
 
@@ -78,6 +83,12 @@ impl Settings {
     /// # Errors
     /// As [`Settings::read`].
     pub fn of(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
+        let mut trace = None;
+        let variables = variables.inspect(|(name, value)| {
+            if name == TRACE {
+                trace = Some(PathBuf::from(value));
+            }
+        });
         let text = |(name, value): (OsString, OsString)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
         };
@@ -85,7 +96,11 @@ impl Settings {
             variables.map(text).filter(|(name, _)| name.starts_with(PREFIX)).collect();
         // So that of several faults always the same is reported.
         variables.sort();
-        let mut settings = Self::default();
+        let mut settings = Self { trace, ..Self::default() };
+        if settings.trace.as_ref().is_some_and(|directory| directory.as_os_str().is_empty()) {
+            let help = Some("name a directory, or unset it".to_owned());
+            return Err(OptionError { message: format!("{TRACE} is empty"), help });
+        }
         if let Some((_, path)) = variables.iter().find(|(name, _)| name == FILE) {
             settings.read_file(path)?;
         }
@@ -192,6 +207,23 @@ impl Settings {
         self.number("shm_direct") != 0
     }
 
+    /// The directory in which a trace is to be written: what `CARROUSEL_TRACE` says.
+    pub fn trace(&self) -> Option<&Path> {
+        self.trace.as_deref()
+    }
+
+    /// The same, but with the trace of a run in `directory`.
+    #[must_use]
+    pub fn with_trace(mut self, directory: PathBuf) -> Self {
+        self.trace = Some(directory);
+        self
+    }
+
+    /// The variable that has [`Settings::trace`] write one there, for a process that is started.
+    pub fn trace_variable(directory: &Path) -> (OsString, OsString) {
+        (TRACE.into(), directory.into())
+    }
+
     /// `hang_report`, in nanoseconds; `None` for never.
     pub fn hang_report(&self) -> Option<u64> {
         Some(self.number("hang_report")).filter(|ns| *ns > 0)
@@ -214,6 +246,16 @@ mod tests {
 
     fn of(variables: &[(&str, &str)]) -> Result<Settings, OptionError> {
         Settings::of(variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))))
+    }
+
+    #[test]
+    fn a_trace_is_asked_for_by_a_directory() {
+        assert_eq!(Settings::default().trace(), None);
+        let (name, value) = Settings::trace_variable(Path::new("/tmp/out"));
+        let settings = Settings::of([(name, value)].into_iter()).expect("it is one");
+        assert_eq!(settings.trace(), Some(Path::new("/tmp/out")));
+        let error = of(&[("CARROUSEL_TRACE", "")]).expect_err("it is no directory");
+        assert_eq!(error.to_string(), "CARROUSEL_TRACE is empty");
     }
 
     #[test]

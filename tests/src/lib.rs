@@ -71,7 +71,9 @@ fn is_stale(binary: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let built = time(binary);
     let mut sources = Vec::new();
-    for part in ["cli", "scenario", "protocols", "transport", "transport-sim", "verify"] {
+    let shared = ["scenario", "protocols", "options", "transport"];
+    let real = ["trace", "transport-shm", "launch", "engine", "bench"];
+    for part in shared.iter().chain(&real).chain(&["transport-sim", "verify", "cli"]) {
         collect_sources(&root().join(part), &mut sources);
     }
     sources.iter().any(|source| time(source) > built)

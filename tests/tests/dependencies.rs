@@ -4,7 +4,7 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -12,6 +12,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
+    ("carrousel-trace", &["carrousel-rank"]),
     ("carrousel-launch", &[]),
     ("carrousel-transport-shm", &["carrousel-transport"]),
     (
@@ -20,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "carrousel-launch",
             "carrousel-options",
             "carrousel-rank",
+            "carrousel-trace",
             "carrousel-transport",
             "carrousel-transport-shm",
         ],
@@ -42,6 +44,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-matching",
+            "carrousel-trace",
             "carrousel-transport",
         ],
     ),
@@ -54,6 +57,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "carrousel-launch",
             "carrousel-options",
             "carrousel-scenario",
+            "carrousel-trace",
             "carrousel-transport-sim",
             "carrousel-verify",
         ],

@@ -14,7 +14,8 @@
 //! that would need one in order to finish counts as stuck.
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
-//! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound;
+//! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
+//! [`replay::check`] for what a real job has recorded;
 //! begin reading at [`state::State`], then [`step::Action`] and `reduce`.
 //!
 //! ```
@@ -36,6 +37,7 @@ mod judge;
 pub mod model;
 pub mod program;
 mod reduce;
+pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod run;

@@ -180,6 +180,21 @@ pub enum Flight {
     Completion(Handle),
 }
 
+impl Flight {
+    /// The packet that is reported when it comes out.
+    pub fn packet(&self) -> Option<Packet> {
+        match *self {
+            Self::Packet(packet, _) | Self::Data(_, Some(packet)) => Some(packet),
+            Self::Data(_, None) | Self::Completion(_) => None,
+        }
+    }
+}
+
+/// The oldest thing on each route.
+fn heads(flights: &[(Route, Flight)]) -> impl Iterator<Item = &(Route, Flight)> {
+    flights.chunk_by(|a, b| a.0 == b.0).filter_map(|route| route.first())
+}
+
 /// Data on its way into a receive's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Data {
@@ -236,6 +251,26 @@ impl<P: Protocol> State<P> {
         (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
     }
 
+    /// The oldest thing on a route.
+    pub fn head(&self, route: Route) -> Option<&Flight> {
+        let at = self.flights.partition_point(|(other, _)| *other < route);
+        self.flights.get(at).filter(|(other, _)| *other == route).map(|(_, flight)| flight)
+    }
+
+    /// Takes the oldest thing off a route if `is_it`, after data without a notice, of which nobody is told.
+    pub fn land_if(&mut self, route: Route, is_it: impl Fn(&Flight) -> bool) -> Option<Flight> {
+        loop {
+            let head = self.head(route)?;
+            if is_it(head) {
+                return self.land(route, 0);
+            }
+            if !matches!(head, Flight::Data(_, None)) {
+                return None;
+            }
+            self.land(route, 0);
+        }
+    }
+
     /// Whether a message is under way to where it will be matched, or has come and has no receive. One that
     /// is written into its receive is matched.
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
@@ -246,7 +281,14 @@ impl<P: Protocol> State<P> {
 
     /// The oldest thing on each route that is not empty.
     pub fn heads(&self) -> impl Iterator<Item = &(Route, Flight)> {
-        self.flights.chunk_by(|a, b| a.0 == b.0).filter_map(|route| route.first())
+        heads(&self.flights)
+    }
+
+    /// The oldest thing on each route to a rank that is not empty.
+    pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Route, Flight)> {
+        let begin = self.flights.partition_point(|(route, _)| route.at < rank);
+        let end = self.flights.partition_point(|(route, _)| route.at <= rank);
+        heads(&self.flights[begin..end])
     }
 }
 

@@ -43,25 +43,6 @@ impl Replay<'_> {
         }
     }
 
-    /// The oldest thing on a route.
-    fn head(&self, route: Route) -> Option<Flight> {
-        self.state.heads().find(|(other, _)| *other == route).map(|(_, flight)| *flight)
-    }
-
-    /// Lets the oldest thing come out if `is_it`, after data without a notice, of which nobody is told.
-    fn land(&mut self, route: Route, is_it: impl Fn(&Flight) -> bool) -> bool {
-        while let Some(head) = self.head(route) {
-            if is_it(&head) {
-                return self.state.land(route, 0).is_some();
-            }
-            if !matches!(head, Flight::Data(_, None)) {
-                return false;
-            }
-            self.state.land(route, 0);
-        }
-        false
-    }
-
     fn is_in_flight(&self, message: Message) -> bool {
         let is_it = |flight: &Flight| matches!(flight, Flight::Data(data, _) if data.message == message);
         self.state.flights.iter().any(|(_, flight)| is_it(flight))
@@ -77,20 +58,15 @@ impl Replay<'_> {
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
                 let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
-                self.land(route, |flight| match flight {
-                    Flight::Packet(found, _) | Flight::Data(_, Some(found)) => *found == packet,
-                    _ => false,
-                })
+                self.state.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
                 let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
-                !self.is_in_flight(message)
-                    || self.land(
-                        route,
-                        |flight| matches!(flight, Flight::Data(data, None) if data.message == message),
-                    )
+                let is_it =
+                    |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
+                !self.is_in_flight(message) || self.state.land_if(route, is_it).is_some()
             }
             Event::Written(at) => self.complete(me, at, What::Written),
             Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
@@ -102,7 +78,7 @@ impl Replay<'_> {
     fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
         let Some(Named { step, .. }) = self.plan.named(u32::from(me), at) else { return false };
         let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
-        self.land(route, |flight| *flight == Flight::Completion(handle(at)))
+        self.state.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
     }
 }
 

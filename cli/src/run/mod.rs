@@ -15,11 +15,13 @@ use crate::out::{Out, to_stderr};
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use carrousel_launch::{Event, Host, Job, LaunchError, agent, run as launch};
+use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
+use carrousel_trace::{TraceError, part_of, prepare};
 use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 /// Failures that are told one by one; of a thousand ranks that fail alike, nobody reads all.
 const TOLD: usize = 4;
@@ -41,6 +43,9 @@ const TOLD: usize = 4;
 ///
 /// A rank that waits in one call for longer than `hang_report` (30s; see `carrousel info`) says what for, and so
 /// does each that waits when it gets SIGUSR1; what they say is put together: who waits for whom.
+///
+/// With --trace, each rank writes down all that its protocol is given, for `carrousel check` to compare with the
+/// model that `carrousel verify` explores.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,6 +53,7 @@ Examples:
   carrousel run ring.scn --format json
   CARROUSEL_HANG_REPORT=5s carrousel run ring.scn     say after 5 s who waits for whom
   carrousel run -n 4 -- ./heat 1024
+  carrousel run --trace out -n 4 -- ./heat 1024       record it; then: carrousel check out
   carrousel run -n 4 --prefix -- hostname             [0] node1, [1] node1, ...
   carrousel run -n 2 -- sort < names.txt              rank 0 reads the file
   carrousel run -n 6 --hosts node1:2,node2:4 -- ./heat 1024
@@ -68,6 +74,9 @@ pub(crate) struct Args {
     /// Put the rank in front of each line of output: `[3] ...`
     #[arg(long)]
     prefix: bool,
+    /// Record what each rank does into this directory, in which nothing else may be
+    #[arg(long, value_name = "DIRECTORY")]
+    trace: Option<PathBuf>,
     /// Where the ranks are: NAME or NAME:RANKS, with 1 rank for each turn by default
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = Host::parse)]
     hosts: Vec<Host>,
@@ -98,7 +107,10 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     };
     let mut job = Job::new(program, args.ranks.unwrap_or(1));
     job.arguments = arguments.to_vec();
-    start(&args.place(job)?, None, errors)
+    let job = args.place(job)?;
+    let done = start(&job, None, errors)?;
+    args.say_untraced(errors);
+    Ok(done)
 }
 
 /// Runs a scenario: this process is one of its ranks, or starts them.
@@ -107,6 +119,10 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     let scenario = input::scenario(file, &settings, errors)?;
     rank::check(&scenario, errors)?;
     if rank::is_one() {
+        let settings = match args.trace_directory()? {
+            Some(directory) => settings.with_trace(directory),
+            None => settings,
+        };
         return rank::run(&scenario, &settings, args.format, out, errors);
     }
     if let Some(ranks) = args.ranks.filter(|ranks| *ranks != scenario.ranks) {
@@ -135,7 +151,33 @@ impl Args {
             job.agent = agent_command(&own_path()?);
             job.environment = env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
         }
+        if let Some(directory) = self.trace_directory()? {
+            prepare(&directory).map_err(refused_trace)?;
+            job.environment.push(Settings::trace_variable(&directory));
+        }
         Ok(job)
+    }
+
+    /// Where the trace goes, wherever a rank may be.
+    fn trace_directory(&self) -> Result<Option<PathBuf>, Failure> {
+        let absolute = |directory: &PathBuf| {
+            path::absolute(directory).map_err(|error| Failure::of_file("find", directory, &error))
+        };
+        self.trace.as_ref().map(absolute).transpose()
+    }
+
+    /// A program that is none of ours has recorded nothing.
+    fn say_untraced(&self, errors: Style) {
+        let parts = 0..self.ranks.unwrap_or(1);
+        if let Some(directory) = &self.trace
+            && !parts.into_iter().any(|rank| part_of(directory, rank).exists())
+        {
+            let note = errors.paint(Paint::Note, "note:");
+            let directory = directory.display();
+            to_stderr(&format!(
+                "{note} no rank has recorded anything in {directory}: none has joined the job"
+            ));
+        }
     }
 }
 
@@ -173,6 +215,15 @@ pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Re
     match done {
         Ok(outcome) => Ok(Status::Job(outcome.status)),
         Err(error) => Err(refused(&error)),
+    }
+}
+
+/// What can be said against a trace.
+pub(crate) fn refused_trace(error: TraceError) -> Failure {
+    let failure = Failure::wrong(&error);
+    match error.help() {
+        Some(help) => failure.with_help(help),
+        None => failure,
     }
 }
 

@@ -11,6 +11,7 @@ mod verdict;
 
 pub(crate) use args::Args;
 pub(crate) use charts::Drawing;
+pub(crate) use progress::Line;
 pub(crate) use scenario::json;
 
 use crate::failure::Failure;

@@ -8,6 +8,7 @@ use carrousel_rank::{
     Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink, Status, UsageError,
     Work,
 };
+use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
 use carrousel_transport_shm::Out;
 use std::collections::VecDeque;
@@ -40,6 +41,8 @@ pub(super) struct Tools {
 pub(super) struct Hands {
     pub(super) rank: Rank<Mirror>,
     pub(super) tools: Tools,
+    /// Who writes down what the rank is given, if somebody does.
+    pub(super) recorder: Option<Box<Recorder>>,
 }
 
 /// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet
@@ -166,8 +169,10 @@ impl Hands {
     /// The application calls.
     #[inline(always)]
     pub(super) fn call(&mut self, call: Call, out: &mut Out) -> Result<Handle, UsageError> {
-        let Self { rank, tools } = self;
-        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent: &[] });
+        if self.recorder.is_some() {
+            return self.call_recorded(call, &[], out);
+        }
+        let request = self.make(call, &[], out);
         self.announce(out);
         request
     }
@@ -180,15 +185,33 @@ impl Hands {
         lent: &[u8],
         out: &mut Out,
     ) -> Result<Option<Status>, UsageError> {
-        let Self { rank, tools } = self;
         let call = Call::Send(Send { memory: Registry::NONE, ..send });
-        let request = rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent })?;
-        rank.release(request)
+        if self.recorder.is_some() {
+            return self.send_recorded(call, lent, out);
+        }
+        let request = self.make(call, lent, out)?;
+        self.rank.release(request)
+    }
+
+    /// Makes a call, which may have `lent` bytes.
+    #[inline]
+    pub(super) fn make(&mut self, call: Call, lent: &[u8], out: &mut Out) -> Result<Handle, UsageError> {
+        let Self { rank, tools, .. } = self;
+        rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent })
     }
 
     #[inline]
     fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
-        let Self { rank, tools } = self;
+        if self.recorder.is_some() {
+            return self.event_recorded(event, data, out);
+        }
+        self.feed(event, data, out);
+    }
+
+    /// Tells the rank of an event.
+    #[inline]
+    pub(super) fn feed(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+        let Self { rank, tools, .. } = self;
         let result = rank.event(event, &mut Performer { tools, out, data, lent: &[] });
         self.announce(out);
         if let Err(error) = result {
@@ -200,9 +223,12 @@ impl Hands {
 
     /// Announces what may be announced.
     #[inline]
-    fn announce(&mut self, out: &mut Out) {
+    pub(super) fn announce(&mut self, out: &mut Out) {
         while let Some(request) = self.rank.may_announce() {
-            let Self { rank, tools } = self;
+            if self.recorder.is_some() {
+                self.record_event(Event::Announce(request));
+            }
+            let Self { rank, tools, .. } = self;
             let mut performer = Performer { tools, out, data: &[] as &[u8], lent: &[] };
             // There is no packet in it that a peer could have got wrong.
             let announced = rank.event(Event::Announce(request), &mut performer);

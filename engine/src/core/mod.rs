@@ -7,6 +7,7 @@ mod launcher;
 mod link;
 mod pace;
 mod pending;
+mod recording;
 
 pub(crate) use self::hands::Operation;
 pub(crate) use self::launcher::Launcher;
@@ -22,8 +23,9 @@ use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
     Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
-    Source, Status, Tag, TagSelector,
+    Source, Status, Tag, TagSelector, UsageError,
 };
+use carrousel_trace::End;
 use carrousel_transport::{Arrival, Handler, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use std::collections::{BTreeSet, VecDeque};
@@ -84,7 +86,8 @@ impl Core {
             operation: None,
             trouble: None,
         };
-        let hands = Hands { rank: Rank::new(place.me, &Job { ranks: place.ranks }, &options), tools };
+        let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
+        let hands = Hands { rank, tools, recorder: None };
         let neighbours = place.neighbours.clone();
         Ok(Self {
             node,
@@ -113,6 +116,9 @@ impl Core {
     #[inline]
     pub(crate) fn at_line(&mut self, line: u32) {
         self.line = Some(line);
+        if self.hands.recorder.is_some() {
+            self.record_line(line);
+        }
     }
 
     /// What peers need to connect, as text.
@@ -219,6 +225,9 @@ impl Core {
         let communicator = Communicator::new(number).ok_or(Error::TooManyCommunicators)?;
         self.next = number + 1;
         self.hands.rank.define(communicator, members)?;
+        if self.hands.recorder.is_some() {
+            self.hands.record_definition(communicator, members);
+        }
         Ok(communicator)
     }
 
@@ -320,7 +329,21 @@ impl Core {
     /// Ends a request that is complete: its memory is the application's again. `None` if it is not.
     #[inline]
     pub(crate) fn finish(&mut self, request: Handle) -> Option<Result<Status, Error>> {
-        match self.hands.rank.release(request) {
+        if self.hands.recorder.is_some() {
+            return self.finish_recorded(request);
+        }
+        let released = self.hands.rank.release(request);
+        self.ended(request, released)
+    }
+
+    /// What the application is told of a request that was to be released.
+    #[inline]
+    fn ended(
+        &mut self,
+        request: Handle,
+        released: Result<Option<Status>, UsageError>,
+    ) -> Option<Result<Status, Error>> {
+        match released {
             Ok(None) => None,
             Ok(Some(status)) => {
                 self.hands.tools.registry.release(self.pending.end(request));
@@ -400,6 +423,7 @@ impl Core {
             self.hands.tools.reaches(peer, self.node.out());
         }
         self.node.check();
+        self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
             if let Err(error) = self.hear(&mut launcher) {
                 self.hands.tools.trouble.get_or_insert(error);
@@ -446,6 +470,9 @@ impl Core {
     ) -> Option<crate::Status> {
         let pattern = Pattern { source: from, tag, context: communicator.messages() };
         let (envelope, bytes) = self.hands.rank.probe(&pattern)?;
+        if self.hands.recorder.is_some() {
+            self.hands.record_probe(pattern, envelope, bytes);
+        }
         Some(crate::Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
     }
 
@@ -455,6 +482,7 @@ impl Core {
         let result = self.wait(barrier);
         self.wait_until(|core| !core.node.out().is_waiting());
         self.node.finish();
+        self.end_trace(End::Finalized);
         result.map(|_| ())
     }
 }

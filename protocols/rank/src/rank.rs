@@ -76,6 +76,11 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The application calls. Returns the request that the call opened, or that it is about.
     ///
     /// # Errors

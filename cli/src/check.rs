@@ -1,0 +1,129 @@
+//! `carrousel check`: what a run has recorded, compared with the model.
+
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::numbers::{bytes, count, grouped};
+use crate::out::Out;
+use crate::run::refused_trace;
+use crate::status::Status;
+use crate::style::{Paint, Style};
+use crate::verify::{Line, json};
+use carrousel_trace::{Trace, part_of};
+use carrousel_verify::replay::{self, Departure, Gap, Progress, Report, Verdict, Why};
+use std::path::{Path, PathBuf};
+
+/// Gaps that are told one by one.
+const TOLD: usize = 16;
+
+/// Compare what a run has recorded with the model that `verify` explores
+///
+/// `carrousel run --trace DIRECTORY` has each rank write down what its protocol is given: the calls of the
+/// application, the packets and completions of the network, and what the application was told in the end. This
+/// command feeds all of it to the same protocol code once more, over the network that `carrousel verify` explores.
+/// Every packet must be the next one that its sender has sent, every completion that of something under way, and
+/// every answer the one that the application got.
+///
+/// If so, what `verify` proves of that network holds for what has happened. If not, the command names the first
+/// record that it cannot follow, and what the model would have allowed there: a mistake in the engine, in a
+/// transport, or in memory.
+///
+/// The part of a rank that was killed is cut short: it is followed as far as it goes, and so are those of the
+/// others until they need something that is not there. What is in the messages is not in a trace; of a scenario,
+/// `carrousel run` checks every byte.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  carrousel run --trace out -n 4 -- ./heat 1024
+  carrousel check out
+  carrousel check out --format json
+  CARROUSEL_TRACE=$PWD/out mpiexec -n 4 ./heat 1024    record under another launcher
+
+A directory has a part for each rank, rank-0.jsonl and so on: a line of JSON
+for each record, after one about the job. A record is named by its line.
+
+Exit status: 0 the model allows all of it; 1 it does not; 2 this is no trace;
+3 the model allows what could be followed, and there is more.")]
+pub(crate) struct Args {
+    /// What `--trace` has named
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// `carrousel check`.
+pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let trace = Trace::open(&args.directory).map_err(refused_trace)?;
+    let report = {
+        let line = Line::new(&args.directory.display().to_string(), errors);
+        let show = |progress: Progress| {
+            let Progress { records, read, bytes: all } = progress;
+            let percent = read * 100 / all.max(1);
+            line.say(format!("{percent} % of {}, {} records", bytes(all), grouped(records)));
+        };
+        replay::check(trace, &show).map_err(refused_trace)?
+    };
+    match args.format {
+        Format::Json => out.line(&json(&report)?)?,
+        Format::Human => human(&args.directory, &report, out)?,
+    }
+    Ok(match report.verdict {
+        Verdict::Allowed => Status::Fine,
+        Verdict::Departed => Status::Violated,
+        Verdict::Incomplete => Status::Inconclusive,
+    })
+}
+
+fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure> {
+    let many = format!(
+        "{} and {} of {}",
+        count(report.calls, "call"),
+        count(report.events, "event"),
+        count(report.ranks.into(), "rank")
+    );
+    let answers = count(report.answers, "answer");
+    if let Some(departure) = &report.departure {
+        return departed(directory, departure, &many, out);
+    }
+    let good = out.style.paint(Paint::Good, "OK");
+    if report.gaps.is_empty() {
+        return out.line(&format!("{good}, {many} are ones that the model allows, with {answers}"));
+    }
+    out.line(&format!("{good} as far as it goes, {many} are ones that the model allows, with {answers}"))?;
+    for gap in report.gaps.iter().take(TOLD) {
+        out.line(&format!("  {}", told(directory, gap)))?;
+    }
+    if report.gaps.len() > TOLD {
+        out.line(&format!("  and {} more ranks", report.gaps.len() - TOLD))?;
+    }
+    Ok(())
+}
+
+fn told(directory: &Path, gap: &Gap) -> String {
+    let Gap { rank, record, .. } = gap;
+    let part = part_of(directory, *rank);
+    let part = part.display();
+    match gap.why {
+        Why::Missing => format!("rank {rank} has recorded nothing: there is no {part}"),
+        Why::Cut => {
+            format!("{part}: it is cut short behind record {record}; rank {rank} did not end by itself")
+        }
+        Why::Needs(peer) => {
+            format!("{part}: followed up to record {record}; the next one needs what rank {peer} did later")
+        }
+    }
+}
+
+fn departed(directory: &Path, departure: &Departure, many: &str, out: &mut Out) -> Result<(), Failure> {
+    let Departure { rank, record, line, happened, allowed } = departure;
+    let style = out.style;
+    let place = format!("{}:{record}:", part_of(directory, *rank).display());
+    let at = line.map_or_else(String::new, |line| format!(", at line {line} of its program"));
+    let verdict = style.paint(Paint::Bad, "the model does not allow this");
+    out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &place)))?;
+    out.line(&format!("  rank {rank}, record {record}{at}"))?;
+    out.line(&format!("  it says    {happened}"))?;
+    out.line(&format!("  allowed    {allowed}"))?;
+    out.line(&format!("  until then {many} were ones that the model allows"))
+}

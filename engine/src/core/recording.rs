@@ -1,0 +1,153 @@
+//! Writing down what the rank is given, if somebody has asked for it.
+//!
+//! What is not recorded costs a test for `None` where the rank is called, and nothing else.
+
+use super::Core;
+use super::hands::Hands;
+use crate::Error;
+use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, Status, UsageError};
+use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
+use carrousel_transport::Payload;
+use carrousel_transport_shm::Out;
+use std::env;
+use std::path::Path;
+
+/// Bytes of the command that a trace says at most: it is for a person.
+const COMMAND_MAX: usize = 4 << 10;
+
+impl Core {
+    /// From now on all that the rank is given is recorded, in its part of the trace in `directory`. Nothing may
+    /// have been given to it before.
+    pub(crate) fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
+        let head = Head {
+            carrousel_trace: VERSION,
+            rank: self.me(),
+            ranks: self.ranks,
+            command: command(),
+            options: *self.hands.rank.options(),
+        };
+        let recorder = Recorder::create(directory, &head);
+        let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
+        self.hands.recorder = Some(Box::new(recorder));
+        Ok(())
+    }
+
+    /// Hands on what has been recorded, when there is time: what a process that is killed would lose.
+    pub(super) fn flush_trace(&mut self) {
+        if let Some(recorder) = &mut self.hands.recorder {
+            recorder.flush();
+        }
+    }
+
+    /// Ends the trace of this rank.
+    pub(crate) fn end_trace(&mut self, end: End) {
+        if let Some(mut recorder) = self.hands.recorder.take() {
+            recorder.end(end);
+        }
+    }
+
+    /// As [`Core::finish`], for one that is recorded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn finish_recorded(&mut self, request: Handle) -> Option<Result<Status, Error>> {
+        let released = self.hands.release_recorded(request);
+        self.ended(request, released)
+    }
+
+    /// As [`Core::at_line`].
+    #[cold]
+    pub(super) fn record_line(&mut self, line: u32) {
+        if let Some(recorder) = &mut self.hands.recorder {
+            recorder.at_line(line);
+        }
+    }
+}
+
+/// The program and its arguments.
+fn command() -> Vec<String> {
+    let mut room = COMMAND_MAX;
+    let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words
+        .take_while(|word| {
+            let fits = word.len() < room;
+            room = room.saturating_sub(word.len() + 1);
+            fits
+        })
+        .collect()
+}
+
+impl Hands {
+    #[cold]
+    #[inline(never)]
+    fn write_down(&mut self, record: &Record) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(record);
+        }
+    }
+
+    /// A call that is recorded: apart from others, so that theirs need not be kept until they are over.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn call_recorded(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        out: &mut Out,
+    ) -> Result<Handle, UsageError> {
+        let result = self.make(call, lent, out);
+        let answer = match &result {
+            Ok(request) => Answer::Request(*request),
+            Err(error) => Answer::Refused(error.to_string()),
+        };
+        let line = self.recorder.as_ref().and_then(|recorder| recorder.line());
+        self.write_down(&Record::Call { call, answer, line });
+        self.announce(out);
+        result
+    }
+
+    /// As [`Hands::call_recorded`], and what comes of it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_recorded(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        out: &mut Out,
+    ) -> Result<Option<Status>, UsageError> {
+        let request = self.call_recorded(call, lent, out)?;
+        self.release_recorded(request)
+    }
+
+    fn release_recorded(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
+        let released = self.rank.release(request);
+        if let Ok(Some(status)) = released {
+            self.write_down(&Record::Release { request, status });
+        }
+        released
+    }
+
+    /// An event that is recorded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn event_recorded(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+        self.record_event(event);
+        self.feed(event, data, out);
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record_event(&mut self, event: Event) {
+        self.write_down(&Record::Event(event));
+    }
+
+    #[cold]
+    pub(super) fn record_definition(&mut self, communicator: Communicator, members: &[RankId]) {
+        let members = members.iter().map(|rank| rank.0).collect();
+        self.write_down(&Record::Define { communicator, members });
+    }
+
+    #[cold]
+    pub(super) fn record_probe(&mut self, pattern: Pattern, envelope: Envelope, len: u64) {
+        self.write_down(&Record::Probe { pattern, envelope, len });
+    }
+}

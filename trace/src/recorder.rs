@@ -1,0 +1,125 @@
+//! Writing a part.
+
+use crate::{End, Head, Record, TraceError, part_of, rank_of};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes that wait to be written, at most: what a process that is killed loses.
+const BUFFER: usize = 64 << 10;
+
+/// Writes down what one rank is given.
+///
+/// Dropped before [`Recorder::end`], it says that the process has left without that. What cannot be written is told
+/// on standard error, once, and the part is cut short there: recording does not end a job.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    /// `None` once something could not be written, or all is.
+    out: Option<BufWriter<File>>,
+    /// The record that is being written.
+    text: Vec<u8>,
+    line: Option<u32>,
+}
+
+/// Makes `directory` ready for the parts of a new trace: it is created, or an old trace in it is removed.
+///
+/// # Errors
+/// When there is something in it that is no part of a trace, which is left alone, or the system refuses.
+pub fn prepare(directory: &Path) -> Result<(), TraceError> {
+    let system = |doing| move |source| TraceError::System { doing, path: directory.to_owned(), source };
+    fs::create_dir_all(directory).map_err(system("create"))?;
+    let mut old = Vec::new();
+    for entry in fs::read_dir(directory).map_err(system("read"))? {
+        let path = entry.map_err(system("read"))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if rank_of(&name).is_none() {
+            return Err(TraceError::InUse { path });
+        }
+        old.push(path);
+    }
+    for path in old {
+        fs::remove_file(&path).map_err(|source| TraceError::System { doing: "remove", path, source })?;
+    }
+    Ok(())
+}
+
+impl Recorder {
+    /// Begins the part of the rank that `head` names, in a directory that is created if it is not there.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn create(directory: &Path, head: &Head) -> Result<Self, TraceError> {
+        let system = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source| TraceError::System { doing, path, source }
+        };
+        fs::create_dir_all(directory).map_err(system("create", directory))?;
+        let path = part_of(directory, head.rank);
+        let file = File::create(&path).map_err(system("create", &path))?;
+        let out = BufWriter::with_capacity(BUFFER, file);
+        let mut recorder = Self { path: path.clone(), out: Some(out), text: Vec::new(), line: None };
+        recorder.line_of(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
+        Ok(recorder)
+    }
+
+    /// Says in which line of its source the application is, for the calls that follow.
+    pub fn at_line(&mut self, line: u32) {
+        self.line = Some(line);
+    }
+
+    /// The line that was said last.
+    pub fn line(&self) -> Option<u32> {
+        self.line
+    }
+
+    /// Writes a record.
+    pub fn record(&mut self, record: &Record) {
+        let done = self.line_of(record);
+        self.settle(done);
+    }
+
+    /// Hands what has been recorded to the system: from now on it survives this process.
+    pub fn flush(&mut self) {
+        let done = self.try_flush();
+        self.settle(done);
+    }
+
+    /// Writes the last record.
+    pub fn end(&mut self, end: End) {
+        if self.out.is_some() {
+            self.record(&Record::End(end));
+            self.flush();
+            self.out = None;
+        }
+    }
+
+    fn line_of(&mut self, it: &impl serde::Serialize) -> io::Result<()> {
+        let Some(out) = &mut self.out else { return Ok(()) };
+        self.text.clear();
+        serde_json::to_writer(&mut self.text, it)?;
+        self.text.push(b'\n');
+        // At once, so that the buffer is handed on between records and not within one.
+        out.write_all(&self.text)
+    }
+
+    fn try_flush(&mut self) -> io::Result<()> {
+        self.out.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+
+    fn settle(&mut self, done: io::Result<()>) {
+        if let Err(error) = done {
+            eprintln!("carrousel: the trace {} ends here: {error}", self.path.display());
+            if let Some(out) = self.out.take() {
+                // What is in the buffer would be tried again when it is dropped.
+                let _ = out.into_parts();
+            }
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end(End::Left);
+    }
+}

@@ -1,0 +1,257 @@
+//! What a recorder writes, a reader reads; what it has not written is refused with its place, or cut short.
+
+use carrousel_rank::{
+    Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
+    Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
+};
+use carrousel_trace::{Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, prepare};
+use proptest::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory that is gone when the test is over.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("carrousel-trace-{}-{number}", std::process::id())))
+    }
+
+    /// With these parts.
+    fn with(parts: &[&str]) -> Self {
+        let place = Self::new();
+        fs::create_dir_all(&place.0).expect("it can be made");
+        for (text, rank) in parts.iter().zip(0..) {
+            fs::write(part_of(&place.0, rank), text).expect("it can be written");
+        }
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn head(rank: u32, ranks: u32) -> Head {
+    let options =
+        Options { speculation: Speculation::Always, transfer: Transfer::Write, ..Options::default() };
+    Head { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
+}
+
+fn handle(index: u32) -> Handle {
+    Handle { index, generation: 7 }
+}
+
+/// One of each.
+fn records() -> Vec<Record> {
+    let memory = Memory { address: u64::MAX, key: 3 };
+    let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
+    let line = LineId { receive: handle(1), index: 9 };
+    let packets = [
+        Packet::Eager { tag, len: 8 },
+        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::None },
+        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
+        Packet::Fin { line, tag, len: 8 },
+        Packet::RtrAck { line, tag, len: 8 },
+        Packet::Filled { receive: handle(3) },
+        Packet::CancelAck { line },
+        Packet::Rtr(Rtr { tag: TagSelector::Any, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
+        Packet::Done { send: handle(5) },
+        Packet::RtsAck { send: handle(6) },
+        Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
+        Packet::Cancel { line },
+        Packet::Seen { seen: 64 },
+    ];
+    let calls = [
+        Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),
+        Call::Receive(Receive {
+            from: Source::Any,
+            tag: TagSelector::Tag(tag),
+            communicator,
+            len: u64::MAX,
+            memory,
+        }),
+        Call::Receive(Receive {
+            from: Source::Rank(RankId(1)),
+            tag: TagSelector::Any,
+            communicator,
+            len: 0,
+            memory,
+        }),
+        Call::Collective(Collective::barrier(communicator)),
+        Call::Cancel(handle(9)),
+    ];
+    let failures = [Failure::Truncated { sent: 9 }, Failure::Cancelled, Failure::PeerLost(RankId(1))];
+    let statuses = failures.into_iter().map(Some).chain([None]).map(|failure| Status {
+        message: failure.map(|_| (RankId(1), tag)),
+        len: 8,
+        failure,
+    });
+    let answers = [Answer::Request(handle(1)), Answer::Refused("a \"reason\"\n".to_owned())];
+    let events = packets
+        .map(|packet| Event::Packet { from: RankId(1), context, packet })
+        .into_iter()
+        .chain([Event::Written(handle(1)), Event::Read(handle(1)), Event::Announce(handle(1))])
+        .chain([Event::Lost(RankId(1))]);
+    let pattern = Pattern { source: Source::Any, tag: TagSelector::Any, context };
+    let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
+    let calls = calls.into_iter().flat_map(|call| {
+        answers.clone().map(|answer| Record::Call {
+            call,
+            answer,
+            line: Some(12).filter(|_| call != calls[0]),
+        })
+    });
+    calls
+        .chain(events.map(Record::Event))
+        .chain(statuses.map(|status| Record::Release { request: handle(1), status }))
+        .chain([Record::Define { communicator, members: vec![0, 2] }, probe])
+        .collect()
+}
+
+fn read(directory: &Path) -> Result<(Trace, Vec<Vec<Record>>), TraceError> {
+    let mut trace = Trace::open(directory)?;
+    let mut all = Vec::new();
+    for part in trace.parts.iter_mut().flatten() {
+        let mut records = Vec::new();
+        while let Some(record) = part.next_record()? {
+            records.push(record);
+        }
+        all.push(records);
+    }
+    Ok((trace, all))
+}
+
+/// A part with one of each record.
+fn text() -> String {
+    let place = Place::new();
+    let mut recorder = Recorder::create(&place.0, &head(0, 1)).expect("it can be made");
+    records().iter().for_each(|record| recorder.record(record));
+    recorder.end(End::Finalized);
+    fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
+}
+
+#[test]
+fn what_is_recorded_is_read() {
+    let place = Place::new();
+    for (rank, end) in [(0, Some(End::Finalized)), (1, None)] {
+        let mut recorder = Recorder::create(&place.0, &head(rank, 3)).expect("it can be made");
+        records().iter().for_each(|record| recorder.record(record));
+        end.into_iter().for_each(|end| recorder.end(end));
+    }
+    let (trace, all) = read(&place.0).expect("it is one");
+    assert_eq!((trace.ranks, trace.options, &trace.command[1][..]), (3, head(0, 3).options, "a b"));
+    assert_eq!(all, [records(), records()]);
+    let ends = trace.parts.iter().map(|part| part.as_ref().map(|part| part.end()));
+    assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(End::Finalized)), Some(Some(End::Left)), None]);
+}
+
+#[test]
+fn a_part_may_be_cut_short_anywhere() {
+    let whole = text();
+    let first = whole.find('\n').expect("there is a head") + 1;
+    for cut in (first..whole.len()).step_by(7) {
+        let place = Place::with(&[&whole[..cut]]);
+        let (trace, all) = read(&place.0).expect("what is there can be read");
+        assert_eq!(all[0], records()[..all[0].len()]);
+        assert_eq!(all[0].len(), whole[..cut].matches('\n').count() - 1);
+        assert_eq!(trace.parts[0].as_ref().and_then(|part| part.end()), None);
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_its_place() {
+    let whole = text();
+    let (first, rest) = whole.split_once('\n').expect("there is a head");
+    let with_head = |from: &str, to: &str| format!("{}\n{rest}", first.replace(from, to));
+    let refused = |parts: &[&str], says: &[&str]| {
+        let place = Place::with(parts);
+        let error = read(&place.0).err().unwrap_or_else(|| panic!("{says:?} is read"));
+        let message = error.to_string();
+        for text in says {
+            assert!(message.contains(text), "{text:?} is not in {message:?}");
+        }
+    };
+    refused(&[], &["has no part of a trace"]);
+    refused(&[""], &["rank-0.jsonl:1: the head is missing, or cut short"]);
+    refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
+    refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
+    refused(
+        &[&with_head("\"carrousel_trace\":1", "\"carrousel_trace\":2")],
+        &["version 2", "this command reads 1"],
+    );
+    refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
+    refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);
+    refused(&[&with_head("\"write\"", "\"teleport\"")], &["rank-0.jsonl:1:", "`teleport`"]);
+    let two = with_head("\"ranks\":1", "\"ranks\":2");
+    let other = two.replace("\"rank\":0", "\"rank\":1");
+    refused(
+        &[&two, &other.replace("\"rtr_limit\":64", "\"rtr_limit\":1")],
+        &["rank-1.jsonl", "options differ"],
+    );
+    refused(&[&two, &other.replace("\"ranks\":2", "\"ranks\":3")], &["numbers of ranks differ"]);
+    for (line, wrong, says) in [
+        ("{}", "{}", "rank-0.jsonl:2:"),
+        ("", "", "rank-0.jsonl:2:"),
+        ("number", "{\"event\":{\"written\":{\"index\":-1,\"generation\":0}}}", "rank-0.jsonl:2:"),
+        ("field", "{\"event\":{\"written\":{\"index\":1,\"generation\":0,\"x\":0}}}", "unknown field `x`"),
+        ("kind", "{\"surprise\":1}", "`surprise`"),
+        ("communicator", "{\"define\":{\"communicator\":65535,\"members\":[]}}", "no communicator 65535"),
+    ] {
+        let text = format!("{first}\n{wrong}\n{rest}");
+        assert!(!line.contains('\n'));
+        refused(&[&text], &["rank-0.jsonl:2:", says]);
+    }
+    refused(&[&format!("{whole}{rest}")], &["something stands behind the end"]);
+    let long = format!("{first}\n{}", "x".repeat(3 << 20));
+    refused(&[&long], &["rank-0.jsonl:2: a line of more than 1048576 bytes"]);
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let place = Place::with(&[]);
+    fs::create_dir(part_of(&place.0, 0)).expect("it can be made");
+    let error = read(&place.0).expect_err("it is a directory").to_string();
+    assert!(error.ends_with("rank-0.jsonl: it is no regular file"), "{error}");
+}
+
+#[test]
+fn a_trace_replaces_a_trace_and_nothing_else() {
+    let place = Place::with(&["old", "older"]);
+    prepare(&place.0).expect("it is an old trace");
+    assert_eq!(fs::read_dir(&place.0).expect("it is there").count(), 0);
+    for name in ["thesis.tex", "rank-01.jsonl", "rank-.jsonl", "rank-1.json"] {
+        fs::write(place.0.join(name), "years of work").expect("it can be written");
+        fs::write(part_of(&place.0, 0), "old").expect("it can be written");
+        let error = prepare(&place.0).expect_err("something is there").to_string();
+        assert!(error.contains(name), "{error}");
+        assert_eq!(fs::read_dir(&place.0).expect("it is there").count(), 2, "nothing is removed");
+        fs::remove_file(place.0.join(name)).expect("it is there");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        in_head in any::<bool>(),
+    ) {
+        let mut bytes = text().into_bytes();
+        let first = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+        for (at, byte) in edits {
+            let at = if in_head { at.index(first) } else { at.index(bytes.len()) };
+            bytes[at] = byte;
+        }
+        let place = Place::with(&[""]);
+        fs::write(part_of(&place.0, 0), &bytes).expect("it can be written");
+        if let Err(error) = read(&place.0) {
+            prop_assert!(error.to_string().contains("rank-0.jsonl"), "{error}");
+        }
+    }
+}

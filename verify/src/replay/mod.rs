@@ -1,0 +1,225 @@
+//! Replays what the ranks of a real job were given, and says whether the model allows it.
+//!
+//! Each part of a trace is fed to a [`Rank`](carrousel_rank::Rank) that is made as the real one was. What it asks
+//! for goes into the network that the checker explores, and every packet and completion of the part has to come out
+//! of it: as the oldest thing on its route. Every answer that the application got has to be the answer here, too.
+//!
+//! **Any order in which the ranks take turns will do.** A route has one end that puts in, in the order of that
+//! rank's part, and one that takes out, in the order of another's. So what is the oldest thing on a route does not
+//! depend on who has come how far, only whether it is there yet; and a rank that finds nothing yet is held up, not
+//! refused. What has come out at one rank holds nothing up at another. Hence a trace is either replayed to its end
+//! in every order, or in none.
+//!
+//! **What this cannot see.** Memory: bytes that arrive changed, or late, or beside their buffer. Real networks may
+//! put data into memory before the packets that precede it; the model's lands together with the packet behind it,
+//! and ranks are told of packets only. Questions that change nothing are not in a trace unless they were answered: a
+//! `test` that failed, a probe that found nothing. That something never came is not wrong either: a network may take
+//! any time, so the last packets of a part may be missing unless an answer needs them.
+//!
+//! A part that is cut short says nothing of what its rank did then. Who needs something from behind the cut cannot
+//! be followed any further, which is told as a [`Gap`].
+
+mod player;
+mod tell;
+
+use self::player::{Player, Stop};
+use crate::state::State;
+use carrousel_rank::{Job, Mirror, Options};
+use carrousel_trace::{Part, Trace, TraceError};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How far a replay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Records that have been replayed.
+    pub records: u64,
+    /// Bytes that have been read.
+    pub read: u64,
+    /// Bytes of the trace.
+    pub bytes: u64,
+}
+
+/// What came of a replay. Serialises as the object that `--format json` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether the model allows it.
+    pub verdict: Verdict,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How many ranks the job had.
+    pub ranks: u32,
+    /// Calls that the model allows, communicators that were defined included.
+    pub calls: u64,
+    /// Events that the model allows.
+    pub events: u64,
+    /// Answers that are the model's: requests that were ended, and probes.
+    pub answers: u64,
+    /// Where reality left the model.
+    pub departure: Option<Departure>,
+    /// What could not be followed to its end.
+    pub gaps: Vec<Gap>,
+}
+
+/// Whether the model allows what a trace says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// All of it.
+    Allowed,
+    /// Not all of it.
+    Departed,
+    /// All that could be followed, and there is more.
+    Incomplete,
+}
+
+/// Where reality left the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Departure {
+    /// At which rank.
+    pub rank: u32,
+    /// Which record of its part: its line, from 1.
+    pub record: u64,
+    /// Where the application said that it was.
+    pub line: Option<u32>,
+    /// What the record says.
+    pub happened: String,
+    /// What the model would have allowed instead.
+    pub allowed: String,
+}
+
+/// What could not be followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// Of which rank.
+    pub rank: u32,
+    /// The last record that was replayed; 0 if there is none.
+    pub record: u64,
+    /// Why no further.
+    pub why: Why,
+}
+
+/// Why a part could not be followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// There is no such part.
+    Missing,
+    /// It is cut short.
+    Cut,
+    /// It goes on with something that this rank has sent behind the gap in its part.
+    Needs(u32),
+}
+
+/// Things in flight above which a rank lets the others catch up: the network is searched for each.
+const IN_FLIGHT: usize = 256;
+
+/// Replays a trace.
+///
+/// # Errors
+/// When a part holds what is no record.
+pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceError> {
+    let Trace { ranks, options, command, parts, bytes } = trace;
+    let mut replay = Replay::new(ranks, &options, parts);
+    let departure = replay.run(&|records, read| progress(Progress { records, read, bytes }))?;
+    let gaps = if departure.is_some() { Vec::new() } else { replay.gaps() };
+    let verdict = match (&departure, &gaps[..]) {
+        (Some(_), _) => Verdict::Departed,
+        (None, []) => Verdict::Allowed,
+        (None, _) => Verdict::Incomplete,
+    };
+    let sum = |count: fn(&Player) -> u64| replay.players.iter().map(count).sum();
+    Ok(Report {
+        verdict,
+        command,
+        ranks,
+        calls: sum(|player| player.counts.calls),
+        events: sum(|player| player.counts.events),
+        answers: sum(|player| player.counts.answers),
+        departure,
+        gaps,
+    })
+}
+
+/// The ranks, and the network between them.
+struct Replay {
+    players: Vec<Player>,
+    network: State<Mirror>,
+}
+
+impl Replay {
+    fn new(ranks: u32, options: &Options, parts: Vec<Option<Part>>) -> Self {
+        let job = Job { ranks };
+        let players = parts.into_iter().zip(0..).map(|(part, me)| Player::new(me, &job, options, part));
+        let network = State { job: 0, procs: Vec::new(), flights: Vec::new(), wrong: Default::default() };
+        Self { players: players.collect(), network }
+    }
+
+    /// Replays as far as possible. Returns where reality left the model, if it did.
+    fn run(&mut self, progress: &dyn Fn(u64, u64)) -> Result<Option<Departure>, TraceError> {
+        let mut most = IN_FLIGHT;
+        loop {
+            let before = self.records();
+            let mut crowded = false;
+            for player in &mut self.players {
+                let stop = player.turn(&mut self.network, most)?;
+                crowded |= matches!(stop, Stop::Crowded);
+                if let Stop::Departed(departure) = stop {
+                    return Ok(Some(departure));
+                }
+            }
+            let after = self.records();
+            progress(after, self.players.iter().map(Player::read).sum());
+            if after > before {
+                continue;
+            }
+            if !crowded {
+                return Ok(self.never_sent());
+            }
+            // What is in flight really was, all at once.
+            most *= 2;
+        }
+    }
+
+    fn records(&self) -> u64 {
+        self.players.iter().map(|player| player.counts.all()).sum()
+    }
+
+    /// Ranks of which it is not known what they did next.
+    fn unknown(&self) -> BTreeSet<u16> {
+        let gone = |player: &&Player| player.needs().is_none() && player.end().is_none();
+        let mut unknown: BTreeSet<u16> = self.players.iter().filter(gone).map(|player| player.me).collect();
+        loop {
+            let follows = |player: &&Player| player.needs().is_some_and(|peer| unknown.contains(&peer));
+            let more: Vec<u16> = self.players.iter().filter(follows).map(|player| player.me).collect();
+            let before = unknown.len();
+            unknown.extend(more);
+            if unknown.len() == before {
+                return unknown;
+            }
+        }
+    }
+
+    /// Nobody can go on. A rank that needs what nobody behind a gap could have sent has left the model.
+    fn never_sent(&self) -> Option<Departure> {
+        let unknown = self.unknown();
+        let stuck = || self.players.iter().filter(|player| !unknown.contains(&player.me));
+        let has_ended = |peer: u16| self.players[usize::from(peer)].needs().is_none();
+        let mut stuck_on_ended = stuck().filter(|player| player.needs().is_some_and(has_ended));
+        let first = stuck_on_ended.next().or_else(|| stuck().find(|player| player.needs().is_some()));
+        first.map(Player::never_sent)
+    }
+
+    fn gaps(&self) -> Vec<Gap> {
+        let gap = |player: &Player| {
+            let why = match (player.needs(), player.line()) {
+                (Some(peer), _) => Why::Needs(peer.into()),
+                (None, None) => Why::Missing,
+                (None, Some(_)) if player.end().is_none() => Why::Cut,
+                (None, Some(_)) => return None,
+            };
+            Some(Gap { rank: player.me.into(), record: player.replayed(), why })
+        };
+        self.players.iter().filter_map(gap).collect()
+    }
+}

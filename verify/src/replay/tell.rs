@@ -1,0 +1,142 @@
+//! A trace's records in words.
+
+use crate::state::What;
+use carrousel_rank::{
+    Call, Context, Envelope, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
+    Status, Tag, TagSelector,
+};
+
+fn bytes(len: u64) -> String {
+    if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") }
+}
+
+fn selector(tag: TagSelector) -> String {
+    match tag {
+        TagSelector::Tag(Tag(tag)) => format!("tag {tag}"),
+        TagSelector::Any => "any tag".to_owned(),
+    }
+}
+
+fn source(from: Source) -> String {
+    match from {
+        Source::Rank(rank) => rank.to_string(),
+        Source::Any => "any rank".to_owned(),
+    }
+}
+
+/// ` of communicator 3`, unless it is that of all ranks.
+fn among(number: u16) -> String {
+    if number == 0 { String::new() } else { format!(" of communicator {number}") }
+}
+
+/// A call, as an application sees it.
+pub(super) fn call(call: &Call) -> String {
+    match call {
+        Call::Send(send) => {
+            let name = if send.synchronous { "a synchronous send" } else { "a send" };
+            let among = among(send.communicator.index());
+            format!("{name} to {} tag {}, {}{among}", send.to, send.tag.0, bytes(send.len))
+        }
+        Call::Receive(receive) => {
+            let (from, tag) = (source(receive.from), selector(receive.tag));
+            format!(
+                "a receive from {from}, {tag}, {}{}",
+                bytes(receive.len),
+                among(receive.communicator.index())
+            )
+        }
+        Call::Collective(call) => {
+            format!("{}, {}{}", call.kind.name(), bytes(call.len), among(call.communicator.index()))
+        }
+        Call::Cancel(request) => format!("cancelling {request}"),
+    }
+}
+
+/// How a request has ended.
+pub(super) fn status(status: &Status) -> String {
+    let len = bytes(status.len);
+    let message = match status.message {
+        Some((from, Tag(tag))) => format!("{len} from {from}, tag {tag}"),
+        None => len,
+    };
+    match status.failure {
+        None => message,
+        Some(Failure::Truncated { sent }) => format!("{message}, truncated from {sent}"),
+        Some(Failure::Cancelled) => format!("{message}, cancelled"),
+        Some(Failure::PeerLost(peer)) => format!("{message}, as {peer} is lost"),
+    }
+}
+
+/// What a probe has found.
+pub(super) fn found(found: Option<(Envelope, u64)>) -> String {
+    match found {
+        Some((envelope, len)) => {
+            format!("a message of {} from {}, tag {}", bytes(len), envelope.source, envelope.tag.0)
+        }
+        None => "nothing".to_owned(),
+    }
+}
+
+/// What a probe has looked for.
+pub(super) fn pattern(pattern: &Pattern) -> String {
+    format!("{}, {}{}", source(pattern.source), selector(pattern.tag), among(pattern.context.0 / 2))
+}
+
+/// A lane of the network, as part of a sentence about its sender.
+pub(super) fn lane(packet: &Packet, context: Context) -> String {
+    let lane = match packet.lane() {
+        Lane::Forward => "the forward lane",
+        Lane::Back => "the back lane",
+    };
+    let collective = if context.is_collective() { " of collectives" } else { "" };
+    format!("{lane}{collective}{}", among(context.0 / 2))
+}
+
+/// A packet that comes; in `full`, with memory and all that is seldom of interest.
+pub(super) fn arrival(from: RankId, context: Context, packet: &Packet, full: bool) -> String {
+    let rest = if full { format!(" ({packet:?})") } else { String::new() };
+    let of = among(context.0 / 2);
+    format!("{}{}{of} of {from}{rest}", packet.name(), contents(packet))
+}
+
+fn contents(packet: &Packet) -> String {
+    let message = |tag: Tag, len: u64| format!(" tag {}, {},", tag.0, bytes(len));
+    let of = |request: Handle| format!(" of {request}");
+    match *packet {
+        Packet::Eager { tag, len } => message(tag, len),
+        Packet::Rts { tag, len, send, .. } => format!("{} {send}", message(tag, len)),
+        Packet::Fin { line, tag, len } | Packet::RtrAck { line, tag, len } => {
+            format!("{} into {}", message(tag, len), line.receive)
+        }
+        Packet::Filled { receive } => of(receive),
+        Packet::CancelAck { line } | Packet::Cancel { line } => of(line.receive),
+        Packet::Rtr(Rtr { tag, len, receive, .. }) => {
+            format!(" {}, {}, {receive}", selector(tag), bytes(len))
+        }
+        Packet::Done { send } | Packet::RtsAck { send } => of(send),
+        Packet::Clear { send, receive, len, memory: Memory { .. } } => {
+            format!("{}, {}, into {receive}", of(send), bytes(len))
+        }
+        Packet::Seen { seen } => format!(" {seen}"),
+    }
+}
+
+/// An operation whose completion is reported.
+pub(super) fn operation(what: What) -> &'static str {
+    match what {
+        What::Written => "write",
+        What::Read(_) => "read",
+        What::Forward | What::Back => "packet",
+    }
+}
+
+/// An event.
+pub(super) fn event(event: &Event) -> String {
+    match event {
+        Event::Packet { from, context, packet } => arrival(*from, *context, packet, false),
+        Event::Written(request) => format!("the write of {request} was complete"),
+        Event::Read(request) => format!("the read of {request} was complete"),
+        Event::Announce(request) => format!("{request} was announced"),
+        Event::Lost(peer) => format!("the connection to {peer} was lost"),
+    }
+}
