@@ -42,7 +42,7 @@ pub use communicator::Communicator;
 pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
-pub use lend::{Request, Scope, ScopedRequest};
+pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any};
 pub use session::{Job, init, init_with};
 pub use status::{Any, Source, Status, Tag};
 #[doc(hidden)]
