@@ -23,5 +23,5 @@ mod settings;
 mod value;
 
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{OptionError, Origin, Settings};
+pub use settings::{OptionError, Origin, SIMULATION, Settings};
 pub use value::parse_size;

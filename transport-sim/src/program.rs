@@ -120,10 +120,10 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The protocols' options: the scenario's, and for those that it does not set the parameter set's.
-pub(crate) fn options(scenario: &Scenario, config: &Config) -> Result<Options, SimError> {
+/// The protocols' options: those that are set, and for others the parameter set's.
+pub(crate) fn options(set: &[OptionSetting], config: &Config) -> Result<Options, SimError> {
     let mut options = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
-    let of_engine = scenario.options.iter().filter(|setting| setting.window.is_none());
+    let of_engine = set.iter().filter(|setting| setting.window.is_none());
     for OptionSetting { name, value, line, .. } in of_engine {
         match (name.as_str(), value) {
             ("eager_threshold", OptionValue::Size(bytes)) => options.eager_threshold = *bytes,

@@ -68,12 +68,12 @@ pub(crate) fn run(fast: bool) -> ExitCode {
     steps.finish()
 }
 
-/// Runs the example programs on several numbers of ranks; each checks its own result.
+/// Runs the example programs on several numbers of ranks, and simulates them on more; each checks its own result.
 fn examples() -> Result<(), String> {
     let release = |what: &[&str]| {
         tools::run(cargo(&[&["build", "--release", "--locked", "--quiet", "--package"], what].concat()))
     };
-    release(&["carrousel-engine", "--examples"])?;
+    release(&["carrousel-app", "--examples"])?;
     release(&["carrousel-cli"])?;
     let built = tools::target().join("release");
     for (example, ranks) in
@@ -84,6 +84,11 @@ fn examples() -> Result<(), String> {
             job.args(["run", "-n", ranks, "--"]).arg(built.join("examples").join(example));
             tools::run(job)?;
         }
+    }
+    for (example, ranks) in [("pi", "4096"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")] {
+        let mut simulation = Command::new(built.join("carrousel"));
+        simulation.args(["sim", "-n", ranks, "--app"]).arg(built.join("examples").join(example));
+        tools::run(simulation)?;
     }
     Ok(())
 }

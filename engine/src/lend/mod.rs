@@ -17,6 +17,8 @@ mod request;
 mod scope;
 mod several;
 
+#[doc(hidden)]
+pub use collectives::{fits, on_bytes};
 pub(crate) use registry::Registry;
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
