@@ -11,9 +11,10 @@ use crate::style::{Paint, Style};
 use crate::verify::{Drawing, json};
 use carrousel_app::{Failed, Handover, Outcome, VARIABLE};
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -28,12 +29,12 @@ const LOOK: Duration = Duration::from_millis(20);
 struct Letter(PathBuf);
 
 impl Letter {
-    /// An empty one, in a place of its own that only this user sees.
+    /// An empty one, which only this user can read.
     fn new() -> Result<Self, Failure> {
         let directory = env::temp_dir();
         for number in 0.. {
             let path = directory.join(format!("carrousel-sim-{}-{number}", std::process::id()));
-            match File::create_new(&path) {
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(_) => return Ok(Self(path)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Failure::of_file("write", &path, &error)),
