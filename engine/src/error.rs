@@ -51,6 +51,9 @@ pub enum Error {
     /// The application's mistake; nothing has begun.
     #[error("{class}: {0}", class = self.class())]
     Usage(#[from] UsageError),
+    /// A request is used that has ended.
+    #[error("{class}: the request has ended", class = self.class())]
+    Ended,
     /// There is no such rank in a communicator.
     #[error("{class}: rank {rank} does not exist in a communicator of {ranks} ranks", class = self.class())]
     NoSuchRank {
@@ -133,7 +136,7 @@ impl Error {
             Self::Usage(UsageError::NoSuchRank { .. }) | Self::NoSuchRank { .. } => Class::Rank,
             Self::BufferLength { .. } => Class::Count,
             Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
-            Self::Usage(_) => Class::Request,
+            Self::Usage(_) | Self::Ended => Class::Request,
             Self::Truncated { .. } => Class::Truncate,
             Self::Uneven { .. } => Class::Count,
             Self::PeerLost { .. } => Class::ProcessFailed,

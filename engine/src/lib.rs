@@ -42,7 +42,9 @@ pub use communicator::Communicator;
 pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
-pub use lend::{Request, Scope, ScopedRequest};
+pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any};
+#[doc(hidden)]
+pub use lend::{fits, on_bytes};
 pub use session::{Job, init, init_with};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;

@@ -4,11 +4,12 @@ use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{OptionError, Settings};
+use carrousel_options::{OptionError, SIMULATION, Settings};
 use carrousel_rank::RankId;
 use carrousel_trace::End;
 use carrousel_transport_shm as shm;
 use signal_hook::consts::SIGUSR1;
+use std::env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,6 +45,13 @@ pub fn init() -> Result<Job, Error> {
 /// # Errors
 /// As [`init`].
 pub fn init_with(settings: &Settings) -> Result<Job, Error> {
+    if env::var_os(SIMULATION).is_some() {
+        let simulates = format!(
+            "{SIMULATION} is set: this process is to simulate the job, and cannot join it; \
+             a program that can do both hands its `async fn` to `carrousel_app::run`"
+        );
+        return Err(Error::Launch(simulates));
+    }
     if JOINED.swap(true, Ordering::SeqCst) {
         let twice = "this process has joined its job before: it can do so once";
         return Err(Error::Launch(twice.to_owned()));

@@ -52,6 +52,18 @@ impl From<Any> for Source {
     }
 }
 
+impl From<Source> for carrousel_rank::Source {
+    fn from(source: Source) -> Self {
+        source.0
+    }
+}
+
+impl From<Tag> for carrousel_rank::TagSelector {
+    fn from(tag: Tag) -> Self {
+        tag.0
+    }
+}
+
 impl From<u32> for Tag {
     fn from(tag: u32) -> Self {
         Self(carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(tag)))

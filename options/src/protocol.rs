@@ -2,12 +2,12 @@
 
 use crate::registry::speculation;
 use carrousel_rank::Options;
-use carrousel_scenario::{OptionValue, Scenario};
+use carrousel_scenario::{OptionSetting, OptionValue};
 
-/// The protocols' options: what a scenario sets, and of those that it does not set, `base`. A number beyond
+/// The protocols' options: what is set, by a scenario for instance, and of those that are not, `base`. A number beyond
 /// its range is the largest that there is: [`Spec::check`](crate::Spec::check) tells.
-pub fn protocol(scenario: &Scenario, base: Options) -> Options {
-    let of_engine = scenario.options.iter().filter(|setting| setting.window.is_none());
+pub fn protocol(set: &[OptionSetting], base: Options) -> Options {
+    let of_engine = set.iter().filter(|setting| setting.window.is_none());
     of_engine.fold(base, |options, setting| with(options, &setting.name, &setting.value))
 }
 
@@ -32,7 +32,7 @@ mod tests {
     fn a_scenario_sets_some_and_the_base_the_others() {
         let text = b"ranks 1\noption speculation off\noption rtr_limit 70000\n";
         let scenario = carrousel_scenario::load("x.scn", text).expect("it is a scenario");
-        let options = protocol(&scenario, Options { eager_threshold: 5, ..Options::default() });
+        let options = protocol(&scenario.options, Options { eager_threshold: 5, ..Options::default() });
         let expected = Options {
             eager_threshold: 5,
             speculation: Speculation::Off,

@@ -14,8 +14,11 @@ const PREFIX: &str = "CARROUSEL_";
 const FILE: &str = "CARROUSEL_OPTIONS";
 /// Names the directory of a trace.
 const TRACE: &str = "CARROUSEL_TRACE";
-/// Variables that are no options: the file, the trace of this one run, and what a launcher tells its ranks.
-const OTHERS: [&str; 3] = [FILE, TRACE, "CARROUSEL_LAUNCHER"];
+/// Says that a program is to simulate its ranks, and how.
+pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
+/// Variables that are no options: the file, the trace of this one run, and what a launcher or the simulator
+/// tells a program.
+const OTHERS: [&str; 4] = [FILE, TRACE, "CARROUSEL_LAUNCHER", SIMULATION];
 
 /// What is wrong with an option, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -151,14 +154,22 @@ impl Settings {
 
     /// Sets in a scenario what is set here and not by the scenario itself.
     pub fn apply(&self, scenario: &mut Scenario) {
-        for (spec, value, _) in self.set() {
-            let same = |setting: &OptionSetting| setting.window.is_none() && setting.name == spec.name;
+        for chosen in self.chosen() {
+            let same = |setting: &OptionSetting| setting.window.is_none() && setting.name == chosen.name;
             if !scenario.options.iter().any(same) {
-                let (name, value) = (spec.name.to_owned(), value.clone());
-                // Line 0: it stands in no line of the file.
-                scenario.options.push(OptionSetting { window: None, name, value, line: 0 });
+                scenario.options.push(chosen);
             }
         }
+    }
+
+    /// What is not a default, as a scenario would set it.
+    pub fn chosen(&self) -> Vec<OptionSetting> {
+        let chosen = |(spec, value, _): (&Spec, &OptionValue, _)| {
+            let (name, value) = (spec.name.to_owned(), value.clone());
+            // Line 0: it stands in no line of a file.
+            OptionSetting { window: None, name, value, line: 0 }
+        };
+        self.set().map(chosen).collect()
     }
 
     /// Each option with its value, as it is written, and where that comes from.

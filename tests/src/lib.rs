@@ -72,7 +72,7 @@ fn is_stale(binary: &Path) -> bool {
     let built = time(binary);
     let mut sources = Vec::new();
     let shared = ["scenario", "protocols", "options", "transport"];
-    let real = ["trace", "transport-shm", "launch", "engine", "bench"];
+    let real = ["trace", "transport-shm", "launch", "engine", "app", "bench"];
     for part in shared.iter().chain(&real).chain(&["transport-sim", "verify", "cli"]) {
         collect_sources(&root().join(part), &mut sources);
     }
@@ -93,8 +93,21 @@ fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn build() -> PathBuf {
+    executable(&["--package", "carrousel-cli"])
+}
+
+/// An example program of the workspace, built in the profile of the tests.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn example(name: &str) -> PathBuf {
+    executable(&["--package", "carrousel-app", "--example", name])
+}
+
+/// Builds an executable, and says where it is.
+fn executable(what: &[&str]) -> PathBuf {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--package", "carrousel-cli", "--message-format", "json"]);
+    cargo.args(["build", "--quiet", "--message-format", "json"]).args(what);
     if !cfg!(debug_assertions) {
         cargo.arg("--release");
     }
@@ -104,7 +117,7 @@ fn build() -> PathBuf {
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .expect("cargo says where the command is")
+        .expect("cargo says where it is")
 }
 
 /// Cargo, in the workspace's directory.

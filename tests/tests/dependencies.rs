@@ -4,7 +4,7 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -48,10 +48,15 @@ const ALLOWED: [(&str, &[&str]); 17] = [
             "carrousel-transport",
         ],
     ),
+    (
+        "carrousel-app",
+        &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"],
+    ),
     ("carrousel-bench", &["carrousel-engine", "carrousel-scenario"]),
     (
         "carrousel-cli",
         &[
+            "carrousel-app",
             "carrousel-bench",
             "carrousel-engine",
             "carrousel-launch",

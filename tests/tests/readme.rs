@@ -1,6 +1,9 @@
 //! The README's quick start does what it says: each command is run, and prints what stands there.
 
-use carrousel_tests::{carrousel, printed, stdout, text};
+use carrousel_tests::{carrousel, example, printed, stdout, text};
+
+/// Where the README has the example programs, which the tests have elsewhere.
+const EXAMPLES: &str = "target/release/examples/";
 
 /// A command, and what it prints.
 struct Shown {
@@ -64,8 +67,21 @@ fn every_command_of_the_quick_start_prints_what_stands_there() {
             Some((before, _)) => (before.split_whitespace().skip(1).collect(), true),
             None => (words.collect(), false),
         };
+        let mut built = None;
+        let arguments = arguments.into_iter().map(|argument: &str| match argument.strip_prefix(EXAMPLES) {
+            None => argument.to_owned(),
+            Some(name) => {
+                let path = example(name).display().to_string();
+                built = Some((path.clone(), argument));
+                path
+            }
+        });
+        let arguments: Vec<String> = arguments.collect();
         let output = carrousel().args(arguments).output().expect("it runs");
         let mut found = stdout(&output);
+        if let Some((path, written)) = built {
+            found = found.replace(&path, written);
+        }
         if status {
             found += &format!("{}\n", output.status.code().unwrap_or(-1));
         }

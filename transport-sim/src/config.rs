@@ -25,6 +25,11 @@ impl Protocol {
         ("rput", Self::Rput),
     ];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+
     /// Whether non-blocking calls leave arrivals to later calls (speculative-rendezvous 3.6.1: "since in
     /// none of the implementations such a call exists").
     pub(crate) fn is_classical(self) -> bool {

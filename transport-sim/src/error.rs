@@ -63,6 +63,30 @@ pub enum SimError {
         /// Why.
         error: UsageError,
     },
+    /// A rank of a program has failed.
+    #[error("rank {rank}: {message}")]
+    Failed {
+        /// Which.
+        rank: u32,
+        /// What it said.
+        message: String,
+    },
+    /// A rank of a program has panicked.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// Which.
+        rank: u32,
+        /// What it said.
+        message: String,
+    },
+    /// A rank of a program waits for something that is none of the simulation's.
+    #[error(
+        "rank {rank} waits for what no message will bring: a task can wait for its own calls and requests only"
+    )]
+    Foreign {
+        /// Which.
+        rank: u32,
+    },
     /// The protocol contradicts itself: a bug of ours.
     #[error("rank {rank}, line {line}: {error}")]
     Broken {
@@ -80,7 +104,9 @@ pub enum SimError {
 pub struct Stuck {
     /// The rank.
     pub rank: u32,
-    /// The line of the statement that it is in.
+    /// The file of the statement that it is in, if it is not the scenario.
+    pub file: Option<&'static str>,
+    /// The line of that statement.
     pub line: u32,
     /// That statement.
     pub statement: String,
@@ -103,8 +129,13 @@ struct Lines<'a>(&'a [Stuck]);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 16;
-        for Stuck { rank, line, statement, waits_for } in self.0.iter().take(SHOWN) {
-            write!(f, "\n  rank {rank}, line {line}: `{statement}` never returns")?;
+        for Stuck { rank, file, line, statement, waits_for } in self.0.iter().take(SHOWN) {
+            write!(f, "\n  rank {rank}, ")?;
+            match file {
+                Some(file) => write!(f, "{file}:{line}")?,
+                None => write!(f, "line {line}")?,
+            }
+            write!(f, ": `{statement}` never returns")?;
             for (at, line) in waits_for.iter().enumerate() {
                 write!(f, "{}{line}", if at == 0 { "; it waits for line " } else { ", " })?;
             }
@@ -122,7 +153,8 @@ mod tests {
 
     #[test]
     fn virtual_time_is_told_in_microseconds() {
-        let stuck = vec![Stuck { rank: 1, line: 4, statement: "barrier".to_owned(), waits_for: vec![] }];
+        let stuck =
+            vec![Stuck { rank: 1, file: None, line: 4, statement: "barrier".to_owned(), waits_for: vec![] }];
         assert_eq!(
             SimError::Deadlock { at_ns: 1620, stuck }.to_string(),
             "deadlock at 1.620 us of virtual time:\n  rank 1, line 4: `barrier` never returns"

@@ -164,8 +164,8 @@ impl Network {
         if self.channels[channel as usize].local { self.local } else { self.remote }
     }
 
-    /// Hands a parcel to the card of `from`.
-    pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) {
+    /// Hands a parcel to the card of `from`. Returns its number, which is its own until it is delivered.
+    pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) -> u32 {
         let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
         let parcel = self.parcel(Parcel { from, to, load, channel, started: queue.now() });
         if self.channels[channel as usize].busy {
@@ -173,6 +173,7 @@ impl Network {
         } else {
             self.start(parcel, queue);
         }
+        parcel
     }
 
     fn start(&mut self, id: u32, queue: &mut Queue) {

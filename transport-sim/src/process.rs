@@ -1,9 +1,14 @@
-//! One rank: its program, its requests, and what its CPU is at.
+//! One rank: what drives it, its requests, and what its CPU is at.
 
-use crate::program::{self, Action};
+use crate::data::Data;
+use crate::error::{SimError, Stuck};
+use crate::program::Action;
+use crate::report::Statement;
+use crate::script::Script;
+use crate::task::Task;
 use carrousel_rank::{Call, Event, Handle, Job, Options, Pattern, Protocol, Rank, RankId, UsageError, Work};
-use carrousel_scenario::{Op, Program, RequestId};
-use std::collections::VecDeque;
+use carrousel_scenario::Scenario;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What the CPU does when it has done what it is at.
@@ -52,13 +57,25 @@ struct Slot {
     open: bool,
 }
 
+/// The names of source files, each once.
+pub(crate) type Files = BTreeMap<&'static str, Arc<str>>;
+
+/// What says what a rank does next.
+#[derive(Debug)]
+pub(crate) enum Driver {
+    /// The statements of a scenario.
+    Script(Script),
+    /// A future that calls the library.
+    Task(Box<Task>),
+}
+
 /// One rank.
 #[derive(Debug)]
 pub(crate) struct Process<P: Protocol> {
     pub(crate) rank: Rank<P>,
-    pub(crate) program: Arc<Program>,
-    /// The statement that is being executed.
-    pub(crate) at: usize,
+    pub(crate) driver: Driver,
+    /// The bytes of a task; a scenario has none.
+    pub(crate) data: Option<Box<Data>>,
     pub(crate) phase: Phase,
     pub(crate) goal: Goal,
     /// Outputs of the last input; those before `performed` are carried out.
@@ -66,47 +83,63 @@ pub(crate) struct Process<P: Protocol> {
     pub(crate) performed: usize,
     /// What has arrived and is not handled.
     pub(crate) inbox: VecDeque<Event>,
+    /// By executed statement.
     pub(crate) times: Vec<Times>,
+    /// Whether what the statement starts goes on when it has returned.
+    starts_request: bool,
     calls: [Option<Call>; 2],
     blocking: bool,
     /// What the statement waits for.
     awaits: Vec<Handle>,
+    /// It waits for one of these only.
+    any: bool,
+    /// It does not wait: it looks.
+    pub(crate) tests: bool,
     probes: Option<Pattern>,
-    /// By request variable.
-    variables: Vec<Option<Handle>>,
-    /// Requests that `wait all` waits for, closed ones among them.
-    open: Vec<Handle>,
-    closed: usize,
     slots: Vec<Slot>,
 }
 
 impl<P: Protocol> Process<P> {
-    pub(crate) fn new(me: u32, ranks: u32, options: &Options, program: Arc<Program>) -> Self {
+    pub(crate) fn new(me: u32, ranks: u32, options: &Options, driver: Driver) -> Self {
+        let (data, steps) = match &driver {
+            Driver::Script(script) => (None, script.steps().len()),
+            Driver::Task(_) => (Some(Box::default()), 0),
+        };
         Self {
             rank: Rank::new(RankId(me), &Job { ranks }, options),
-            at: 0,
+            driver,
+            data,
             phase: Phase::Fetch,
             goal: Goal::Calls,
             outputs: Vec::new(),
             performed: 0,
             inbox: VecDeque::new(),
-            times: Vec::with_capacity(program.steps.len()),
+            times: Vec::with_capacity(steps),
+            starts_request: false,
             calls: [None; 2],
             blocking: false,
             awaits: Vec::new(),
+            any: false,
+            tests: false,
             probes: None,
-            variables: vec![None; program.requests.len()],
-            open: Vec::new(),
-            closed: 0,
             slots: Vec::new(),
-            program,
         }
     }
 
     /// The line of the statement that is being executed.
     pub(crate) fn line(&self) -> u32 {
-        let last = self.program.steps.len().saturating_sub(1);
-        self.program.steps.get(self.at.min(last)).map_or(0, |step| step.line)
+        match &self.driver {
+            Driver::Script(script) => script.line(),
+            Driver::Task(task) => task.line(self.times.len().saturating_sub(1)),
+        }
+    }
+
+    /// The line of an executed statement.
+    pub(crate) fn line_of(&self, statement: usize) -> u32 {
+        match &self.driver {
+            Driver::Script(script) => script.steps()[statement].line,
+            Driver::Task(task) => task.line(statement),
+        }
     }
 
     pub(crate) fn has_finished(&self) -> bool {
@@ -114,75 +147,111 @@ impl<P: Protocol> Process<P> {
     }
 
     /// Begins the next statement; `None` at the end of the program.
-    pub(crate) fn begin(&mut self, now: u64) -> Option<Action> {
-        if self.at == self.program.steps.len() {
+    pub(crate) fn begin(&mut self, now: u64) -> Result<Option<Action>, SimError> {
+        self.tests = false;
+        self.any = false;
+        let action = match &mut self.driver {
+            Driver::Script(script) => {
+                let action = script.action();
+                if action.is_some() {
+                    (self.starts_request, self.tests) = (script.starts_request(), script.tests());
+                }
+                action
+            }
+            Driver::Task(task) => {
+                let data = self.data.get_or_insert_default();
+                let action = task.next(&self.rank, data, now)?;
+                self.starts_request = task.starts_request();
+                (self.tests, self.any) = (task.tests(), task.waits_for_any());
+                action
+            }
+        };
+        let Some(action) = action else {
             self.goal = Goal::Finished;
             self.phase = Phase::Library;
-            return None;
-        }
+            return Ok(None);
+        };
         self.times.push(Times { begin: now, end: now, complete: None });
-        let action = program::action(&self.program, self.at)?;
         match &action {
             Action::Compute(_) | Action::Touch(_) => self.phase = Phase::Computed,
             Action::Calls { calls, blocking } => (self.calls, self.blocking) = (*calls, *blocking),
             Action::Requests => {}
             Action::Probe(pattern) => self.probes = Some(*pattern),
         }
-        Some(action)
+        Ok(Some(action))
     }
 
     /// Makes the next call of the statement; false when there is none left.
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
-        let request = self.rank.call(call, &mut self.outputs)?;
+        let request = match self.rank.call(call, &mut self.outputs) {
+            Ok(request) => request,
+            Err(error) => {
+                // The calls behind it are not made: they were to be one with it.
+                self.calls = [None; 2];
+                return Err(error);
+            }
+        };
+        if matches!(call, Call::Cancel(_)) {
+            return Ok(true);
+        }
         let index = request.index as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, Slot::default());
         }
-        let statement = self.at as u32;
+        let statement = self.times.len() as u32 - 1;
         self.slots[index] = Slot { generation: request.generation, statement, open: true };
         if self.blocking {
             self.awaits.push(request);
-        } else {
-            self.open.push(request);
-            if let Some(RequestId(variable)) = self.program.steps[self.at].bind {
-                self.variables[variable as usize] = Some(request);
-            }
+        }
+        match &mut self.driver {
+            Driver::Script(script) if !self.blocking => script.opened(request),
+            Driver::Script(_) => {}
+            Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
         }
         Ok(true)
     }
 
+    /// The library refuses a call. Of a scenario that is the end; a task is told.
+    pub(crate) fn refused(&mut self, rank: u32, error: UsageError, now: u64) -> Result<(), SimError> {
+        let line = self.line();
+        match &mut self.driver {
+            Driver::Script(_) => return Err(SimError::Refused { rank, line, error }),
+            Driver::Task(task) => task.refused(error, self.data.get_or_insert_default()),
+        }
+        self.awaits.clear();
+        self.end(now);
+        Ok(())
+    }
+
     /// Looks up what the statement waits for, if it does not wait for its own calls.
     pub(crate) fn look_up(&mut self) {
-        match &self.program.steps[self.at].op {
-            Op::Wait(names) => {
-                let named = names.iter().filter_map(|name| self.variables[name.0 as usize]);
-                self.awaits = named.filter(|request| is_open(&self.slots, *request)).collect();
-            }
-            Op::WaitAll => {
-                let open = self.open.drain(..);
-                self.awaits.extend(open.filter(|request| is_open(&self.slots, *request)));
-                self.closed = 0;
-            }
-            _ => {}
+        let before = self.awaits.len();
+        match &mut self.driver {
+            Driver::Script(script) => script.look_up(&mut self.awaits),
+            Driver::Task(task) => task.look_up(&mut self.awaits),
+        }
+        if self.awaits.len() > before {
+            let slots = &self.slots;
+            self.awaits.retain(|request| is_open(slots, *request));
         }
     }
 
     /// Whether the statement may return; releases what is complete.
     pub(crate) fn is_satisfied(&mut self) -> bool {
-        if let Op::Test(name) = &self.program.steps[self.at].op {
-            let request = self.variables[name.0 as usize].filter(|request| is_open(&self.slots, *request));
-            if let Some(request) = request.filter(|request| self.rank.is_complete(*request)) {
-                self.release(request);
-            }
-            return true;
-        }
         if let Some(pattern) = self.probes {
-            if self.rank.probe(&pattern).is_none() {
+            let found = self.rank.probe(&pattern);
+            if let Driver::Task(task) = &mut self.driver {
+                task.found(found);
+            }
+            if found.is_none() && !self.tests {
                 return false;
             }
             self.probes = None;
+        }
+        if self.tests || self.any {
+            return self.is_satisfied_by_some();
         }
         while let Some(request) = self.awaits.last().copied() {
             if is_open(&self.slots, request) {
@@ -196,15 +265,35 @@ impl<P: Protocol> Process<P> {
         true
     }
 
+    /// The same for a statement that needs not all of its requests, and takes those that are complete.
+    fn is_satisfied_by_some(&mut self) -> bool {
+        let awaits = std::mem::take(&mut self.awaits);
+        let mut released = false;
+        for request in &awaits {
+            if self.rank.is_complete(*request) {
+                released = true;
+                self.release(*request);
+            }
+        }
+        if released || self.tests {
+            return true;
+        }
+        self.awaits = awaits;
+        false
+    }
+
     fn release(&mut self, request: Handle) {
         // It is open and complete, so there is nothing that the rank could object to.
         let released = self.rank.release(request);
         debug_assert!(matches!(released, Ok(Some(_))));
         self.slots[request.index as usize].open = false;
-        self.closed += 1;
-        if self.closed > 64 && self.closed * 2 > self.open.len() {
-            self.open.retain(|request| is_open(&self.slots, *request));
-            self.closed = 0;
+        match &mut self.driver {
+            Driver::Script(script) => script.released(|request| is_open(&self.slots, request)),
+            Driver::Task(task) => {
+                if let Ok(Some(status)) = released {
+                    task.released(request, status, self.data.get_or_insert_default());
+                }
+            }
         }
     }
 
@@ -212,11 +301,14 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn end(&mut self, now: u64) {
         if let Some(times) = self.times.last_mut() {
             times.end = now;
-            if !self.program.steps[self.at].op.starts_request() {
+            if !self.starts_request {
                 times.complete = Some(now);
             }
         }
-        self.at += 1;
+        match &mut self.driver {
+            Driver::Script(script) => script.end(),
+            Driver::Task(task) => task.end(),
+        }
         self.phase = Phase::Fetch;
     }
 
@@ -233,13 +325,55 @@ impl<P: Protocol> Process<P> {
         (slot.generation == request.generation).then_some(slot.statement as usize)
     }
 
+    /// Why it has not finished. `scenario` is what it does, if it is one.
+    pub(crate) fn stuck(&self, rank: u32, scenario: Option<&Scenario>) -> Stuck {
+        let (file, statement) = match &self.driver {
+            Driver::Script(script) => (None, scenario.map(|scenario| script.written(scenario))),
+            Driver::Task(task) => {
+                let last = task.said().last();
+                (last.map(|(_, place)| place.file()), last.map(|(said, _)| said.to_string()))
+            }
+        };
+        let (line, statement) = (self.line(), statement.unwrap_or_default());
+        Stuck { rank, file, line, statement, waits_for: self.waits_for() }
+    }
+
+    /// What it has done, for a report.
+    pub(crate) fn statements(&self, rank: u32, files: &mut Files, into: &mut Vec<Statement>) {
+        let us = |ns: u64| ns as f64 / 1000.0;
+        let statement = |file, line, label, op, times: &Times| Statement {
+            rank,
+            file,
+            line,
+            label,
+            op,
+            begin_us: us(times.begin),
+            end_us: us(times.end),
+            complete_us: times.complete.map(us),
+        };
+        match &self.driver {
+            Driver::Script(script) => {
+                into.extend(script.steps().iter().zip(&self.times).map(|(step, times)| {
+                    statement(None, step.line, step.label.clone(), step.op.name().into(), times)
+                }))
+            }
+            Driver::Task(task) => {
+                into.extend(task.said().iter().zip(&self.times).map(|((said, place), times)| {
+                    let file = files.entry(place.file()).or_insert_with(|| place.file().into());
+                    statement(Some(file.clone()), place.line(), None, said.name().into(), times)
+                }));
+            }
+        }
+    }
+
     /// The lines of other statements that this one waits for, sorted.
-    pub(crate) fn waits_for(&self) -> Vec<u32> {
+    fn waits_for(&self) -> Vec<u32> {
+        let own = self.times.len().saturating_sub(1);
         let statements = self.awaits.iter().filter(|request| !self.rank.is_complete(**request));
         let mut lines: Vec<u32> = statements
             .filter_map(|request| self.statement_of(*request))
-            .filter(|at| *at != self.at)
-            .map(|at| self.program.steps[at].line)
+            .filter(|at| *at != own)
+            .map(|at| self.line_of(at))
             .collect();
         lines.sort_unstable();
         lines.dedup();

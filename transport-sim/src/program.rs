@@ -7,7 +7,7 @@ use carrousel_rank::{
     Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
     Speculation, Tag, TagSelector, Transfer,
 };
-use carrousel_scenario::{self as scenario, BufferId, Op, Scenario};
+use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, Scenario};
 
 /// What a statement does to its rank.
 pub(crate) enum Action {
@@ -121,14 +121,14 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
     Ok(())
 }
 
-/// The protocols' options: the scenario's, and for those that it does not set the parameter set's.
-pub(crate) fn options(scenario: &Scenario, config: &Config) -> Result<Options, SimError> {
-    for setting in &scenario.options {
+/// The protocols' options: those that are set, and for others the parameter set's.
+pub(crate) fn options(set: &[OptionSetting], config: &Config) -> Result<Options, SimError> {
+    for setting in set {
         let wrong = |message| SimError::OptionOutOfRange { line: setting.line, message };
         Spec::check(setting).map_err(wrong)?;
     }
     let base = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
-    let mut options = protocol(scenario, base);
+    let mut options = protocol(set, base);
     if config.protocol.is_classical() {
         options.speculation = Speculation::Off;
     }

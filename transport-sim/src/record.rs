@@ -1,21 +1,23 @@
 //! What is noted while a run goes on.
 
 use crate::network::Load;
-use crate::report::Statistics;
+use crate::report::{Count, Statistics};
 use crate::timeline::{Interval, Message, State, Timeline};
+use std::collections::BTreeMap;
 
 /// Takes note of intervals, messages and counts.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     timeline: Option<Timeline>,
-    statistics: Statistics,
+    by_kind: BTreeMap<&'static str, Count>,
+    data_bytes: u64,
 }
 
 impl Recorder {
     pub(crate) fn new(ranks: u32, timeline: bool) -> Self {
         let lanes = vec![Vec::new(); if timeline { ranks as usize } else { 0 }];
         let timeline = timeline.then_some(Timeline { lanes, messages: Vec::new() });
-        Self { timeline, statistics: Statistics::default() }
+        Self { timeline, by_kind: BTreeMap::new(), data_bytes: 0 }
     }
 
     /// A rank was in `state` for some time; stretches of one state join.
@@ -43,10 +45,10 @@ impl Recorder {
             return;
         }
         let (kind, bytes) = (load.name(), load.data());
-        let count = self.statistics.by_kind.entry(kind).or_default();
+        let count = self.by_kind.entry(kind).or_default();
         count.packets += 1;
         count.bytes = count.bytes.saturating_add(bytes).saturating_add(header);
-        self.statistics.data_bytes = self.statistics.data_bytes.saturating_add(bytes);
+        self.data_bytes = self.data_bytes.saturating_add(bytes);
         if let Some(timeline) = &mut self.timeline {
             let moves_data = bytes > 0;
             timeline.messages.push(Message { from, to, kind, bytes, moves_data, start_ns, end_ns });
@@ -54,6 +56,7 @@ impl Recorder {
     }
 
     pub(crate) fn finish(self, events: u64) -> (Timeline, Statistics) {
-        (self.timeline.unwrap_or_default(), Statistics { events, ..self.statistics })
+        let by_kind = self.by_kind.into_iter().map(|(kind, count)| (kind.into(), count)).collect();
+        (self.timeline.unwrap_or_default(), Statistics { by_kind, data_bytes: self.data_bytes, events })
     }
 }

@@ -1,13 +1,14 @@
 //! What a run reports.
 
 use crate::timeline::Timeline;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a run reports. Serialized, it is the object that `sim --format json` prints; the timeline and
 /// the statistics are beside it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The scenario's title, or its file if it has none.
     pub scenario: String,
@@ -26,16 +27,19 @@ pub struct Report {
 }
 
 /// One executed statement. Times are virtual microseconds since the start.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
     /// Who executed it.
     pub rank: u32,
+    /// The source file that it stands in, if it is not the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Arc<str>>,
     /// Its line in the file, from 1.
     pub line: u32,
     /// Its label.
     pub label: Option<Arc<str>>,
     /// Its keyword.
-    pub op: &'static str,
+    pub op: Cow<'static, str>,
     /// When it was called.
     pub begin_us: f64,
     /// When the call returned.
@@ -45,7 +49,7 @@ pub struct Statement {
 }
 
 /// Packets of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// How many.
     pub packets: u64,
@@ -54,10 +58,10 @@ pub struct Count {
 }
 
 /// Counts of one run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// What travelled, by the name that people give it.
-    pub by_kind: BTreeMap<&'static str, Count>,
+    pub by_kind: BTreeMap<Cow<'static, str>, Count>,
     /// Bytes of messages.
     pub data_bytes: u64,
     /// Simulated events.

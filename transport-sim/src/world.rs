@@ -1,17 +1,18 @@
 //! The event loop: ranks, their CPUs, and the network between them.
 
 use crate::config::{Config, Jitter, Progress};
-use crate::error::{SimError, Stuck};
+use crate::data::Flights;
+use crate::error::SimError;
 use crate::network::{Load, Network, Parcel};
 use crate::parameters::{Cpu, Thread};
-use crate::process::{Goal, Phase, Process};
-use crate::program::{self, Action};
+use crate::process::{Driver, Files, Goal, Phase, Process};
+use crate::program::Action;
 use crate::queue::{Queue, What};
 use crate::record::Recorder;
-use crate::report::{Report, Statement};
+use crate::report::Report;
 use crate::timeline::State;
 use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
-use carrousel_scenario::{Op, Scenario};
+use carrousel_scenario::Scenario;
 
 /// The end of virtual time, far enough from that of the type that no sum of durations overflows.
 const TIME_NS_MAX: u64 = u64::MAX / 4;
@@ -43,7 +44,6 @@ struct Core {
 
 /// A run.
 pub(crate) struct World<'a, P: Protocol> {
-    scenario: &'a Scenario,
     cpu: Cpu,
     /// The progress thread, if there is one.
     thread: Option<Thread>,
@@ -55,6 +55,8 @@ pub(crate) struct World<'a, P: Protocol> {
     jitter: Jitter,
     processes: Vec<Process<P>>,
     cores: Vec<Core>,
+    /// What travels beside the network, if ranks have bytes.
+    flights: Option<Flights>,
     config: &'a Config,
     finished_at: u64,
 }
@@ -64,34 +66,30 @@ fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
 }
 
 impl<'a, P: Protocol> World<'a, P> {
-    pub(crate) fn new(scenario: &'a Scenario, config: &'a Config) -> Result<Self, SimError> {
-        let options = program::options(scenario, config)?;
-        let processes = (0u32..).zip(&scenario.programs);
-        let processes: Vec<_> = processes
-            .map(|(me, program)| Process::new(me, scenario.ranks, &options, program.clone()))
-            .collect();
+    /// Ranks that drive these processes, on these nodes, by rank.
+    pub(crate) fn new(processes: Vec<Process<P>>, nodes: &[u32], config: &'a Config) -> Self {
         let jitter = Jitter::new(config);
         let mut for_cpus = jitter.clone();
         for_cpus.diverge();
-        Ok(Self {
-            scenario,
+        Self {
             cpu: config.network.cpu,
             thread: (config.progress == Progress::Thread).then_some(config.network.thread),
             polls: !config.protocol.is_classical(),
             queue: Queue::default(),
-            network: Network::new(&config.network, &scenario.nodes, jitter),
-            record: Recorder::new(scenario.ranks, config.timeline),
+            network: Network::new(&config.network, nodes, jitter),
+            record: Recorder::new(processes.len() as u32, config.timeline),
             jitter: for_cpus,
             cores: vec![Core::default(); processes.len()],
+            flights: processes.iter().any(|process| process.data.is_some()).then(Flights::default),
             processes,
             config,
             finished_at: 0,
-        })
+        }
     }
 
-    /// Runs the scenario to its end.
-    pub(crate) fn run(mut self) -> Result<Report, SimError> {
-        for rank in 0..self.scenario.ranks {
+    /// Runs all ranks to their end. `scenario` is what they do, if it is one; `title` what the report is of.
+    pub(crate) fn run(mut self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
+        for rank in 0..self.processes.len() as u32 {
             self.queue.add(0, What::Cpu { rank, version: 0 });
         }
         while let Some(what) = self.queue.next() {
@@ -111,7 +109,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 What::Deliver { parcel } => self.deliver(parcel)?,
             }
         }
-        self.report()
+        self.report(scenario, title)
     }
 
     fn check_limits(&self) -> Result<(), SimError> {
@@ -163,7 +161,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let process = &mut self.processes[rank as usize];
         let library = |ns| Ok(Next::Busy(State::Library, ns));
         match process.phase {
-            Phase::Fetch => return Ok(self.fetch(rank)),
+            Phase::Fetch => return self.fetch(rank),
             Phase::Computed => {
                 process.end(now);
                 return library(0);
@@ -195,11 +193,13 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         match process.goal {
             Goal::Calls => {
-                let called = process.call();
-                let line = process.line();
-                if !called.map_err(|error| SimError::Refused { rank, line, error })? {
-                    process.look_up();
-                    process.goal = Goal::Await;
+                match process.call() {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        process.look_up();
+                        process.goal = Goal::Await;
+                    }
+                    Err(error) => process.refused(rank, error, now)?,
                 }
                 return library(0);
             }
@@ -212,6 +212,11 @@ impl<'a, P: Protocol> World<'a, P> {
             Goal::Poll | Goal::Resume | Goal::Finished => {}
         }
         if let Some(event) = process.inbox.pop_front() {
+            if let (Some(data), Event::Packet { packet: Packet::Eager { .. }, .. }) =
+                (&mut process.data, event)
+            {
+                data.handle();
+            }
             process.phase = Phase::Handle(event);
             return library(if matches!(event, Event::Packet { .. }) {
                 cpu.handle_ns
@@ -233,11 +238,11 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// Begins the next statement.
-    fn fetch(&mut self, rank: u32) -> Next {
+    fn fetch(&mut self, rank: u32) -> Result<Next, SimError> {
         let now = self.queue.now();
         let process = &mut self.processes[rank as usize];
         let compute = |ns| Next::Busy(State::Computing, ns);
-        match process.begin(now) {
+        Ok(match process.begin(now)? {
             None => {
                 self.finished_at = self.finished_at.max(now);
                 Next::Busy(State::Library, 0)
@@ -253,12 +258,11 @@ impl<'a, P: Protocol> World<'a, P> {
                 }
             }
             Some(_) => {
-                let tests = matches!(process.program.steps[process.at].op, Op::Test(_));
                 process.phase = Phase::Library;
-                process.goal = if self.polls || tests { Goal::Poll } else { Goal::Calls };
+                process.goal = if self.polls || process.tests { Goal::Poll } else { Goal::Calls };
                 Next::Busy(State::Library, self.cpu.call_ns)
             }
-        }
+        })
     }
 
     /// Carries out the next output of a rank.
@@ -269,24 +273,36 @@ impl<'a, P: Protocol> World<'a, P> {
         process.performed += 1;
         process.phase = Phase::Library;
         match work {
-            Work::Send { to: RankId(to), context, packet, .. } => {
-                let data = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-                self.network.post(rank, to, Load::Packet { context, packet, data }, queue);
+            Work::Send { to: RankId(to), context, packet, data: memory } => {
+                let len = if let Packet::Eager { len, .. } = packet { len } else { 0 };
+                let parcel = self.network.post(rank, to, Load::Packet { context, packet, data: len }, queue);
+                if let (Some(flights), Some(data), Packet::Eager { .. }, Some(memory)) =
+                    (&mut self.flights, &process.data, packet, memory)
+                {
+                    flights.eager.insert(parcel, data.bytes(memory, len).to_vec());
+                }
             }
-            Work::Write { to: RankId(to), context, len, notice, request, .. } => {
+            Work::Write { to: RankId(to), context, from, into, len, notice, request, .. } => {
+                if let Some(flights) = &mut self.flights {
+                    flights.writes.insert((rank, request), (from, into));
+                }
                 self.network.post(rank, to, Load::Write { request, len }, queue);
                 // Write and notice are one list of work requests, handed to the card at once.
                 if let Some(packet) = notice {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
                 }
             }
-            Work::Read { of: RankId(of), len, request, .. } => {
+            Work::Read { of: RankId(of), from, into, len, request, .. } => {
+                if let Some(flights) = &mut self.flights {
+                    flights.reads.insert((rank, request), (from, into));
+                }
                 self.network.post(rank, of, Load::ReadRequest { request, len }, queue);
             }
             Work::Complete { request, status } => {
-                if let Some(Failure::Truncated { sent }) = status.failure {
-                    let statement = process.statement_of(request).unwrap_or(process.at);
-                    let line = process.program.steps[statement].line;
+                if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
+                    (status.failure, &process.driver)
+                {
+                    let line = process.statement_of(request).map_or(process.line(), |at| process.line_of(at));
                     return Err(SimError::Truncated { rank, line, sent, room: status.len });
                 }
                 process.completed(request, now);
@@ -295,13 +311,20 @@ impl<'a, P: Protocol> World<'a, P> {
             | Work::Keep { .. }
             | Work::Take { .. }
             | Work::Copy { .. }
-            | Work::Combine { .. } => {}
+            | Work::Combine { .. } => {
+                if let Some(data) = &mut process.data {
+                    data.perform(work);
+                }
+            }
         }
         Ok(())
     }
 
     fn deliver(&mut self, parcel: u32) -> Result<(), SimError> {
         let Parcel { from, to, load, .. } = self.network.deliver(parcel, &mut self.queue, &mut self.record);
+        if self.flights.is_some() {
+            self.land(parcel, (from, to), &load);
+        }
         match load {
             Load::Packet { context, packet, .. } => {
                 self.arrive(to, Event::Packet { from: RankId(from), context, packet })
@@ -309,6 +332,27 @@ impl<'a, P: Protocol> World<'a, P> {
             Load::Written { request } => self.arrive(to, Event::Written(request)),
             Load::ReadData { request, .. } => self.arrive(to, Event::Read(request)),
             Load::Write { .. } | Load::ReadRequest { .. } => Ok(()),
+        }
+    }
+
+    /// The bytes of what is delivered are where they belong.
+    fn land(&mut self, parcel: u32, (from, to): (u32, u32), load: &Load) {
+        let Some(flights) = &mut self.flights else { return };
+        let (eager, moved) = match load {
+            Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&parcel), None),
+            Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
+            Load::ReadData { request, len } => (None, flights.reads.remove(&(to, *request)).zip(Some(*len))),
+            Load::Packet { .. } | Load::Written { .. } | Load::ReadRequest { .. } => return,
+        };
+        let bytes = match (eager, moved, &self.processes[from as usize].data) {
+            (_, Some(((memory, _), len)), Some(data)) => data.bytes(memory, len).to_vec(),
+            (eager, ..) => eager.unwrap_or_default(),
+        };
+        if let Some(data) = &mut self.processes[to as usize].data {
+            match moved {
+                Some(((_, into), _)) => data.write(into, &bytes),
+                None => data.arrive(bytes),
+            }
         }
     }
 
@@ -359,37 +403,23 @@ impl<'a, P: Protocol> World<'a, P> {
         Ok(())
     }
 
-    fn report(self) -> Result<Report, SimError> {
-        let (scenario, now) = (self.scenario, self.queue.now());
+    fn report(self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
         let stuck: Vec<_> =
             (0..).zip(&self.processes).filter(|(_, process)| !process.has_finished()).collect();
         if !stuck.is_empty() {
-            let of = |(rank, process): (u32, &Process<P>)| {
-                let statement = process.program.steps[process.at].written(scenario, &process.program);
-                let (line, waits_for) = (process.line(), process.waits_for());
-                Stuck { rank, line, statement: statement.to_string(), waits_for }
-            };
-            return Err(SimError::Deadlock { at_ns: now, stuck: stuck.into_iter().map(of).collect() });
+            let stuck = stuck.into_iter().map(|(rank, process)| process.stuck(rank, scenario)).collect();
+            return Err(SimError::Deadlock { at_ns: self.queue.now(), stuck });
         }
         let us = |ns: u64| ns as f64 / 1000.0;
         let mut statements =
             Vec::with_capacity(self.processes.iter().map(|process| process.times.len()).sum());
+        let mut files = Files::new();
         for (rank, process) in (0..).zip(&self.processes) {
-            statements.extend(process.program.steps.iter().zip(&process.times).map(|(step, times)| {
-                Statement {
-                    rank,
-                    line: step.line,
-                    label: step.label.clone(),
-                    op: step.op.name(),
-                    begin_us: us(times.begin),
-                    end_us: us(times.end),
-                    complete_us: times.complete.map(us),
-                }
-            }));
+            process.statements(rank, &mut files, &mut statements);
         }
         let (timeline, statistics) = self.record.finish(self.queue.processed());
         Ok(Report {
-            scenario: scenario.title.clone().unwrap_or_else(|| scenario.file.clone()),
+            scenario: title.to_owned(),
             network: self.config.network.name.clone(),
             makespan_us: us(self.finished_at),
             statements,

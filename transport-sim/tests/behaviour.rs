@@ -59,7 +59,7 @@ fn a_deadlock_names_every_stuck_rank() {
     let text = "ranks 3\nrank 0\n r = irecv from 1 tag 0 size 8\n wait r\n\
                 rank 1\n recv from 0 tag 0 size 8\nrank 2\n compute 5us\n";
     let Err(SimError::Deadlock { stuck, .. }) = run(text, &config()) else { panic!("it cannot finish") };
-    let zero = Stuck { rank: 0, line: 4, statement: "wait r".to_owned(), waits_for: vec![3] };
+    let zero = Stuck { rank: 0, file: None, line: 4, statement: "wait r".to_owned(), waits_for: vec![3] };
     assert_eq!(stuck[0], zero);
     assert_eq!((stuck[1].rank, stuck[1].line, stuck[1].waits_for.len()), (1, 6, 0));
     assert_eq!(stuck.len(), 2);

@@ -62,7 +62,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     if scenario.ranks > u32::from(u16::MAX) {
         return Err(Refusal::TooManyRanks { ranks: scenario.ranks });
     }
-    let mut options = protocol(scenario, Options::default());
+    let mut options = protocol(&scenario.options, Options::default());
     if options.speculation == Speculation::Adaptive {
         // What adaptation does, at any time for any reason: the checker chooses, and counts nothing.
         options.speculation = Speculation::Always;

@@ -64,7 +64,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         for suite in ["rendezvous", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
                 let carrousel =
-                    ["run", "--release", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
+                    ["run", "--profile", "suite", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
                 tools::run(cargo(&[&carrousel[..], &["verify", "--suite", suite]].concat()))
             });
         }
@@ -73,14 +73,15 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.finish()
 }
 
-/// Runs the example programs on several numbers of ranks; each checks its own result.
+/// Runs the example programs on several numbers of ranks, and simulates them on more; each checks its own result.
 fn examples() -> Result<(), String> {
-    let release = |what: &[&str]| {
-        tools::run(cargo(&[&["build", "--release", "--locked", "--quiet", "--package"], what].concat()))
+    let build = |what: &[&str]| {
+        let arguments = ["build", "--profile", "suite", "--locked", "--quiet", "--package"];
+        tools::run(cargo(&[&arguments[..], what].concat()))
     };
-    release(&["carrousel-engine", "--examples"])?;
-    release(&["carrousel-cli"])?;
-    let built = tools::target().join("release");
+    build(&["carrousel-app", "--examples"])?;
+    build(&["carrousel-cli"])?;
+    let built = tools::target().join("suite");
     for (example, ranks) in
         [("pi", &["1", "3"][..]), ("heat", &["1", "2", "4"]), ("workers", &["1", "4"]), ("pingpong", &["2"])]
     {
@@ -89,6 +90,11 @@ fn examples() -> Result<(), String> {
             job.args(["run", "-n", ranks, "--"]).arg(built.join("examples").join(example));
             tools::run(job)?;
         }
+    }
+    for (example, ranks) in [("pi", "4096"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")] {
+        let mut simulation = Command::new(built.join("carrousel"));
+        simulation.args(["sim", "-n", ranks, "--app"]).arg(built.join("examples").join(example));
+        tools::run(simulation)?;
     }
     Ok(())
 }

@@ -105,9 +105,10 @@ fn report(scenario: &Scenario, all: &[Vec<Times>]) -> Report {
         let steps = scenario.program(rank).steps.iter();
         steps.zip(times).map(move |(step, [begin, end, complete])| Statement {
             rank,
+            file: None,
             line: step.line,
             label: step.label.clone(),
-            op: step.op.name(),
+            op: step.op.name().into(),
             begin_us: us(*begin),
             end_us: us(*end),
             complete_us: Some(us(*complete)).filter(|us| !us.is_nan()),

@@ -6,25 +6,49 @@ use crate::out::Out;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use carrousel_scenario::Scenario;
-use carrousel_transport_sim::{Report, Statement};
+use carrousel_transport_sim::{Report, Statement, Statistics};
 use std::collections::BTreeMap;
 
 /// More statements than these are summed up by line.
 const ROWS_MAX: usize = 64;
 
-/// Prints a run.
+/// Prints a run of a scenario.
 pub(crate) fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Result<(), Failure> {
-    let style = out.style;
-    let mut heading = style.paint(Paint::Strong, &scenario.file);
+    let mut heading = out.style.paint(Paint::Strong, &scenario.file);
     if let Some(title) = &scenario.title {
         heading += &format!(" \"{title}\"");
     }
+    let written = |statement: &Statement| {
+        let line = scenario.source_line(statement.line);
+        line.split('#').next().unwrap_or("").trim_end().to_owned()
+    };
+    print_as(&heading, report, &report.statistics, written, out)
+}
+
+/// Prints a run of a program.
+pub(crate) fn print_app(report: &Report, statistics: &Statistics, out: &mut Out) -> Result<(), Failure> {
+    let heading = out.style.paint(Paint::Strong, &report.scenario);
+    let written = |statement: &Statement| match &statement.file {
+        Some(file) => format!("{} at {file}:{}", statement.op, statement.line),
+        None => statement.op.to_string(),
+    };
+    print_as(&heading, report, statistics, written, out)
+}
+
+fn print_as(
+    heading: &str,
+    report: &Report,
+    statistics: &Statistics,
+    written: impl Fn(&Statement) -> String,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let style = out.style;
     let makespan = style.paint(Paint::Strong, &format!("{} us", microseconds(report.makespan_us)));
     out.line(&format!("{heading}: {makespan} over {}", report.network))?;
-    let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(scenario, report) };
+    let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(report, written) };
     out.text(&table.render(2, style))?;
     // Of a real run nobody has counted.
-    if report.statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(report))) }
+    if statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(statistics))) }
 }
 
 fn every(report: &Report) -> Table {
@@ -38,13 +62,13 @@ fn every(report: &Report) -> Table {
         ("complete us", Align::Right),
     ]);
     for statement in &report.statements {
-        let Statement { rank, line, label, op, begin_us, end_us, complete_us } = statement;
+        let Statement { rank, line, label, op, begin_us, end_us, complete_us, .. } = statement;
         let complete = complete_us.map_or_else(|| "never".to_owned(), microseconds);
         table.row([
             rank.to_string().into(),
             line.to_string().into(),
             label.as_deref().unwrap_or("").into(),
-            (*op).into(),
+            op.to_string().into(),
             microseconds(*begin_us).into(),
             microseconds(*end_us).into(),
             // What is complete when the call returns needs no second look.
@@ -61,16 +85,24 @@ fn every(report: &Report) -> Table {
 /// What the executions of one line took.
 #[derive(Default)]
 struct Sum {
+    statement: String,
     times: u64,
     in_call_us: f64,
     longest_us: f64,
     to_complete_us: f64,
 }
 
-fn by_line(scenario: &Scenario, report: &Report) -> Table {
-    let mut lines: BTreeMap<(u32, &str), Sum> = BTreeMap::new();
+impl Sum {
+    fn of(statement: String) -> Self {
+        Self { statement, ..Self::default() }
+    }
+}
+
+fn by_line(report: &Report, written: impl Fn(&Statement) -> String) -> Table {
+    let mut lines: BTreeMap<(Option<&str>, u32, &str), Sum> = BTreeMap::new();
     for statement in &report.statements {
-        let sum = lines.entry((statement.line, statement.op)).or_default();
+        let place = (statement.file.as_deref(), statement.line, &*statement.op);
+        let sum = lines.entry(place).or_insert_with(|| Sum::of(written(statement)));
         let in_call = statement.end_us - statement.begin_us;
         sum.times += 1;
         sum.in_call_us += in_call;
@@ -85,23 +117,21 @@ fn by_line(scenario: &Scenario, report: &Report) -> Table {
         ("mean to complete us", Align::Right),
         ("statement", Align::Left),
     ]);
-    for ((line, _), sum) in &lines {
+    for ((_, line, _), sum) in &lines {
         let of = sum.times as f64;
-        let statement = scenario.source_line(*line).split('#').next().unwrap_or("").trim_end();
         table.row([
             line.to_string().into(),
             sum.times.to_string().into(),
             microseconds(sum.in_call_us / of).into(),
             microseconds(sum.longest_us).into(),
             microseconds(sum.to_complete_us / of).into(),
-            statement.into(),
+            sum.statement.as_str().into(),
         ]);
     }
     table
 }
 
-fn traffic(report: &Report) -> String {
-    let statistics = &report.statistics;
+fn traffic(statistics: &Statistics) -> String {
     let packets: Vec<String> =
         statistics.by_kind.iter().map(|(kind, count)| format!("{kind} {}", count.packets)).collect();
     format!(

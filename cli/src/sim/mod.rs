@@ -1,5 +1,6 @@
 //! `carrousel sim`: a run in virtual time.
 
+mod app;
 pub(crate) mod human;
 
 use crate::args::Format;
@@ -11,10 +12,18 @@ use crate::style::{Paint, Style};
 use crate::verify::{Drawing, json};
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Config, Network, Progress, Protocol, SimError, simulate, timeline};
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-/// Run a scenario in virtual time over a simulated network
+/// The most ranks of a simulated program: each is a task with buffers of its own.
+const RANKS_MAX: i64 = 1 << 20;
+
+/// Run a scenario, or a program, in virtual time over a simulated network
+///
+/// A program (--app) is one whose `main` calls `carrousel_app::run`: the same that `carrousel run` starts.
+/// It is started once, and its ranks are tasks that send each other real bytes. What it computes costs what
+/// it says that it costs. What it prints comes first, and with --format json goes to standard error.
 ///
 /// Every run with the same arguments is the same. Times are virtual microseconds: when each statement
 /// was called, when the call returned, and when what it started was complete.
@@ -26,15 +35,31 @@ Examples:
   carrousel sim early.scn --progress thread                  and with a progress thread
   carrousel sim early.scn --timeline early.html              draw it
   carrousel sim early.scn --format json | jq .makespan_us    for a script
+  carrousel sim -n 1024 --app ./heat                         a program, on 1024 ranks
+  carrousel sim -n 64 --ranks-per-node 8 --app ./heat -- 50  on 8 nodes, with an argument
 
 Exit status:
   0  done
-  1  deadlock, a message too long for its receive, or a limit of the run
+  1  deadlock, a message too long for its receive, a rank that failed, or a limit of the run
   2  the file or the request is wrong, or holds what cannot be simulated yet")]
 pub(crate) struct Args {
     /// The scenario; `-` is standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "app")]
+    file: Option<PathBuf>,
+    /// A program instead, which simulates its ranks
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "file", requires = "ranks")]
+    app: Option<PathBuf>,
+    /// How many ranks the program has; a scenario says so itself
+    #[arg(short = 'n', long, value_name = "N", requires = "app")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
+    ranks: Option<u32>,
+    /// How many ranks of the program share a node
+    #[arg(long, value_name = "K", default_value_t = 1, requires = "app")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    ranks_per_node: u32,
+    /// Arguments of the program
+    #[arg(last = true, value_name = "ARGUMENT", requires = "app")]
+    arguments: Vec<OsString>,
     /// The parameter set of the machine: qdr, ddr-iwarp or shm
     #[arg(long, value_name = "NAME", default_value = "qdr")]
     network: String,
@@ -61,10 +86,14 @@ pub(crate) struct Args {
 
 /// `carrousel sim`.
 pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    if let Some(program) = &args.app {
+        return app::run(args, program, out, errors);
+    }
+    let Some(file) = &args.file else { return Err(Failure::wrong("there is no scenario to run")) };
     let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
     let settings = input::settings()?;
     let network = Network::named(&args.network).map_err(Failure::wrong)?;
-    let scenario = input::scenario(&args.file, &settings, errors)?;
+    let scenario = input::scenario(file, &settings, errors)?;
     for option in settings.written() {
         to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }

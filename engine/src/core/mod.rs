@@ -13,11 +13,12 @@ pub(crate) use self::hands::Operation;
 pub(crate) use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};
 pub(crate) use self::link::Link;
+pub(crate) use self::pace::Pace;
 
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
-use self::pace::{Idle, Pace};
+use self::pace::Idle;
 use self::pending::{Pending, What};
 use crate::Error;
 use crate::lend::Registry;
@@ -385,9 +386,14 @@ impl Core {
         }
     }
 
+    /// How to wait in this rank.
+    pub(crate) fn pace(&self) -> Pace {
+        Pace::new(self.crowded)
+    }
+
     /// Takes in what has arrived, for a call that waits, for `awaited` if for a request.
     #[inline]
-    fn step(&mut self, pace: &mut Pace, awaited: Option<Handle>) {
+    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Option<Handle>) {
         if self.progress() {
             return pace.reset();
         }

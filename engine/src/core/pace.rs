@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_millis(10);
 
 /// Counts looks in vain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     idle: u32,
     crowded: bool,
     /// When it is time for what is dear.

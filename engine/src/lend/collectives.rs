@@ -42,7 +42,8 @@ impl Core {
 }
 
 /// The operation on bytes that `combine` is on elements. Scratch is aligned for bytes only.
-fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation {
+#[doc(hidden)]
+pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation {
     Box::new(move |into: &mut [u8], from: &[u8]| {
         let size = size_of::<T>().max(1);
         for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
@@ -54,22 +55,26 @@ fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation {
     })
 }
 
+/// That a rank exists, and that buffers have the lengths that they must have.
+#[doc(hidden)]
+pub fn fits(ranks: u32, root: u32, lengths: &[(usize, usize)]) -> Result<(), Error> {
+    if root >= ranks {
+        return Err(Error::NoSuchRank { rank: root, ranks });
+    }
+    match lengths.iter().find(|(found, expected)| found != expected) {
+        Some((found, expected)) => Err(Error::BufferLength { found: *found, expected: *expected }),
+        None => Ok(()),
+    }
+}
+
 impl Communicator {
     fn collective(&self, kind: Kind, root: u32, bytes: usize, element: usize) -> Collective {
         let (root, len, element) = (root, bytes as u64, element as u32);
         Collective { kind, root, len, element, ..Collective::barrier(self.id) }
     }
 
-    /// That a rank exists, and that buffers have the lengths that they must have.
     fn fits(&self, root: u32, lengths: &[(usize, usize)]) -> Result<(), Error> {
-        let ranks = self.size();
-        if root >= ranks {
-            return Err(Error::NoSuchRank { rank: root, ranks });
-        }
-        match lengths.iter().find(|(found, expected)| found != expected) {
-            Some((found, expected)) => Err(Error::BufferLength { found: *found, expected: *expected }),
-            None => Ok(()),
-        }
+        fits(self.size(), root, lengths)
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).

@@ -15,7 +15,11 @@ mod collectives;
 mod registry;
 mod request;
 mod scope;
+mod several;
 
+#[doc(hidden)]
+pub use collectives::{fits, on_bytes};
 pub(crate) use registry::Registry;
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
+pub use several::{Outstanding, block_on, wait_all, wait_any};

@@ -1,11 +1,13 @@
 //! Requests that own their buffer.
 
-use crate::shared::received;
+use super::several::Open;
+use crate::core::Pace;
+use crate::shared::{Shared, received};
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
 use zerocopy::IntoBytes;
 
-/// A message on its way, and its buffer, which comes back from [`Request::wait`].
+/// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
 ///
 /// Dropped before that, it waits: a receive is cancelled first, if it has no message yet. Leaked, it leaks its
 /// buffer, so that nothing is ever written to memory that is somebody else's.
@@ -17,6 +19,8 @@ pub struct Request<T: Element> {
     receives: bool,
     /// Until the request has ended.
     buffer: Option<Vec<T>>,
+    /// How it is awaited, once it is.
+    pace: Option<Pace>,
 }
 
 impl Communicator {
@@ -51,7 +55,7 @@ impl Communicator {
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
         let handle =
             self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
-        Ok(Request { communicator: self.clone(), handle, receives: false, buffer: Some(data) })
+        Ok(Request { communicator: self.clone(), handle, receives: false, buffer: Some(data), pace: None })
     }
 
     /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
@@ -69,14 +73,15 @@ impl Communicator {
         let (from, tag) = (self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
-        Ok(Request { communicator: self.clone(), handle, receives: true, buffer: Some(buffer) })
+        let buffer = Some(buffer);
+        Ok(Request { communicator: self.clone(), handle, receives: true, buffer, pace: None })
     }
 }
 
 impl<T: Element> Request<T> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
-        self.communicator.shared.with(|core| core.test(self.handle))
+        !self.is_open() || self.communicator.shared.with(|core| core.test(self.handle))
     }
 
     /// Waits until the buffer may be used again, and returns it; with what has been received, if this is
@@ -85,24 +90,69 @@ impl<T: Element> Request<T> {
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
     pub fn wait(mut self) -> Result<(Vec<T>, Option<Status>), Error> {
+        if !self.is_open() {
+            return Err(Error::Ended);
+        }
         let status = self.communicator.shared.with(|core| core.wait(self.handle));
+        self.ended(status)
+    }
+
+    /// Takes the buffer out: the request has ended.
+    fn ended(
+        &mut self,
+        status: Result<carrousel_rank::Status, Error>,
+    ) -> Result<(Vec<T>, Option<Status>), Error> {
         let buffer = self.buffer.take().unwrap_or_default();
         Ok((buffer, received(&status?).map(|status| self.communicator.placed(status))))
+    }
+
+    /// Whether it has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    /// Lets messages move, for who awaits it.
+    pub(super) fn look(&mut self) {
+        let Self { communicator, handle, pace, .. } = self;
+        communicator.shared.with(|core| {
+            let pace = pace.get_or_insert_with(|| core.pace());
+            core.step(pace, Some(*handle));
+        });
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
     pub fn cancel(&mut self) {
-        if self.receives {
+        if self.receives && self.is_open() {
             self.communicator.shared.with(|core| core.cancel(self.handle));
         }
+    }
+}
+
+impl<T: Element> Open for Request<T> {
+    type Outcome = (Vec<T>, Option<Status>);
+
+    fn shared(&self) -> &Shared {
+        &self.communicator.shared
+    }
+
+    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
+        if !self.is_open() {
+            return Some(Err(Error::Ended));
+        }
+        let status = self.communicator.shared.with(|core| core.finish(self.handle))?;
+        Some(self.ended(status))
+    }
+
+    fn wait(self) -> Result<Self::Outcome, Error> {
+        Request::wait(self)
     }
 }
 
 impl Request<u8> {
     /// What has no buffer.
     pub(crate) fn of_nothing(communicator: Communicator, handle: Handle) -> Self {
-        Self { communicator, handle, receives: false, buffer: Some(Vec::new()) }
+        Self { communicator, handle, receives: false, buffer: Some(Vec::new()), pace: None }
     }
 }
 

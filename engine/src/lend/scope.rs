@@ -1,6 +1,7 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
-use crate::shared::received;
+use super::several::Open;
+use crate::shared::{Shared, received};
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
 use std::cell::RefCell;
@@ -190,9 +191,22 @@ impl ScopedRequest<'_> {
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone.
     pub fn wait(self) -> Result<Option<Status>, Error> {
+        if !self.is_open() {
+            return Err(Error::Ended);
+        }
+        let status = self.communicator.shared.with(|core| core.wait(self.handle));
+        self.ended(status)
+    }
+
+    /// Whether it has not ended.
+    fn is_open(&self) -> bool {
+        self.open.borrow().iter().any(|(handle, _)| *handle == self.handle)
+    }
+
+    /// The scope need not end it any more.
+    fn ended(&self, status: Result<carrousel_rank::Status, Error>) -> Result<Option<Status>, Error> {
         self.open.borrow_mut().retain(|(handle, _)| *handle != self.handle);
-        let status = self.communicator.shared.with(|core| core.wait(self.handle))?;
-        Ok(received(&status).map(|status| self.communicator.placed(status)))
+        Ok(received(&status?).map(|status| self.communicator.placed(status)))
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
@@ -201,5 +215,25 @@ impl ScopedRequest<'_> {
         if self.open.borrow().contains(&(self.handle, true)) {
             self.communicator.shared.with(|core| core.cancel(self.handle));
         }
+    }
+}
+
+impl Open for ScopedRequest<'_> {
+    type Outcome = Option<Status>;
+
+    fn shared(&self) -> &Shared {
+        &self.communicator.shared
+    }
+
+    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
+        if !self.is_open() {
+            return Some(Err(Error::Ended));
+        }
+        let status = self.communicator.shared.with(|core| core.finish(self.handle))?;
+        Some(self.ended(status))
+    }
+
+    fn wait(self) -> Result<Self::Outcome, Error> {
+        ScopedRequest::wait(self)
     }
 }

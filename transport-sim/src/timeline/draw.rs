@@ -220,7 +220,7 @@ impl Page<'_> {
         let drawn = drawn.filter(|s| s.label.is_some() || s.op != "compute");
         let (labelled, others): (Vec<&Statement>, Vec<_>) = drawn.partition(|s| s.label.is_some());
         for statement in labelled.into_iter().chain(others).take(MARKS_MAX) {
-            let name = statement.label.as_deref().unwrap_or(statement.op);
+            let name = statement.label.as_deref().unwrap_or(&statement.op);
             let (x, y) = (self.x(statement.begin_us * 1000.0), Self::y(statement.rank));
             let left = self.left(x + 2.5, name);
             // A row close to the band, and two above it.

@@ -1,17 +1,22 @@
 //! Heat that spreads over a plate, which the ranks have cut into bands: in each step, neighbours exchange
 //! the rows at their common border, and compute the inner rows meanwhile.
 //!
-//! `carrousel run -n 4 -- target/release/examples/heat`
+//! `carrousel run -n 4 -- target/release/examples/heat`, or
+//! `carrousel sim -n 16 --app target/release/examples/heat`
 //!
 //! The result is compared with the one that rank 0 computes alone.
 
-use carrousel::Communicator;
+use carrousel_app::{World, run, wait_all};
+use std::process::ExitCode;
+use std::time::Duration;
 
 /// Cells of the plate, each way.
 const SIDE: usize = 512;
 const STEPS: usize = 200;
 /// How much of the difference to its neighbours a cell takes over in a step.
 const RATE: f64 = 0.2;
+/// What a step of a row takes, where the run is simulated.
+const ROW: Duration = Duration::from_nanos(500);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -53,35 +58,32 @@ impl Band {
     }
 }
 
-fn exchange_and_step(world: &Communicator, band: &mut Band) -> Result<()> {
+async fn exchange_and_step(world: &World, band: &mut Band) -> Result<()> {
     let (me, last, rows) = (world.rank(), world.size() - 1, band.rows.len() - 2);
-    let (top, bottom) = (band.rows[1], band.rows[rows]);
-    let (mut above, mut below) = ([0.0; SIDE], [0.0; SIDE]);
-    let mut inner = Vec::new();
-    world.scope(|scope| {
-        if me > 0 {
-            scope.irecv(&mut above, me - 1, 0)?;
-            scope.isend(&top, me - 1, 1)?;
-        }
-        if me < last {
-            scope.irecv(&mut below, me + 1, 1)?;
-            scope.isend(&bottom, me + 1, 0)?;
-        }
-        inner = band.step(2..rows.max(2));
-        Ok(())
-    })?;
-    band.rows[0] = above;
-    band.rows[rows + 1] = below;
-    let outer = [band.step(1..2), if rows > 1 { band.step(rows..rows + 1) } else { Vec::new() }];
+    let neighbours = [(me > 0, me.wrapping_sub(1), 1, 0), (me < last, me + 1, rows, rows + 1)];
+    let (mut receives, mut sends, mut halo) = (Vec::new(), Vec::new(), Vec::new());
+    for (_, neighbour, border, beyond) in neighbours.into_iter().filter(|(exists, ..)| *exists) {
+        receives.push(world.irecv(vec![[0.0; SIDE]], neighbour, 0).await?);
+        sends.push(world.isend(vec![band.rows[border]], neighbour, 0).await?);
+        halo.push(beyond);
+    }
+    let inner = 2..rows.max(2);
+    let inner = world.compute_as(ROW * inner.len() as u32, || band.step(inner)).await;
+    for (beyond, (row, _)) in halo.into_iter().zip(wait_all(receives).await?) {
+        band.rows[beyond] = row[0];
+    }
+    let outer = world.compute_as(ROW * rows.min(2) as u32, || {
+        [band.step(1..2), if rows > 1 { band.step(rows..rows + 1) } else { Vec::new() }]
+    });
+    let outer = outer.await;
+    wait_all(sends).await?;
     let new = outer[0].iter().chain(&inner).chain(&outer[1]);
     let new: Vec<[f64; SIDE]> = new.copied().collect();
     band.rows[1..=rows].copy_from_slice(&new);
     Ok(())
 }
 
-fn main() -> Result<()> {
-    let job = carrousel::init()?;
-    let world = job.world();
+async fn app(world: World) -> Result<()> {
     let (me, size) = (world.rank() as usize, world.size() as usize);
     if size > SIDE {
         return Err(format!("{SIDE} rows are too few for {size} ranks").into());
@@ -89,15 +91,15 @@ fn main() -> Result<()> {
     let border = |rank: usize| rank * SIDE / size;
     let mut band = Band::new(border(me), border(me + 1));
     for _ in 0..STEPS {
-        exchange_and_step(world, &mut band)?;
+        exchange_and_step(&world, &mut band).await?;
     }
     if me > 0 {
-        world.send(band.own(), 0, 2)?;
+        world.send(band.own(), 0, 2).await?;
     } else {
         let mut plate = band.own().to_vec();
         for rank in 1..size {
             let mut rows = vec![[0.0; SIDE]; border(rank + 1) - border(rank)];
-            world.recv(&mut rows, rank as u32, 2)?;
+            world.recv(&mut rows, rank as u32, 2).await?;
             plate.extend(rows);
         }
         let mut alone = Band::new(0, SIDE);
@@ -112,6 +114,9 @@ fn main() -> Result<()> {
             return Err(format!("row {row} (of the band from row {}) is wrong", band.first).into());
         }
     }
-    job.finalize()?;
     Ok(())
+}
+
+fn main() -> ExitCode {
+    run(app)
 }

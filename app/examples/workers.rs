@@ -1,10 +1,13 @@
 //! A master that hands out work, and workers that ask for it: whoever is done first gets the next piece.
 //!
-//! `carrousel run -n 4 -- target/release/examples/workers`
+//! `carrousel run -n 4 -- target/release/examples/workers`, or
+//! `carrousel sim -n 4 --app target/release/examples/workers`
 //!
 //! The work: counting primes, interval by interval. Alone, the master does it all.
 
-use carrousel::{Any, Communicator};
+use carrousel_app::{Any, Error, World, run};
+use std::process::ExitCode;
+use std::time::Duration;
 
 /// Primes below this are counted.
 const END: u64 = 2_000_000;
@@ -12,6 +15,8 @@ const END: u64 = 2_000_000;
 const PRIMES: u64 = 148_933;
 /// Numbers in a piece of work.
 const PIECE: u64 = 20_000;
+/// What a piece takes, where the run is simulated.
+const TIME: Duration = Duration::from_millis(1);
 
 /// A worker asks, and says what it has found: rank 0 gets this.
 const ASK: u32 = 0;
@@ -30,7 +35,7 @@ fn primes(begin: u64) -> u64 {
     (begin..END.min(begin + PIECE)).filter(|number| is_prime(*number)).count() as u64
 }
 
-fn master(world: &Communicator) -> Result<u64, carrousel::Error> {
+async fn master(world: &World) -> Result<u64, Error> {
     let mut pieces = (0..END).step_by(PIECE as usize);
     let (mut found, mut working) = (0, world.size() - 1);
     if working == 0 {
@@ -38,45 +43,46 @@ fn master(world: &Communicator) -> Result<u64, carrousel::Error> {
     }
     while working > 0 {
         let mut answer = [0];
-        let worker = world.recv(&mut answer, Any, ASK)?.source;
+        let worker = world.recv(&mut answer, Any, ASK).await?.source;
         found += answer[0];
         match pieces.next() {
-            Some(begin) => world.send(&[begin], worker, WORK)?,
+            Some(begin) => world.send(&[begin], worker, WORK).await?,
             None => {
                 working -= 1;
-                world.send(&[0u64; 0], worker, DONE)?;
+                world.send(&[0u64; 0], worker, DONE).await?;
             }
         }
     }
     Ok(found)
 }
 
-fn worker(world: &Communicator) -> Result<u64, carrousel::Error> {
+async fn worker(world: &World) -> Result<u64, Error> {
     let (mut found, mut pieces) = (0, 0);
     loop {
-        world.send(&[found], 0, ASK)?;
+        world.send(&[found], 0, ASK).await?;
         let mut begin = [0];
-        if world.recv(&mut begin, 0, Any)?.tag == DONE {
+        if world.recv(&mut begin, 0, Any).await?.tag == DONE {
             return Ok(pieces);
         }
-        found = primes(begin[0]);
+        found = world.compute_as(TIME, || primes(begin[0])).await;
         pieces += 1;
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let job = carrousel::init()?;
-    let world = job.world();
+async fn app(world: World) -> Result<(), Box<dyn std::error::Error>> {
     if world.rank() > 0 {
-        let pieces = worker(world)?;
+        let pieces = worker(&world).await?;
         println!("rank {} did {pieces} pieces", world.rank());
     } else {
-        let found = master(world)?;
+        let found = master(&world).await?;
         println!("{found} primes below {END}");
         if found != PRIMES {
             return Err(format!("there are {PRIMES}").into());
         }
     }
-    job.finalize()?;
     Ok(())
+}
+
+fn main() -> ExitCode {
+    run(app)
 }

@@ -1,0 +1,59 @@
+//! Programs whose source runs for real and simulated.
+//!
+//! A program is an `async fn` of its [`World`], and its `main` hands it to [`run`]. Started by `carrousel run`, or
+//! by any launcher that speaks PMI-1, it is a rank of that job, over the engine. Started by `carrousel sim --app`, it
+//! is all ranks of a job at once: each a task in virtual time over the simulator's network, with the same
+//! protocol and with the bytes that it really sends.
+//!
+//! **Promises.** The same calls with the same meaning both ways, each with the errors of MPI's classes. A
+//! simulated run is a function of program, arguments and configuration, if the program is: of no clock, no
+//! address, no random number that is not seeded.
+//! **Time.** [`World::now`] and [`World::compute`] are real, or virtual. What a simulated program really computes
+//! costs nothing; it costs what the program says, by [`World::compute`] or [`World::compute_as`]. Calls cost what
+//! the network's parameters say.
+//! **Waiting.** A blocking call (`send`, `recv`, `sendrecv`, `probe`, the collectives, `compute`) blocks its rank, as
+//! in MPI: nothing else of the rank goes on meanwhile, also if several are joined. [`Request`]s go on
+//! by themselves, and can be awaited together. A call has effect once it has been polled, and is not undone
+//! when its future is dropped; a [`Request`] that is dropped is cancelled, if it is a receive without a message,
+//! and waited for. No byte is written to memory that was given up, both ways.
+//! **Limits.** All ranks of the job: no communicators of some. A simulated rank is a task of one thread: what
+//! a program keeps in `static` variables is common to all ranks.
+//! **Entry point.** [`run`], then [`World`].
+//!
+//! ```no_run
+//! use carrousel_app::{Error, World, run};
+//!
+//! async fn app(world: World) -> Result<(), Error> {
+//!     let (next, last) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+//!     let mut token = [0];
+//!     world.sendrecv((&[world.rank()], next, 0), (&mut token, last, 0)).await?;
+//!     assert_eq!(token, [last]);
+//!     Ok(())
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     run(app)
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+mod collectives;
+mod handover;
+mod outcome;
+mod real;
+mod request;
+mod run;
+mod several;
+mod simulate;
+mod world;
+
+pub use carrousel::{Any, Class, Element, Error, Source, Status, Tag};
+pub use carrousel_transport_sim::{Config, Network, Progress, Protocol, Report, SimError, Stuck, TaskJob};
+pub use handover::{Drawing, Handover, VARIABLE};
+pub use outcome::{Failed, Outcome};
+pub use real::threads;
+pub use request::Request;
+pub use run::run;
+pub use several::{wait_all, wait_any};
+pub use simulate::simulate;
+pub use world::World;

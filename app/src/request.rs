@@ -1,0 +1,87 @@
+//! Messages on their way.
+
+use crate::world::received;
+use carrousel::{Element, Error, Status};
+use carrousel_transport_sim::{Ended, Flight, Port};
+use std::future::Future;
+use std::panic::Location;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+/// A message on its way, and its buffer, which comes back when it is awaited; with what has been received, if
+/// it is a receive that got a message. One that was cancelled got none.
+///
+/// Awaited, it fails when the message was too long for the buffer, or the peer is gone; the buffer is gone then,
+/// too. Dropped before its end, it is waited for: a receive is cancelled first, if it has no message yet.
+#[derive(Debug)]
+#[must_use = "a request that is dropped is waited for: keep it, and await it when there is nothing else to do"]
+pub struct Request<T: Element>(Kind<T>);
+
+#[derive(Debug)]
+enum Kind<T: Element> {
+    Real(carrousel::Request<T>),
+    /// The buffer is here until the request has ended.
+    Simulated(Port, Flight, Option<Vec<T>>),
+}
+
+/// It is its name that matters, not where it stands.
+impl<T: Element> Unpin for Request<T> {}
+
+impl<T: Element> Request<T> {
+    pub(crate) fn real(request: carrousel::Request<T>) -> Self {
+        Self(Kind::Real(request))
+    }
+
+    pub(crate) fn simulated(port: Port, flight: Flight, buffer: Vec<T>) -> Self {
+        Self(Kind::Simulated(port, flight, Some(buffer)))
+    }
+
+    /// Whether it is complete (`MPI_Test`). Lets messages move.
+    #[track_caller]
+    pub fn test(&mut self) -> impl Future<Output = bool> {
+        let place = Location::caller();
+        async move {
+            match &mut self.0 {
+                Kind::Real(request) => request.test(),
+                Kind::Simulated(port, flight, _) => port.test(flight, place).await,
+            }
+        }
+    }
+
+    /// Asks for a receive to be cancelled (`MPI_Cancel`): it is complete soon, with a message or without. Nothing
+    /// happens to a send.
+    #[track_caller]
+    pub fn cancel(&mut self) -> impl Future<Output = ()> {
+        let place = Location::caller();
+        async move {
+            match &mut self.0 {
+                Kind::Real(request) => request.cancel(),
+                Kind::Simulated(port, flight, _) => port.cancel(flight, place).await,
+            }
+        }
+    }
+
+    /// Its name in the simulation, if it is simulated.
+    pub(crate) fn flight(&self) -> Option<(&Port, &Flight)> {
+        match &self.0 {
+            Kind::Real(_) => None,
+            Kind::Simulated(port, flight, _) => Some((port, flight)),
+        }
+    }
+}
+
+impl<T: Element> Future for Request<T> {
+    type Output = Result<(Vec<T>, Option<Status>), Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.get_mut().0 {
+            Kind::Real(request) => Pin::new(request).poll(context),
+            Kind::Simulated(_, flight, buffer) => pin!(flight.end()).poll(context).map(|ended| {
+                let ended: Ended = ended.ok_or(Error::Ended)?;
+                let mut buffer = buffer.take().ok_or(Error::Ended)?;
+                let status = received(&ended, &mut buffer)?;
+                Ok((buffer, status))
+            }),
+        }
+    }
+}

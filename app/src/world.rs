@@ -1,0 +1,339 @@
+//! A rank, for real or simulated, as its program sees it.
+
+use crate::request::Request;
+use carrousel::{Communicator, Element, Error, Source, Status, Tag};
+use carrousel_rank::{Failure, TagSelector};
+use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
+use std::future::Future;
+use std::panic::Location;
+use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
+
+/// All ranks of the job, as one of them sees them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct World(pub(crate) Kind);
+
+/// What a rank is.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// A process, or a thread, and when it began.
+    Real(Communicator, Instant),
+    /// A task.
+    Simulated(Port),
+}
+
+/// A message to send, as the simulator has it.
+pub(crate) fn outgoing<T: Element>(data: &[T], to: u32, tag: u32, synchronous: bool) -> Outgoing {
+    Outgoing { to, tag, data: data.as_bytes().to_vec(), synchronous }
+}
+
+/// A receive into `buffer`, as the simulator has it.
+pub(crate) fn incoming<T: Element>(buffer: &[T], from: impl Into<Source>, tag: impl Into<Tag>) -> Incoming {
+    Incoming { from: from.into().into(), tag: tag.into().into(), room: size_of_val(buffer) }
+}
+
+/// What came of a request, and its bytes in the beginning of `buffer`.
+pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Option<Status>, Error> {
+    let Ended { status, bytes } = ended;
+    match status.failure {
+        None => {}
+        Some(Failure::Cancelled) => return Ok(None),
+        Some(Failure::Truncated { sent }) => return Err(Error::Truncated { sent, room: status.len }),
+        Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0 }),
+    }
+    let Some((source, tag)) = status.message else { return Ok(None) };
+    let len = status.len as usize;
+    if let (Some(into), Some(from)) = (buffer.as_mut_bytes().get_mut(..len), bytes.get(..len)) {
+        into.copy_from_slice(from);
+    }
+    Ok(Some(Status { source: source.0, tag: tag.0, bytes: status.len }))
+}
+
+/// The same of a blocking receive, which nobody cancels.
+fn got<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Status, Error> {
+    received(ended, buffer)?.ok_or(Error::Internal("a receive has ended without a message"))
+}
+
+impl World {
+    /// The ranks of a communicator, for real.
+    pub(crate) fn real(communicator: Communicator) -> Self {
+        Self(Kind::Real(communicator, Instant::now()))
+    }
+
+    /// The number of this rank, from 0.
+    pub fn rank(&self) -> u32 {
+        match &self.0 {
+            Kind::Real(world, _) => world.rank(),
+            Kind::Simulated(port) => port.rank(),
+        }
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        match &self.0 {
+            Kind::Real(world, _) => world.size(),
+            Kind::Simulated(port) => port.size(),
+        }
+    }
+
+    /// Whether time is virtual.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self.0, Kind::Simulated(_))
+    }
+
+    /// Time since the rank began (`MPI_Wtime`), virtual if it is simulated.
+    pub fn now(&self) -> Duration {
+        match &self.0 {
+            Kind::Real(_, begin) => begin.elapsed(),
+            Kind::Simulated(port) => Duration::from_nanos(port.now_ns()),
+        }
+    }
+
+    /// Keeps the processor busy for so long.
+    #[track_caller]
+    pub fn compute(&self, time: Duration) -> impl Future<Output = ()> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(..) => {
+                    let begin = Instant::now();
+                    while begin.elapsed() < time {
+                        std::hint::spin_loop();
+                    }
+                }
+                Kind::Simulated(port) => {
+                    let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                    port.compute(ns, place).await;
+                }
+            }
+        }
+    }
+
+    /// Computes `work`. Simulated, that takes `time` of the rank's processor, whatever it really takes; for real,
+    /// it takes what it takes.
+    #[track_caller]
+    pub fn compute_as<T>(&self, time: Duration, work: impl FnOnce() -> T) -> impl Future<Output = T> {
+        let place = Location::caller();
+        async move {
+            let value = work();
+            if let Kind::Simulated(port) = &self.0 {
+                port.compute(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), place).await;
+            }
+            value
+        }
+    }
+
+    /// Sends `data` to rank `to`, and returns once it may be changed (`MPI_Send`).
+    ///
+    /// # Errors
+    /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
+    #[track_caller]
+    pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> impl Future<Output = Result<(), Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.send(data, to, tag),
+                Kind::Simulated(port) => {
+                    port.send(outgoing(data, to, tag, false), place).await?;
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// As [`World::send`], but returns only once the receive has begun (`MPI_Ssend`).
+    ///
+    /// # Errors
+    /// As [`World::send`].
+    #[track_caller]
+    pub fn ssend<T: Element>(
+        &self,
+        data: &[T],
+        to: u32,
+        tag: u32,
+    ) -> impl Future<Output = Result<(), Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.ssend(data, to, tag),
+                Kind::Simulated(port) => {
+                    port.send(outgoing(data, to, tag, true), place).await?;
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or
+    /// [`Any`](crate::Any), and so is `tag`.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag, the message is longer than the buffer, or the peer is gone.
+    #[track_caller]
+    pub fn recv<T: Element>(
+        &self,
+        buffer: &mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> impl Future<Output = Result<Status, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.recv(buffer, from, tag),
+                Kind::Simulated(port) => {
+                    got(&port.receive(incoming(buffer, from, tag), place).await?, buffer)
+                }
+            }
+        }
+    }
+
+    /// Sends `data` and receives into `buffer` at once (`MPI_Sendrecv`).
+    ///
+    /// # Errors
+    /// As [`World::send`] and [`World::recv`].
+    #[track_caller]
+    pub fn sendrecv<T: Element, U: Element>(
+        &self,
+        (data, to, send_tag): (&[T], u32, u32),
+        (buffer, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
+    ) -> impl Future<Output = Result<Status, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.sendrecv((data, to, send_tag), (buffer, from, recv_tag)),
+                Kind::Simulated(port) => {
+                    let out = outgoing(data, to, send_tag, false);
+                    let into = incoming(buffer, from, recv_tag);
+                    got(&port.exchange(out, into, place).await?, buffer)
+                }
+            }
+        }
+    }
+
+    /// Starts to send `data` (`MPI_Isend`), which comes back when the request is awaited.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    #[track_caller]
+    pub fn isend<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: u32,
+    ) -> impl Future<Output = Result<Request<T>, Error>> {
+        self.start_send(data, to, tag, false)
+    }
+
+    /// Starts to send `data`; complete only once its receive has begun (`MPI_Issend`).
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    #[track_caller]
+    pub fn issend<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: u32,
+    ) -> impl Future<Output = Result<Request<T>, Error>> {
+        self.start_send(data, to, tag, true)
+    }
+
+    #[track_caller]
+    fn start_send<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+    ) -> impl Future<Output = Result<Request<T>, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => match synchronous {
+                    false => world.isend(data, to, tag).map(Request::real),
+                    true => world.issend(data, to, tag).map(Request::real),
+                },
+                Kind::Simulated(port) => {
+                    let flight = port.start_send(outgoing(&data, to, tag, synchronous), place).await?;
+                    Ok(Request::simulated(port.clone(), flight, data))
+                }
+            }
+        }
+    }
+
+    /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back when the request is awaited.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    #[track_caller]
+    pub fn irecv<T: Element>(
+        &self,
+        buffer: Vec<T>,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> impl Future<Output = Result<Request<T>, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.irecv(buffer, from, tag).map(Request::real),
+                Kind::Simulated(port) => {
+                    let flight = port.start_receive(incoming(&buffer, from, tag), place).await?;
+                    Ok(Request::simulated(port.clone(), flight, buffer))
+                }
+            }
+        }
+    }
+
+    /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
+    ///
+    /// # Errors
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn probe(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> impl Future<Output = Result<Status, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.probe(from, tag),
+                Kind::Simulated(port) => {
+                    let found = look(port, from, tag.into().into(), true, place).await;
+                    found.ok_or(Error::Internal("a probe has ended without a message"))
+                }
+            }
+        }
+    }
+
+    /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
+    ///
+    /// # Errors
+    /// When there is no such rank.
+    #[track_caller]
+    pub fn iprobe(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> impl Future<Output = Result<Option<Status>, Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.iprobe(from, tag),
+                Kind::Simulated(port) => Ok(look(port, from, tag.into().into(), false, place).await),
+            }
+        }
+    }
+}
+
+/// Probes in the simulator.
+async fn look(
+    port: &Port,
+    from: impl Into<Source>,
+    tag: TagSelector,
+    blocking: bool,
+    place: &'static Location<'static>,
+) -> Option<Status> {
+    let (envelope, bytes) = port.probe(from.into().into(), tag, blocking, place).await?;
+    Some(Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
+}

@@ -1,0 +1,132 @@
+//! Waiting for one of several requests, or for all of them, and awaiting one.
+
+use super::request::Request;
+use super::scope::ScopedRequest;
+use crate::core::Pace;
+use crate::shared::Shared;
+use crate::{Element, Error, Status};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// What a request of this library can do, for those who wait for several.
+pub(super) trait Open {
+    /// What it comes to.
+    type Outcome;
+
+    /// Its rank.
+    fn shared(&self) -> &Shared;
+
+    /// Ends it, if it is complete.
+    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>>;
+
+    /// Waits for it and ends it.
+    fn wait(self) -> Result<Self::Outcome, Error>;
+}
+
+/// A [`Request`] or a [`ScopedRequest`]: what [`wait_any`] and [`wait_all`] wait for.
+#[expect(private_bounds, reason = "requests are the library's: nobody else makes them")]
+pub trait Outstanding: Open<Outcome = <Self as Outstanding>::Output> {
+    /// What its `wait` returns.
+    type Output;
+}
+
+impl<T: Element> Outstanding for Request<T> {
+    type Output = (Vec<T>, Option<Status>);
+}
+
+impl Outstanding for ScopedRequest<'_> {
+    type Output = Option<Status>;
+}
+
+/// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
+/// place where it was, and what its `wait` would have returned. The others keep their order. `None` if
+/// there are none.
+pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
+    let mut pace: Option<Pace> = None;
+    let mut turn = 0;
+    loop {
+        let complete = (0..).zip(requests.iter_mut()).find_map(|(at, request)| Some((at, request.finish()?)));
+        if let Some((at, outcome)) = complete {
+            // Ended: dropping it does nothing.
+            drop(requests.remove(at));
+            return Some((at, outcome));
+        }
+        // Requests of different ranks can be in one list; each rank lets its messages move in turn.
+        turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
+        requests.get(turn)?.shared().with(|core| {
+            let pace = pace.get_or_insert_with(|| core.pace());
+            core.step(pace, None);
+        });
+    }
+}
+
+/// Waits until all of these requests are complete (`MPI_Waitall`), whatever becomes of each, and returns
+/// what their `wait` would have returned, in their order.
+///
+/// # Errors
+/// The first error of a request, in their order. All have ended then, too; where each result matters, wait for
+/// each, or use [`wait_any`].
+pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result<Vec<R::Output>, Error> {
+    let ended: Vec<_> = requests.into_iter().map(Open::wait).collect();
+    ended.into_iter().collect()
+}
+
+/// A request may be awaited: what comes is what [`Request::wait`] returns.
+///
+/// Messages move while it is polled, and only then, so it has to be polled until it is complete: it asks for
+/// that by waking its task each time, and any executor will do. [`block_on`] is the least of them.
+impl<T: Element> Future for Request<T> {
+    type Output = Result<(Vec<T>, Option<Status>), Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let request = self.get_mut();
+        if !request.is_open() {
+            return Poll::Ready(Err(Error::Ended));
+        }
+        if let Some(ended) = request.finish() {
+            return Poll::Ready(ended);
+        }
+        request.look();
+        match request.finish() {
+            Some(ended) => Poll::Ready(ended),
+            None => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// It is its handle that matters, not where it stands.
+impl<T: Element> Unpin for Request<T> {}
+
+/// Set by whoever wakes a task.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Runs a future to its end in this thread, which looks for messages as it does in a call that waits.
+///
+/// A future that waits for something else may be woken by another thread; this thread offers the processor to
+/// others until then.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let flag = Arc::new(Flag(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        while !flag.0.swap(false, Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}

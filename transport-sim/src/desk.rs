@@ -1,0 +1,227 @@
+//! Where a task and its simulated rank meet: what the one asks, and what the other answers.
+
+use crate::data::Operation;
+use carrousel_rank::{Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::panic::Location;
+use std::task::Waker;
+
+/// Where a task is, in its source.
+pub(crate) type Place = &'static Location<'static>;
+
+/// What a task asks of its rank.
+pub(crate) enum Command {
+    /// Its CPU is busy for so many nanoseconds.
+    Compute(u64),
+    /// It starts requests, and waits for them or not.
+    Start(Start, bool),
+    /// It waits for all of these.
+    Wait(Vec<Handle>),
+    /// It looks whether a request is complete.
+    Test(Handle),
+    /// It waits for a message, or looks whether there is one.
+    Probe(Pattern, bool),
+    /// It cancels a receive.
+    Cancel(Handle),
+}
+
+/// Requests that begin, with their bytes.
+pub(crate) enum Start {
+    Send(Sending),
+    Receive(Receiving),
+    Exchange(Sending, Receiving),
+    Collective(Collecting),
+}
+
+/// A message, and whether its send waits for the receive to begin.
+pub(crate) struct Sending {
+    pub(crate) to: u32,
+    pub(crate) tag: u32,
+    pub(crate) data: Vec<u8>,
+    pub(crate) synchronous: bool,
+}
+
+/// A receive of so many bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Receiving {
+    pub(crate) from: Source,
+    pub(crate) tag: TagSelector,
+    pub(crate) room: usize,
+}
+
+/// A collective, and its bytes.
+pub(crate) struct Collecting {
+    pub(crate) call: Collective,
+    pub(crate) source: Vec<u8>,
+    pub(crate) target: Vec<u8>,
+    pub(crate) operation: Option<Operation>,
+}
+
+/// A statement of a task, as a person reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Compute,
+    Send { to: u32, tag: u32, len: u64, synchronous: bool, blocking: bool },
+    Receive { from: Source, tag: TagSelector, len: u64, blocking: bool },
+    Exchange { to: u32, send_tag: u32, from: Source, receive_tag: TagSelector },
+    Collective { kind: Kind, blocking: bool },
+    Wait(u32),
+    Test,
+    Probe { from: Source, tag: TagSelector, blocking: bool },
+    Cancel,
+}
+
+impl Said {
+    /// What a command is.
+    pub(crate) fn of(command: &Command) -> Self {
+        match command {
+            Command::Compute(_) => Self::Compute,
+            Command::Start(start, blocking) => {
+                let blocking = *blocking;
+                match start {
+                    Start::Send(Sending { to, tag, data, synchronous }) => {
+                        let (to, tag, len, synchronous) = (*to, *tag, data.len() as u64, *synchronous);
+                        Self::Send { to, tag, len, synchronous, blocking }
+                    }
+                    Start::Receive(Receiving { from, tag, room }) => {
+                        Self::Receive { from: *from, tag: *tag, len: *room as u64, blocking }
+                    }
+                    Start::Exchange(send, receive) => Self::Exchange {
+                        to: send.to,
+                        send_tag: send.tag,
+                        from: receive.from,
+                        receive_tag: receive.tag,
+                    },
+                    Start::Collective(Collecting { call, .. }) => {
+                        Self::Collective { kind: call.kind, blocking }
+                    }
+                }
+            }
+            Command::Wait(requests) => Self::Wait(requests.len() as u32),
+            Command::Test(_) => Self::Test,
+            Command::Probe(pattern, blocking) => {
+                Self::Probe { from: pattern.source, tag: pattern.tag, blocking: *blocking }
+            }
+            Command::Cancel(_) => Self::Cancel,
+        }
+    }
+
+    /// Its name, that of a scenario's statement where there is one.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Send { synchronous: false, blocking: true, .. } => "send",
+            Self::Send { synchronous: false, blocking: false, .. } => "isend",
+            Self::Send { synchronous: true, blocking: true, .. } => "ssend",
+            Self::Send { synchronous: true, blocking: false, .. } => "issend",
+            Self::Receive { blocking: true, .. } => "recv",
+            Self::Receive { blocking: false, .. } => "irecv",
+            Self::Exchange { .. } => "sendrecv",
+            Self::Collective { kind: Kind::Barrier, blocking: false } => "ibarrier",
+            Self::Collective { kind, .. } => kind.name(),
+            Self::Wait(_) => "wait",
+            Self::Test => "test",
+            Self::Probe { blocking: true, .. } => "probe",
+            Self::Probe { blocking: false, .. } => "iprobe",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    /// Whether what it starts goes on when it has returned.
+    pub(crate) fn starts_request(&self) -> bool {
+        matches!(
+            self,
+            Self::Send { blocking: false, .. }
+                | Self::Receive { blocking: false, .. }
+                | Self::Collective { blocking: false, .. }
+        )
+    }
+}
+
+/// `recv from 1 tag any, 8 bytes`.
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        let source = |from: &Source| match from {
+            Source::Rank(rank) => rank.0.to_string(),
+            Source::Any => "any".to_owned(),
+        };
+        let selector = |tag: &TagSelector| match tag {
+            TagSelector::Tag(tag) => tag.0.to_string(),
+            TagSelector::Any => "any".to_owned(),
+        };
+        match self {
+            Self::Send { to, tag, len, .. } => write!(f, " to {to} tag {tag}, {len} bytes"),
+            Self::Receive { from, tag, len, .. } => {
+                write!(f, " from {} tag {}, {len} bytes", source(from), selector(tag))
+            }
+            Self::Exchange { to, send_tag, from, receive_tag } => {
+                write!(f, " to {to} tag {send_tag} from {} tag {}", source(from), selector(receive_tag))
+            }
+            Self::Probe { from, tag, .. } => write!(f, " from {} tag {}", source(from), selector(tag)),
+            Self::Wait(requests) if *requests > 1 => write!(f, " for {requests} requests"),
+            Self::Compute | Self::Collective { .. } | Self::Wait(_) | Self::Test | Self::Cancel => Ok(()),
+        }
+    }
+}
+
+/// A request that has ended: how, and the bytes that come back from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How it ended.
+    pub status: Status,
+    /// The buffer of a receive, or the target of a collective. Of a receive, the message is in the first
+    /// [`Status::len`] bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What a rank answers.
+pub(crate) enum Answer {
+    /// It is done.
+    Done,
+    /// A request has begun.
+    Opened(Handle),
+    /// Requests have ended, in the order in which they were started.
+    Ended(Vec<Ended>),
+    /// Whether a request is complete.
+    Tested(bool),
+    /// The first message that would be received.
+    Found(Option<(Envelope, u64)>),
+    /// The application's mistake; nothing has begun.
+    Refused(UsageError),
+}
+
+/// The call of a task that its rank is at: one at a time, as in MPI.
+pub(crate) struct Busy {
+    /// Until the rank takes it.
+    pub(crate) command: Option<Command>,
+    pub(crate) place: Place,
+    pub(crate) answer: Option<Answer>,
+    /// Nobody waits for the answer any more.
+    pub(crate) abandoned: bool,
+}
+
+/// Where a task and its rank meet.
+#[derive(Default)]
+pub(crate) struct Desk {
+    pub(crate) me: u32,
+    pub(crate) ranks: u32,
+    /// Virtual nanoseconds since the start.
+    pub(crate) now: u64,
+    pub(crate) busy: Option<Busy>,
+    /// Requests that are awaited, since the last poll, and where they began.
+    pub(crate) awaited: Vec<(Handle, Place)>,
+    /// Requests that were dropped before they ended, where they began, and whether they receive.
+    pub(crate) dropped: VecDeque<(Handle, Place, bool)>,
+    /// Requests that have ended, and nobody has taken what came.
+    pub(crate) ended: BTreeMap<Handle, Ended>,
+    /// Parts of the task that wait for the rank.
+    pub(crate) wakers: Vec<Waker>,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").field("me", &self.me).field("now", &self.now).finish_non_exhaustive()
+    }
+}

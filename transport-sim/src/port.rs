@@ -1,0 +1,308 @@
+//! What a task calls: its rank, in virtual time.
+
+use crate::data::Operation;
+use crate::desk::{Answer, Busy, Collecting, Command, Desk, Ended, Place, Receiving, Sending, Start};
+use carrousel_rank::{Collective, Communicator, Envelope, Handle, Pattern, Source, TagSelector, UsageError};
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// What a task calls: its rank, in virtual time. Every call that is awaited costs what it costs in a scenario.
+///
+/// A rank is at one call at a time. A call takes effect when it is first polled, and goes on to its end
+/// though its future is dropped. Each names the `place` in the application's source that reports name.
+#[derive(Clone, Debug)]
+pub struct Port(pub(crate) Rc<RefCell<Desk>>);
+
+/// A message to send.
+pub struct Outgoing {
+    /// To whom.
+    pub to: u32,
+    /// With which tag.
+    pub tag: u32,
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// Complete only when the receive has begun (`MPI_Ssend`).
+    pub synchronous: bool,
+}
+
+/// A message to receive.
+#[derive(Clone, Copy)]
+pub struct Incoming {
+    /// From whom.
+    pub from: Source,
+    /// With which tag.
+    pub tag: TagSelector,
+    /// The most bytes that it may have.
+    pub room: usize,
+}
+
+/// A collective, and its bytes.
+pub struct Gathering {
+    /// Which one; its memory is named by the simulator.
+    pub call: Collective,
+    /// What this rank contributes.
+    pub source: Vec<u8>,
+    /// Where its result goes; comes back as [`Ended::bytes`].
+    pub target: Vec<u8>,
+    /// What a reduction does.
+    pub operation: Option<Operation>,
+}
+
+impl From<Outgoing> for Sending {
+    fn from(Outgoing { to, tag, data, synchronous }: Outgoing) -> Self {
+        Self { to, tag, data, synchronous }
+    }
+}
+
+impl From<Incoming> for Receiving {
+    fn from(Incoming { from, tag, room }: Incoming) -> Self {
+        Self { from, tag, room }
+    }
+}
+
+impl Port {
+    /// The number of the rank.
+    pub fn rank(&self) -> u32 {
+        self.0.borrow().me
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> u32 {
+        self.0.borrow().ranks
+    }
+
+    /// Virtual nanoseconds since the start.
+    pub fn now_ns(&self) -> u64 {
+        self.0.borrow().now
+    }
+
+    /// The CPU is busy for so many nanoseconds.
+    pub async fn compute(&self, ns: u64, place: Place) {
+        self.ask(Command::Compute(ns), place).await;
+    }
+
+    /// Sends, and waits until the bytes could be changed.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub async fn send(&self, message: Outgoing, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(Start::Send(message.into()), true), place).await)
+    }
+
+    /// Receives.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub async fn receive(&self, message: Incoming, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(Start::Receive(message.into()), true), place).await)
+    }
+
+    /// Sends and receives at once; what comes is the end of the receive.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub async fn exchange(&self, out: Outgoing, into: Incoming, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(Start::Exchange(out.into(), into.into()), true), place).await)
+    }
+
+    /// Takes part in a collective, and waits until this rank's part is done.
+    ///
+    /// # Errors
+    /// When the collective contradicts itself.
+    pub async fn collective(&self, gathering: Gathering, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(collecting(gathering), true), place).await)
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub async fn start_send(&self, message: Outgoing, place: Place) -> Result<Flight, UsageError> {
+        let answer = self.ask(Command::Start(Start::Send(message.into()), false), place).await;
+        self.flight(answer, place, false)
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Errors
+    /// When there is no such rank or tag.
+    pub async fn start_receive(&self, message: Incoming, place: Place) -> Result<Flight, UsageError> {
+        let answer = self.ask(Command::Start(Start::Receive(message.into()), false), place).await;
+        self.flight(answer, place, true)
+    }
+
+    /// Enters a collective.
+    ///
+    /// # Errors
+    /// When the collective contradicts itself.
+    pub async fn start_collective(&self, gathering: Gathering, place: Place) -> Result<Flight, UsageError> {
+        let answer = self.ask(Command::Start(collecting(gathering), false), place).await;
+        self.flight(answer, place, false)
+    }
+
+    /// Waits until all of these have ended. They are awaited afterwards, at no cost.
+    pub async fn wait_all(&self, flights: impl IntoIterator<Item = &Flight>, place: Place) {
+        let open = flights.into_iter().filter(|flight| !flight.over).map(|flight| flight.handle);
+        let open = open.collect();
+        self.ask(Command::Wait(open), place).await;
+    }
+
+    /// Whether a request is complete.
+    pub async fn test(&self, flight: &Flight, place: Place) -> bool {
+        let ended = flight.over || self.0.borrow().ended.contains_key(&flight.handle);
+        ended || matches!(self.ask(Command::Test(flight.handle), place).await, Answer::Tested(true))
+    }
+
+    /// Asks for a receive to be cancelled; nothing happens to what is none.
+    pub async fn cancel(&self, flight: &Flight, place: Place) {
+        let ended = flight.over || self.0.borrow().ended.contains_key(&flight.handle);
+        if flight.receives && !ended {
+            self.ask(Command::Cancel(flight.handle), place).await;
+        }
+    }
+
+    /// Waits until a message could be received, or looks whether there is one: who sends it with which tag, and
+    /// its bytes.
+    pub async fn probe(
+        &self,
+        from: Source,
+        tag: TagSelector,
+        blocking: bool,
+        place: Place,
+    ) -> Option<(Envelope, u64)> {
+        let pattern = Pattern { source: from, tag, context: Communicator::WORLD.messages() };
+        match self.ask(Command::Probe(pattern, blocking), place).await {
+            Answer::Found(found) => found,
+            _ => None,
+        }
+    }
+
+    fn ask(&self, command: Command, place: Place) -> Ask {
+        Ask { desk: Rc::clone(&self.0), place, state: State::New(Some(command)) }
+    }
+
+    fn flight(&self, answer: Answer, place: Place, receives: bool) -> Result<Flight, UsageError> {
+        match answer {
+            Answer::Opened(handle) => {
+                Ok(Flight { desk: Rc::clone(&self.0), handle, place, receives, over: false })
+            }
+            Answer::Refused(error) => Err(error),
+            _ => unreachable!("what starts a request is answered by that or a refusal"),
+        }
+    }
+}
+
+fn collecting(Gathering { call, source, target, operation }: Gathering) -> Start {
+    Start::Collective(Collecting { call, source, target, operation })
+}
+
+/// How the first request of a call ended.
+fn one(answer: Answer) -> Result<Ended, UsageError> {
+    match answer {
+        Answer::Ended(ended) => Ok(ended.into_iter().next().unwrap_or_else(|| unreachable!("one has begun"))),
+        Answer::Refused(error) => Err(error),
+        _ => unreachable!("a call that waits is answered by its end or a refusal"),
+    }
+}
+
+/// A call, which the rank takes up when it is at no other.
+struct Ask {
+    desk: Rc<RefCell<Desk>>,
+    place: Place,
+    state: State,
+}
+
+enum State {
+    /// Not asked yet.
+    New(Option<Command>),
+    Asked,
+    Answered,
+}
+
+impl Future for Ask {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        let ask = self.get_mut();
+        let desk = &mut *ask.desk.borrow_mut();
+        match &mut ask.state {
+            State::New(command) if desk.busy.is_none() => {
+                let (command, place) = (command.take(), ask.place);
+                desk.busy = Some(Busy { command, place, answer: None, abandoned: false });
+                ask.state = State::Asked;
+            }
+            State::Asked => {
+                if let Some(answer) = desk.busy.as_mut().and_then(|busy| busy.answer.take()) {
+                    desk.busy = None;
+                    ask.state = State::Answered;
+                    return Poll::Ready(answer);
+                }
+            }
+            State::New(_) | State::Answered => {}
+        }
+        desk.wakers.push(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Ask {
+    fn drop(&mut self) {
+        if let State::Asked = self.state {
+            let busy = &mut self.desk.borrow_mut().busy;
+            match busy {
+                Some(Busy { answer: Some(_), .. }) => *busy = None,
+                Some(busy) => busy.abandoned = true,
+                None => {}
+            }
+        }
+    }
+}
+
+/// A request that has begun. Awaited, it is how it ended.
+///
+/// Dropped before that, the rank cancels it if it is a receive, and waits for its end, before it does
+/// anything else.
+#[derive(Debug)]
+#[must_use = "a request that is dropped is waited for"]
+pub struct Flight {
+    desk: Rc<RefCell<Desk>>,
+    handle: Handle,
+    place: Place,
+    receives: bool,
+    /// What came of it has been taken.
+    over: bool,
+}
+
+impl Flight {
+    /// How it ended, if the rank knows that it has. `None` when that has been taken before.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended>> {
+        let desk = &mut *self.desk.borrow_mut();
+        if self.over {
+            return Poll::Ready(None);
+        }
+        if let Some(ended) = desk.ended.remove(&self.handle) {
+            self.over = true;
+            return Poll::Ready(Some(ended));
+        }
+        desk.awaited.push((self.handle, self.place));
+        desk.wakers.push(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Waits for its end. `None` when that has been taken before.
+    pub fn end(&mut self) -> impl Future<Output = Option<Ended>> {
+        poll_fn(|context| self.poll_end(context))
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let desk = &mut *self.desk.borrow_mut();
+        if !self.over && desk.ended.remove(&self.handle).is_none() {
+            desk.dropped.push_back((self.handle, self.place, self.receives));
+        }
+    }
+}

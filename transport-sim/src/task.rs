@@ -1,0 +1,361 @@
+//! A rank that a future drives: the executor of one task in virtual time.
+
+use crate::data::{Data, Lent};
+use crate::desk::{Answer, Busy, Command, Desk, Ended, Place, Receiving, Said, Sending, Start};
+use crate::error::SimError;
+use crate::program::Action;
+use carrousel_rank::{
+    Call, Collective, Communicator, Envelope, Handle, Protocol, Rank, RankId, Receive, Send, Status, Tag,
+    UsageError,
+};
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// What a rank does: a future that says, if it failed, why.
+pub type TaskFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
+/// How often a task may wake itself without anything that it asks of its rank.
+const WAKES_MAX: u32 = 10_000;
+
+/// Set when a part of the task is woken by another.
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the present statement is, beside its calls.
+#[derive(Debug)]
+enum Kind {
+    /// The CPU computes.
+    Compute,
+    /// Requests begin, and are waited for or not.
+    Start { blocking: bool, lent: [Option<Lent>; 2], opened: Vec<Handle> },
+    /// Requests are waited for: all, or what is complete of them.
+    Wait { requests: Vec<Handle>, any: bool, asked: bool },
+    /// A request is looked at.
+    Test(Handle),
+    /// A message is looked for.
+    Probe { blocking: bool, found: Option<(Envelope, u64)> },
+    /// A receive is cancelled.
+    Cancel,
+    /// A request that was dropped ends.
+    Drop(Handle),
+}
+
+impl fmt::Debug for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lent").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+/// The future of a rank, and the statement that it is at.
+pub(crate) struct Task {
+    me: u32,
+    desk: Rc<RefCell<Desk>>,
+    /// Until it has ended.
+    future: Option<TaskFuture>,
+    flag: Arc<Flag>,
+    /// By executed statement.
+    said: Vec<(Said, Place)>,
+    kind: Kind,
+    refused: Option<UsageError>,
+    /// What has ended of the present statement.
+    ended: Vec<(Handle, Ended)>,
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("me", &self.me).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl Task {
+    pub(crate) fn new(me: u32, desk: Rc<RefCell<Desk>>, future: TaskFuture) -> Self {
+        Self {
+            me,
+            desk,
+            future: Some(future),
+            flag: Arc::new(Flag(AtomicBool::new(false))),
+            said: Vec::new(),
+            kind: Kind::Compute,
+            refused: None,
+            ended: Vec::new(),
+        }
+    }
+
+    /// The statements that it has executed.
+    pub(crate) fn said(&self) -> &[(Said, Place)] {
+        &self.said
+    }
+
+    /// The line of an executed statement.
+    pub(crate) fn line(&self, statement: usize) -> u32 {
+        self.said.get(statement).map_or(0, |(_, place)| place.line())
+    }
+
+    /// What it does next; `None` at its end.
+    pub(crate) fn next<P: Protocol>(
+        &mut self,
+        rank: &Rank<P>,
+        data: &mut Data,
+        now: u64,
+    ) -> Result<Option<Action>, SimError> {
+        self.desk.borrow_mut().now = now;
+        let mut wakes = 0;
+        loop {
+            let dropped = self.desk.borrow_mut().dropped.pop_front();
+            if let Some((request, place, receives)) = dropped {
+                return Ok(Some(self.end_dropped(request, place, receives)));
+            }
+            let asked = self
+                .desk
+                .borrow_mut()
+                .busy
+                .as_mut()
+                .and_then(|busy| Some((busy.command.take()?, busy.place)));
+            if let Some((command, place)) = asked {
+                return Ok(Some(self.begin(command, place, rank, data)));
+            }
+            if self.future.is_none() {
+                return Ok(None);
+            }
+            if self.poll()? {
+                continue;
+            }
+            let desk = &mut *self.desk.borrow_mut();
+            if !desk.dropped.is_empty() || desk.busy.as_ref().is_some_and(|busy| busy.command.is_some()) {
+                continue;
+            }
+            // A part of the task has woken another: messages of its own, which are none of the rank's.
+            if self.flag.0.swap(false, Ordering::Relaxed) && wakes < WAKES_MAX {
+                wakes += 1;
+                continue;
+            }
+            let Some((_, place)) = desk.awaited.first().copied() else {
+                return Err(SimError::Foreign { rank: self.me });
+            };
+            let requests: Vec<Handle> = desk.awaited.drain(..).map(|(request, _)| request).collect();
+            self.said.push((Said::Wait(requests.len() as u32), place));
+            self.kind = Kind::Wait { requests, any: true, asked: false };
+            return Ok(Some(Action::Requests));
+        }
+    }
+
+    /// Polls the future; true if it has ended.
+    fn poll(&mut self) -> Result<bool, SimError> {
+        let Some(future) = &mut self.future else { return Ok(true) };
+        let wakers = {
+            let desk = &mut *self.desk.borrow_mut();
+            desk.awaited.clear();
+            std::mem::take(&mut desk.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        self.flag.0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&self.flag));
+        let mut context = Context::from_waker(&waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut context)));
+        let rank = self.me;
+        match polled {
+            Ok(Poll::Pending) => Ok(false),
+            Ok(Poll::Ready(Ok(()))) => {
+                self.future = None;
+                Ok(true)
+            }
+            Ok(Poll::Ready(Err(message))) => Err(SimError::Failed { rank, message }),
+            Err(panic) => Err(SimError::Panicked { rank, message: what(&*panic) }),
+        }
+    }
+
+    fn end_dropped(&mut self, request: Handle, place: Place, receives: bool) -> Action {
+        self.said.push((Said::Wait(1), place));
+        self.kind = Kind::Drop(request);
+        match receives {
+            true => Action::Calls { calls: [Some(Call::Cancel(request)), None], blocking: true },
+            false => Action::Requests,
+        }
+    }
+
+    fn begin<P: Protocol>(
+        &mut self,
+        command: Command,
+        place: Place,
+        rank: &Rank<P>,
+        data: &mut Data,
+    ) -> Action {
+        self.said.push((Said::of(&command), place));
+        let (kind, action) = match command {
+            Command::Compute(ns) => (Kind::Compute, Action::Compute(ns)),
+            Command::Start(start, blocking) => {
+                let (calls, lent) = calls(start, rank, data);
+                (Kind::Start { blocking, lent, opened: Vec::new() }, Action::Calls { calls, blocking })
+            }
+            Command::Wait(requests) => (Kind::Wait { requests, any: false, asked: true }, Action::Requests),
+            Command::Test(request) => (Kind::Test(request), Action::Requests),
+            Command::Probe(pattern, blocking) => {
+                (Kind::Probe { blocking, found: None }, Action::Probe(pattern))
+            }
+            Command::Cancel(request) => {
+                let calls = [Some(Call::Cancel(request)), None];
+                (Kind::Cancel, Action::Calls { calls, blocking: false })
+            }
+        };
+        self.kind = kind;
+        action
+    }
+
+    /// Whether what the statement starts goes on when it has returned.
+    pub(crate) fn starts_request(&self) -> bool {
+        self.said.last().is_some_and(|(said, _)| said.starts_request())
+    }
+
+    /// Whether the statement does not wait, but looks.
+    pub(crate) fn tests(&self) -> bool {
+        matches!(self.kind, Kind::Test(_) | Kind::Probe { blocking: false, .. })
+    }
+
+    /// Whether the statement waits for one of its requests only.
+    pub(crate) fn waits_for_any(&self) -> bool {
+        matches!(self.kind, Kind::Wait { any: true, .. })
+    }
+
+    /// The requests of other statements that this one is about.
+    pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
+        match &self.kind {
+            Kind::Wait { requests, .. } => into.extend(requests),
+            Kind::Test(request) | Kind::Drop(request) => into.push(*request),
+            _ => {}
+        }
+    }
+
+    /// A request has begun.
+    pub(crate) fn opened(&mut self, request: Handle, data: &mut Data) {
+        if let Kind::Start { lent, opened, .. } = &mut self.kind {
+            opened.push(request);
+            if let Some(lent) = lent.iter_mut().find_map(Option::take) {
+                data.lend(request, lent);
+            }
+        }
+    }
+
+    /// The library refuses a call: the statement is over, and has started nothing but what came before.
+    pub(crate) fn refused(&mut self, error: UsageError, data: &mut Data) {
+        self.refused = Some(error);
+        if let Kind::Start { lent, opened, .. } = &mut self.kind {
+            lent.iter_mut().filter_map(Option::take).for_each(|lent| data.forget(&lent));
+            // The receive of an exchange whose send is refused: it is given up.
+            let desk = &mut *self.desk.borrow_mut();
+            let place = self.said.last().map(|(_, place)| *place);
+            let given_up = opened.drain(..).zip(place).map(|(request, place)| (request, place, true));
+            desk.dropped.extend(given_up);
+        }
+    }
+
+    /// A probe has looked.
+    pub(crate) fn found(&mut self, message: Option<(Envelope, u64)>) {
+        if let Kind::Probe { found, .. } = &mut self.kind {
+            *found = message;
+        }
+    }
+
+    /// A request is over.
+    pub(crate) fn released(&mut self, request: Handle, status: Status, data: &mut Data) {
+        let ended = Ended { status, bytes: data.end(request) };
+        match &self.kind {
+            Kind::Start { .. } => self.ended.push((request, ended)),
+            Kind::Drop(_) => {}
+            _ => {
+                self.desk.borrow_mut().ended.insert(request, ended);
+            }
+        }
+    }
+
+    /// The statement returns: whoever asked for it has an answer.
+    pub(crate) fn end(&mut self) {
+        let kind = std::mem::replace(&mut self.kind, Kind::Compute);
+        let answer = match (self.refused.take(), kind) {
+            (Some(error), _) => Answer::Refused(error),
+            (None, Kind::Wait { asked: false, .. } | Kind::Drop(_)) => return,
+            (None, Kind::Start { blocking: true, opened, .. }) => {
+                let mut ended = std::mem::take(&mut self.ended);
+                ended.sort_by_key(|(request, _)| opened.iter().position(|other| other == request));
+                Answer::Ended(ended.into_iter().map(|(_, ended)| ended).collect())
+            }
+            (None, Kind::Start { blocking: false, opened, .. }) => {
+                opened.first().map_or(Answer::Done, |request| Answer::Opened(*request))
+            }
+            (None, Kind::Test(request)) => Answer::Tested(self.desk.borrow().ended.contains_key(&request)),
+            (None, Kind::Probe { found, .. }) => Answer::Found(found),
+            (None, Kind::Compute | Kind::Wait { .. } | Kind::Cancel) => Answer::Done,
+        };
+        let busy = &mut self.desk.borrow_mut().busy;
+        match busy {
+            Some(Busy { abandoned: false, answer: place, .. }) => *place = Some(answer),
+            _ => *busy = None,
+        }
+    }
+}
+
+/// The calls that start requests, whose bytes are the rank's from now on.
+fn calls<P: Protocol>(
+    start: Start,
+    rank: &Rank<P>,
+    data: &mut Data,
+) -> ([Option<Call>; 2], [Option<Lent>; 2]) {
+    match start {
+        Start::Send(message) => {
+            let (call, lent) = send(message, data);
+            ([Some(call), None], [Some(lent), None])
+        }
+        Start::Receive(message) => {
+            let (call, lent) = receive(message, data);
+            ([Some(call), None], [Some(lent), None])
+        }
+        Start::Exchange(out, into) => {
+            // The receive first, so that the send may be written into it.
+            let (receive, receives) = receive(into, data);
+            let (send, sends) = send(out, data);
+            ([Some(receive), Some(send)], [Some(receives), Some(sends)])
+        }
+        Start::Collective(collecting) => {
+            // One that contradicts itself is refused when it is called.
+            let scratch = rank.schedule(&collecting.call).map_or(0, |schedule| schedule.scratch_len());
+            let [source, target, scratch] = [collecting.source, collecting.target, vec![0; scratch as usize]]
+                .map(|bytes| data.register(bytes));
+            let call = Collective { source, target, scratch, ..collecting.call };
+            let keys = [source, target, scratch].map(|memory| memory.key).to_vec();
+            let lent = Lent { keys, back: Some(target.key), operation: collecting.operation };
+            ([Some(Call::Collective(call)), None], [Some(lent), None])
+        }
+    }
+}
+
+fn send(Sending { to, tag, data: bytes, synchronous }: Sending, data: &mut Data) -> (Call, Lent) {
+    let (len, memory) = (bytes.len() as u64, data.register(bytes));
+    let (to, tag, communicator) = (RankId(to), Tag(tag), Communicator::WORLD);
+    let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous });
+    (call, Lent { keys: vec![memory.key], back: None, operation: None })
+}
+
+fn receive(Receiving { from, tag, room }: Receiving, data: &mut Data) -> (Call, Lent) {
+    let (len, memory) = (room as u64, data.register(vec![0; room]));
+    let call = Call::Receive(Receive { from, tag, communicator: Communicator::WORLD, len, memory });
+    (call, Lent { keys: vec![memory.key], back: Some(memory.key), operation: None })
+}
+
+/// What a panic says.
+fn what(panic: &(dyn Any + std::marker::Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it does not say why".to_owned())
+}
