@@ -109,7 +109,7 @@ impl<'a> Batches<'a> {
         let Step { benchmark, size } = self.step;
         // Never what fresh memory holds.
         self.stamp = (self.stamp + 1) & 0x7f;
-        self.part.stamp(self.stamp);
+        self.part.stamp(benchmark, self.stamp);
         let began = Instant::now();
         self.world.barrier()?;
         let seconds = self.part.run(benchmark, calls)?;

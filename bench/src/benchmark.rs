@@ -12,8 +12,8 @@ pub const COMPUTE_US: u64 = 1_000;
 const KI: u64 = 1 << 10;
 const MI: u64 = 1 << 20;
 
-/// A measurement. All but [`MultiPair`](Benchmark::MultiPair) and [`Barrier`](Benchmark::Barrier) are
-/// between two ranks; rank 0 is the one whose time counts, unless its line says otherwise.
+/// A measurement. All but [`MultiPair`](Benchmark::MultiPair), [`Allreduce`](Benchmark::Allreduce) and
+/// [`Barrier`](Benchmark::Barrier) are between two ranks; rank 0 is the one whose time counts, unless its line says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Benchmark {
@@ -40,6 +40,8 @@ pub enum Benchmark {
     /// Receiver: irecv, tell the sender, compute 1 ms, wait; sender: send. What the wait takes, in us
     /// (speculative-rendezvous 3: what is left of a transfer after the receiver's delay).
     ProgressReceive,
+    /// An allreduce of all ranks that sums doubles, in us. A size is rounded down to whole ones.
+    Allreduce,
     /// A barrier of all ranks, in us.
     Barrier,
 }
@@ -59,7 +61,7 @@ impl Benchmark {
     /// In the order in which they are measured. A library that adapts to what it has seen carries that from
     /// one measurement into the next: those in which announcing a receive never pays (both ranks begin at
     /// the same moment) come late, where they spoil little.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Latency,
         Self::ProgressReceive,
         Self::ProgressSend,
@@ -69,6 +71,7 @@ impl Benchmark {
         Self::OverlapReceive,
         Self::Bibandwidth,
         Self::MultiPair,
+        Self::Allreduce,
         Self::Barrier,
     ];
 
@@ -84,6 +87,7 @@ impl Benchmark {
             Self::OverlapReceive => "overlap_receive",
             Self::ProgressSend => "progress_send",
             Self::ProgressReceive => "progress_receive",
+            Self::Allreduce => "allreduce",
             Self::Barrier => "barrier",
         }
     }
@@ -96,7 +100,9 @@ impl Benchmark {
     /// The unit of its values. `MB` are 10^6 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Latency | Self::ProgressSend | Self::ProgressReceive | Self::Barrier => "us",
+            Self::Latency | Self::ProgressSend | Self::ProgressReceive | Self::Allreduce | Self::Barrier => {
+                "us"
+            }
             Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => "MB/s",
             Self::MessageRate => "messages/s",
             Self::OverlapSend | Self::OverlapReceive => "percent",
@@ -115,6 +121,7 @@ impl Benchmark {
             Self::OverlapReceive => "irecv, compute, wait: the share that the receiver's computing hides",
             Self::ProgressSend => "isend, tell the receiver, compute 1 ms, wait: what that adds to the recv",
             Self::ProgressReceive => "irecv, tell the sender, compute 1 ms, wait: what the wait then takes",
+            Self::Allreduce => "an allreduce of all ranks that sums doubles",
             Self::Barrier => "a barrier of all ranks",
         }
     }
@@ -127,6 +134,7 @@ impl Benchmark {
                 &[8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI]
             }
             Self::MessageRate => &[8],
+            Self::Allreduce => &[8, 512, 4 * KI, 64 * KI, MI],
             Self::OverlapSend | Self::OverlapReceive => &[64 * KI, MI],
             Self::ProgressSend | Self::ProgressReceive => &[MI],
             Self::Barrier => &[0],
@@ -140,7 +148,7 @@ impl Benchmark {
 
     /// Whether it is between exactly two ranks.
     pub fn is_of_two(self) -> bool {
-        !matches!(self, Self::MultiPair | Self::Barrier)
+        !matches!(self, Self::MultiPair | Self::Allreduce | Self::Barrier)
     }
 
     /// Whether a greater value is the better one.

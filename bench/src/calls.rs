@@ -51,8 +51,10 @@ impl<'a> Part<'a> {
 
     /// Takes part in `calls` calls. 0 where this rank has no part.
     pub(crate) fn run(&mut self, benchmark: Benchmark, calls: u32) -> Result<f64, Error> {
-        if benchmark == Benchmark::Barrier {
-            return self.meet(calls);
+        match benchmark {
+            Benchmark::Allreduce => return self.sum(calls),
+            Benchmark::Barrier => return self.meet(calls),
+            _ => {}
         }
         let Some(peer) = self.peer else { return Ok(0.0) };
         match benchmark {
@@ -63,20 +65,27 @@ impl<'a> Part<'a> {
             Benchmark::OverlapReceive => self.receiver_computes(peer, calls),
             Benchmark::ProgressSend => self.receive_while_sender_computes(peer, calls),
             Benchmark::ProgressReceive => self.wait_after_computing(peer, calls),
-            Benchmark::Barrier => self.meet(calls),
+            Benchmark::Allreduce | Benchmark::Barrier => Ok(0.0),
         }
     }
 
-    /// Puts a mark into the last byte of what is sent.
-    pub(crate) fn stamp(&mut self, stamp: u8) {
+    /// Puts a mark into the last byte of what is sent; what is summed is all ones.
+    pub(crate) fn stamp(&mut self, benchmark: Benchmark, stamp: u8) {
+        if benchmark == Benchmark::Allreduce {
+            return self.outgoing.bytes_mut().as_chunks_mut().0.fill(1f64.to_le_bytes());
+        }
         if let Some(last) = self.outgoing.bytes_mut().last_mut() {
             *last = stamp;
         }
     }
 
-    /// Whether the mark is where it should have come to. Looked at after a batch: only the last byte of each
+    /// Whether the mark, or the sum, is where it should have come to. Looked at after a batch: only the last byte of each
     /// place, which does not change what the caches hold.
     pub(crate) fn has_come(&self, benchmark: Benchmark, stamp: u8) -> bool {
+        if benchmark == Benchmark::Allreduce {
+            let sum = f64::from(self.world.size()).to_le_bytes();
+            return self.incoming.bytes().as_chunks().0.last().is_none_or(|last| *last == sum);
+        }
         let receives = match benchmark {
             Benchmark::Barrier => false,
             Benchmark::Latency | Benchmark::Bibandwidth => true,
@@ -233,6 +242,16 @@ impl<'a> Part<'a> {
             })?;
         }
         Ok(waited.as_secs_f64())
+    }
+
+    fn sum(&mut self, calls: u32) -> Result<f64, Error> {
+        let (outgoing, incoming) = (self.outgoing.bytes(), self.incoming.bytes_mut());
+        let add = |one, other| (f64::from_le_bytes(one) + f64::from_le_bytes(other)).to_le_bytes();
+        let began = Instant::now();
+        for _ in 0..calls {
+            self.world.allreduce(outgoing.as_chunks().0, incoming.as_chunks_mut().0, add)?;
+        }
+        Ok(began.elapsed().as_secs_f64())
     }
 
     fn meet(&self, calls: u32) -> Result<f64, Error> {

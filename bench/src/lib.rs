@@ -8,7 +8,7 @@
 //! several calls), after warming up. What came is compared with what was sent after each batch.
 //! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
 //! ask for; tables.
-//! **Limits.** Everything else on the machine disturbs it. Of the collectives, only barriers are measured.
+//! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are measured.
 //! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`.
 //!
 //! ```

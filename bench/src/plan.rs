@@ -51,7 +51,7 @@ pub enum PlanError {
     },
     /// More ranks than a benchmark is for.
     #[error(
-        "{} is between 2 ranks, and there are {ranks}: start 2 (-n 2), or measure multi_pair or barrier",
+        "{} is between 2 ranks, and there are {ranks}: start 2 (-n 2), or measure multi_pair, allreduce or barrier",
         benchmark.name()
     )]
     TwoRanks {
@@ -125,7 +125,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Benchmark::{Bandwidth, Barrier, Latency, MultiPair};
+    use Benchmark::{Allreduce, Bandwidth, Barrier, Latency, MultiPair};
 
     fn names(plan: &Plan) -> Vec<Benchmark> {
         let mut names: Vec<Benchmark> = plan.steps().iter().map(|step| step.benchmark).collect();
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn more_ranks_measure_what_is_for_more() {
         let plan = Plan::new(5, &[], &[], Budget::default()).expect("it is right");
-        assert_eq!(names(&plan), [MultiPair, Barrier]);
+        assert_eq!(names(&plan), [MultiPair, Allreduce, Barrier]);
         let error = Plan::new(4, &[Latency], &[], Budget::default());
         assert_eq!(error, Err(PlanError::TwoRanks { benchmark: Latency, ranks: 4 }));
     }

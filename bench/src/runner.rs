@@ -70,7 +70,7 @@ fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summar
             let rate = |seconds: f64| bytes / seconds.max(f64::MIN_POSITIVE) / 1e6;
             Ok(batches.of_long_enough(budget)?.map(rate))
         }
-        Benchmark::Latency | Benchmark::ProgressReceive | Benchmark::Barrier => {
+        Benchmark::Latency | Benchmark::ProgressReceive | Benchmark::Allreduce | Benchmark::Barrier => {
             Ok(batches.of_long_enough(budget)?.map(|seconds| seconds * 1e6))
         }
     }

@@ -37,7 +37,7 @@ fn one_object_has_all_results() {
     assert_eq!((&object["ranks"], &object["repetitions"]), (&3.into(), &5.into()));
     let results = object["results"].as_array().expect("there are some");
     let names: Vec<_> = results.iter().map(|result| result["bench"].as_str().unwrap_or("")).collect();
-    assert_eq!(names, ["multi_pair", "barrier"]);
+    assert_eq!(names, ["multi_pair", "allreduce", "barrier"]);
     assert_eq!(results[0]["quartiles"].as_array().map(Vec::len), Some(2));
 }
 

@@ -59,13 +59,14 @@ Measurements:
                     Near 0: it need not wait for the sender; near 1000: it does
   progress_receive  irecv of 1 MiB, tell the sender, compute 1 ms, wait: what
                     the wait then takes, in us. Near 0: all came meanwhile
+  allreduce         an allreduce of all ranks that sums doubles, in us
   barrier           a barrier of all ranks, in us
 
 Examples:
   carrousel bench pt2pt                                everything; some 10 s
   carrousel bench pt2pt --bench latency --size 8,1MiB --seconds 2
   carrousel bench pt2pt --bench latency,bandwidth --plot speed.svg
-  carrousel bench pt2pt -n 4                           two pairs, and a barrier
+  carrousel bench pt2pt -n 4                           two pairs, and collectives
   carrousel bench pt2pt --format json | jq '.results[] | {bench, size, value}'
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel bench pt2pt --bench latency
 

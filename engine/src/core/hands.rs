@@ -5,8 +5,7 @@ use super::kept::Store;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink, Status, UsageError,
-    Work,
+    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, Status, UsageError, Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
@@ -166,13 +165,13 @@ impl Tools {
 }
 
 impl Hands {
-    /// The application calls.
+    /// The application calls, with `lent` bytes if it sends them eagerly: they have gone when this returns.
     #[inline(always)]
-    pub(super) fn call(&mut self, call: Call, out: &mut Out) -> Result<Handle, UsageError> {
+    pub(super) fn call(&mut self, call: Call, lent: &[u8], out: &mut Out) -> Result<Handle, UsageError> {
         if self.recorder.is_some() {
-            return self.call_recorded(call, &[], out);
+            return self.call_recorded(call, lent, out);
         }
-        let request = self.make(call, &[], out);
+        let request = self.make(call, lent, out);
         self.announce(out);
         request
     }
@@ -181,11 +180,10 @@ impl Hands {
     #[inline]
     pub(super) fn send_eagerly(
         &mut self,
-        send: Send,
+        call: Call,
         lent: &[u8],
         out: &mut Out,
     ) -> Result<Option<Status>, UsageError> {
-        let call = Call::Send(Send { memory: Registry::NONE, ..send });
         if self.recorder.is_some() {
             return self.send_recorded(call, lent, out);
         }

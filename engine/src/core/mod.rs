@@ -170,24 +170,40 @@ impl Core {
         to: u32,
         tag: u32,
     ) -> Result<bool, Error> {
-        let len = bytes.len() as u64;
-        if len > self.eager_threshold || !self.is_reachable(to) {
-            return Ok(false);
-        }
-        self.look_in();
-        let send = Send {
-            to: RankId(to),
-            tag: Tag(tag),
-            communicator,
-            len,
-            memory: Registry::NONE,
-            synchronous: false,
-        };
-        match self.hands.send_eagerly(send, bytes, self.node.out())? {
+        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
+        match self.hands.send_eagerly(call, bytes, self.node.out())? {
             Some(Status { failure: None, .. }) => Ok(true),
             Some(status) => self.failed(status).map(|_| true),
             None => Err(Error::Internal("an eager send waits")),
         }
+    }
+
+    /// As [`Core::send_eagerly`], with a request, which is complete. `None` if there are too many bytes.
+    #[inline]
+    pub(crate) fn start_eagerly(
+        &mut self,
+        bytes: &[u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+    ) -> Result<Option<Handle>, Error> {
+        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(None) };
+        let request = self.hands.call(call, bytes, self.node.out())?;
+        let what = What::Send { to, tag, len: bytes.len() as u64, synchronous: false };
+        self.pending.begin(request, what, Registry::NONE.key);
+        Ok(Some(request))
+    }
+
+    /// The call that sends these bytes eagerly, if they can be. They need no name.
+    #[inline(always)]
+    fn eager(&mut self, bytes: &[u8], communicator: Communicator, to: u32, tag: u32) -> Option<Call> {
+        let len = bytes.len() as u64;
+        if len > self.eager_threshold || !self.is_reachable(to) {
+            return None;
+        }
+        self.look_in();
+        let (to, tag) = (RankId(to), Tag(tag));
+        Some(Call::Send(Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false }))
     }
 
     /// Starts a receive into `len` bytes that are lent to the library.
@@ -268,7 +284,7 @@ impl Core {
     #[inline(always)]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
         self.look_in();
-        match self.hands.call(call, self.node.out()) {
+        match self.hands.call(call, &[], self.node.out()) {
             Ok(request) => {
                 self.pending.begin(request, what, key);
                 Ok(request)
@@ -283,7 +299,7 @@ impl Core {
     /// Cancels a receive if it has no message yet.
     pub(crate) fn cancel(&mut self, request: Handle) {
         // The only mistake that could be made is to cancel what is no receive, which changes nothing.
-        let _ = self.hands.call(Call::Cancel(request), self.node.out());
+        let _ = self.hands.call(Call::Cancel(request), &[], self.node.out());
     }
 
     /// Takes in what has arrived, now and then: an application that starts messages and never waits has to

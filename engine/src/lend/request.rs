@@ -49,13 +49,25 @@ impl Communicator {
     ) -> Result<Request<T>, Error> {
         let to = self.group.rank(to)?;
         let bytes = data.as_slice().as_bytes();
+        let request = |handle, data| Request {
+            communicator: self.clone(),
+            handle,
+            receives: false,
+            buffer: Some(data),
+            pace: None,
+        };
+        if !synchronous
+            && let Some(handle) = self.shared.with(|core| core.start_eagerly(bytes, self.id, to, tag))?
+        {
+            return Ok(request(handle, data));
+        }
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
         let handle =
             self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
-        Ok(Request { communicator: self.clone(), handle, receives: false, buffer: Some(data), pace: None })
+        Ok(request(handle, data))
     }
 
     /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].

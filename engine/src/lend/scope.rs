@@ -141,14 +141,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         synchronous: bool,
     ) -> Result<ScopedRequest<'scope>, Error> {
         let to = self.communicator.group.rank(to)?;
-        let bytes = data.as_bytes();
+        let (bytes, id) = (data.as_bytes(), self.communicator.id);
+        if !synchronous
+            && let Some(handle) =
+                self.communicator.shared.with(|core| core.start_eagerly(bytes, id, to, tag))?
+        {
+            return Ok(self.opened(handle, false));
+        }
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
         let handle = self
             .communicator
             .shared
-            .with(|core| unsafe { core.lend(start, len, self.communicator.id, to, tag, synchronous) })?;
+            .with(|core| unsafe { core.lend(start, len, id, to, tag, synchronous) })?;
         Ok(self.opened(handle, false))
     }
 

@@ -17,7 +17,7 @@ use crate::rank::{Arrival, Posting, Rank, received};
 use crate::requests::{End, State, inner, owner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use carrousel_collective::{At, Buffer, Message, Schedule, Shape, What};
-use carrousel_matching::{Communicator, Handle, Pattern, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
 
 /// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
@@ -213,19 +213,37 @@ impl<P: Protocol> Rank<P> {
         let context = communicator.collectives();
         let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
         let request = inner(own, End::Receive);
-        let posting = Posting { request, len, memory, candidate: false, line: None };
         match self.unexpected.take_first(pattern) {
-            Some((envelope, Arrival::Kept { kept, len })) => {
-                let status = received(&posting, envelope, len);
+            Some((envelope, arrival)) => {
+                self.round_has_arrived((request, len, memory), envelope, &arrival, out);
+            }
+            None => {
+                self.posted.post(pattern, Posting { request, len, memory, candidate: false, line: None });
+            }
+        }
+    }
+
+    /// A receive of a round finds its message there.
+    #[inline(never)]
+    fn round_has_arrived(
+        &mut self,
+        (request, len, into): (Handle, u64, Memory),
+        envelope: Envelope,
+        arrival: &Arrival,
+        out: &mut impl Sink,
+    ) {
+        let posting = &Posting { request, len, memory: into, candidate: false, line: None };
+        match *arrival {
+            Arrival::Kept { kept, len } => {
+                let status = received(posting, envelope, len);
                 if len > 0 {
-                    out.work(Work::Take { kept, into: memory, len: status.len, request });
+                    out.work(Work::Take { kept, into, len: status.len, request });
                 }
                 self.over(request, status, out);
             }
-            Some((envelope, Arrival::Rts { send, len, memory })) => {
-                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: false }, out);
+            Arrival::Rts { send, len, memory } => {
+                self.transfer(posting, envelope, &Offer { send, len, memory, waited: false }, out);
             }
-            None => self.posted.post(pattern, posting),
         }
     }
 
