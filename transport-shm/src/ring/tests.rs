@@ -78,8 +78,8 @@ fn a_small_message_lies_in_one_cache_line() {
     let (mut producer, _) = ends(&memory);
     let header = |at: usize| frame::parse(memory[POSITIONS + at].load(Relaxed));
     for (tag, at) in [(1, 0), (2, 4), (3, 8), (4, 12)] {
-        producer.push_word(tag, 5, &[7; 16]).expect("there is room");
-        assert_eq!(header(at), Some((tag, 24)), "a line has eight words");
+        producer.push_word(tag, 5, &[7; 8]).expect("there is room");
+        assert_eq!(header(at), Some((tag, 16)), "a line has eight words");
     }
 }
 
