@@ -2,57 +2,44 @@
 
 use crate::request::Request;
 use crate::world::{Kind, World};
-use carrousel::{Element, Error};
+use carrousel::{Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
-use carrousel_transport_sim::{Gathering, Operation, Port};
+use carrousel_transport_sim::{Gathering, Operation};
 use std::future::Future;
 use std::panic::Location;
 use zerocopy::IntoBytes;
 
-type Place = &'static Location<'static>;
-
-/// What a simulated collective is made of.
-struct Call<'a, T: Element> {
-    kind: rank::Kind,
-    root: u32,
-    /// Bytes of a contribution, and of an element that is not divided.
-    len: usize,
-    element: usize,
-    source: &'a [T],
-    target: &'a mut [T],
-}
-
-/// Takes part in a collective in the simulator.
-async fn collect<T: Element>(
-    port: &Port,
-    call: Call<'_, T>,
-    operation: Option<Operation>,
-    place: Place,
-) -> Result<(), Error> {
-    let Call { kind, root, len, element, source, target } = call;
-    let barrier = Collective::barrier(Communicator::WORLD);
-    let call = Collective { kind, root, len: len as u64, element: element as u32, ..barrier };
-    let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
-    let gathering = Gathering { call, source, target: room, operation };
-    let ended = port.collective(gathering, place).await?;
-    target.as_mut_bytes().copy_from_slice(&ended.bytes);
-    Ok(())
-}
-
-/// The operation on bytes that `combine` is on elements.
-fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Option<Operation> {
-    Some(carrousel::on_bytes(combine))
+/// A barrier in the simulator.
+fn barrier() -> Gathering {
+    let call = Collective::barrier(Communicator::WORLD);
+    Gathering { call, source: Vec::new(), target: Vec::new(), operation: None }
 }
 
 impl World {
-    /// That a rank exists, and that buffers have the lengths that they must have.
-    fn fits(&self, root: u32, lengths: &[(usize, usize)]) -> Result<(), Error> {
-        carrousel::fits(self.size(), root, lengths)
-    }
-
-    /// How many elements the root's buffer has, if this is the root.
-    fn if_root(&self, root: u32, elements: usize) -> usize {
-        if self.rank() == root { elements } else { 0 }
+    /// Takes part in a collective of any kind.
+    #[track_caller]
+    fn collective<T: Element>(
+        &self,
+        kind: rank::Kind,
+        root: u32,
+        source: &[T],
+        target: &mut [T],
+        operation: Option<Operation>,
+    ) -> impl Future<Output = Result<(), Error>> {
+        let place = Location::caller();
+        async move {
+            match &self.0 {
+                Kind::Real(world, _) => world.collective(kind, root, source, target, operation),
+                Kind::Simulated(port) => {
+                    let call = part(kind, (port.rank(), port.size()), root, source, target)?;
+                    let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
+                    let gathering = Gathering { call, source, target: room, operation };
+                    let ended = port.collective(gathering, place).await?;
+                    target.as_mut_bytes().copy_from_slice(&ended.bytes);
+                    Ok(())
+                }
+            }
+        }
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -101,19 +88,9 @@ impl World {
         data: &mut [T],
         root: u32,
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.broadcast(data, root),
-                Kind::Simulated(port) => port,
-            };
-            self.fits(root, &[])?;
-            let len = size_of_val(data);
-            let (source, target): (&[T], &mut [T]) =
-                if self.rank() == root { (data, &mut []) } else { (&[], data) };
-            let call = Call { kind: rank::Kind::Broadcast, root, len, element: 1, source, target };
-            collect(port, call, None, place).await
-        }
+        let (source, target): (&[T], &mut [T]) =
+            if self.rank() == root { (data, &mut []) } else { (&[], data) };
+        self.collective(rank::Kind::Broadcast, root, source, target, None)
     }
 
     /// Combines the elements of all ranks at `root`, place by place (`MPI_Reduce`). `combine` is associative
@@ -130,17 +107,7 @@ impl World {
         root: u32,
         combine: impl Fn(T, T) -> T + 'static,
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.reduce(source, target, root, combine),
-                Kind::Simulated(port) => port,
-            };
-            self.fits(root, &[(target.len(), self.if_root(root, source.len()))])?;
-            let (len, element) = (size_of_val(source), size_of::<T>());
-            let call = Call { kind: rank::Kind::Reduce, root, len, element, source, target };
-            collect(port, call, on_bytes(combine), place).await
-        }
+        self.collective(rank::Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
 
     /// Combines the elements of all ranks at every rank, as [`World::reduce`] (`MPI_Allreduce`). All get the
@@ -155,17 +122,7 @@ impl World {
         target: &mut [T],
         combine: impl Fn(T, T) -> T + 'static,
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.allreduce(source, target, combine),
-                Kind::Simulated(port) => port,
-            };
-            self.fits(0, &[(target.len(), source.len())])?;
-            let (len, element) = (size_of_val(source), size_of::<T>());
-            let call = Call { kind: rank::Kind::AllReduce, root: 0, len, element, source, target };
-            collect(port, call, on_bytes(combine), place).await
-        }
+        self.collective(rank::Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }
 
     /// Puts the elements of all ranks side by side at `root`, in the order of the ranks (`MPI_Gather`).
@@ -180,22 +137,7 @@ impl World {
         target: &mut [T],
         root: u32,
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.gather(source, target, root),
-                Kind::Simulated(port) => port,
-            };
-            self.fits(root, &[(target.len(), self.if_root(root, source.len() * self.size() as usize))])?;
-            let len = size_of_val(source);
-            collect(
-                port,
-                Call { kind: rank::Kind::Gather, root, len, element: 1, source, target },
-                None,
-                place,
-            )
-            .await
-        }
+        self.collective(rank::Kind::Gather, root, source, target, None)
     }
 
     /// Puts the elements of all ranks side by side at every rank, in the order of the ranks
@@ -209,17 +151,7 @@ impl World {
         source: &[T],
         target: &mut [T],
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.allgather(source, target),
-                Kind::Simulated(port) => port,
-            };
-            self.fits(0, &[(target.len(), source.len() * self.size() as usize)])?;
-            let len = size_of_val(source);
-            let call = Call { kind: rank::Kind::AllGather, root: 0, len, element: 1, source, target };
-            collect(port, call, None, place).await
-        }
+        self.collective(rank::Kind::AllGather, 0, source, target, None)
     }
 
     /// Sends the `i`-th of as many equal parts as there are ranks to rank `i`, and puts what comes side by
@@ -233,23 +165,6 @@ impl World {
         source: &[T],
         target: &mut [T],
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            let port = match &self.0 {
-                Kind::Real(world, _) => return world.alltoall(source, target),
-                Kind::Simulated(port) => port,
-            };
-            let ranks = self.size() as usize;
-            self.fits(0, &[(target.len(), source.len()), (source.len() % ranks, 0)])?;
-            let len = size_of_val(source) / ranks;
-            let call = Call { kind: rank::Kind::AllToAll, root: 0, len, element: 1, source, target };
-            collect(port, call, None, place).await
-        }
+        self.collective(rank::Kind::AllToAll, 0, source, target, None)
     }
-}
-
-/// A barrier in the simulator.
-fn barrier() -> Gathering {
-    let call = Collective::barrier(Communicator::WORLD);
-    Gathering { call, source: Vec::new(), target: Vec::new(), operation: None }
 }

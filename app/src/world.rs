@@ -129,16 +129,7 @@ impl World {
     /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
-        async move {
-            match &self.0 {
-                Kind::Real(world, _) => world.send(data, to, tag),
-                Kind::Simulated(port) => {
-                    port.send(outgoing(data, to, tag, false), place).await?;
-                    Ok(())
-                }
-            }
-        }
+        self.blocking_send(data, to, tag, false)
     }
 
     /// As [`World::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -152,12 +143,24 @@ impl World {
         to: u32,
         tag: u32,
     ) -> impl Future<Output = Result<(), Error>> {
+        self.blocking_send(data, to, tag, true)
+    }
+
+    #[track_caller]
+    fn blocking_send<T: Element>(
+        &self,
+        data: &[T],
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+    ) -> impl Future<Output = Result<(), Error>> {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.ssend(data, to, tag),
+                Kind::Real(world, _) if synchronous => world.ssend(data, to, tag),
+                Kind::Real(world, _) => world.send(data, to, tag),
                 Kind::Simulated(port) => {
-                    port.send(outgoing(data, to, tag, true), place).await?;
+                    port.send(outgoing(data, to, tag, synchronous), place).await?;
                     Ok(())
                 }
             }
@@ -249,10 +252,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => match synchronous {
-                    false => world.isend(data, to, tag).map(Request::real),
-                    true => world.issend(data, to, tag).map(Request::real),
-                },
+                Kind::Real(world, _) if synchronous => world.issend(data, to, tag).map(Request::real),
+                Kind::Real(world, _) => world.isend(data, to, tag).map(Request::real),
                 Kind::Simulated(port) => {
                     let flight = port.start_send(outgoing(&data, to, tag, synchronous), place).await?;
                     Ok(Request::simulated(port.clone(), flight, data))

@@ -44,7 +44,7 @@ pub use element::Element;
 pub use error::{Class, Error};
 pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any};
 #[doc(hidden)]
-pub use lend::{fits, on_bytes};
+pub use lend::{on_bytes, part};
 pub use session::{Job, init, init_with};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;

@@ -92,6 +92,14 @@ fn collect_sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The profile that this test is built in: it stands in a directory of that name, but for the first.
+fn profile() -> String {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let directory = test.ancestors().nth(2).and_then(Path::file_name).expect("it is in target/PROFILE/deps");
+    let name = directory.to_string_lossy();
+    if name == "debug" { "dev".to_owned() } else { name.into_owned() }
+}
+
 fn build() -> PathBuf {
     executable(&["--package", "carrousel-cli"])
 }
@@ -107,10 +115,7 @@ pub fn example(name: &str) -> PathBuf {
 /// Builds an executable, and says where it is.
 fn executable(what: &[&str]) -> PathBuf {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--message-format", "json"]).args(what);
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
+    cargo.args(["build", "--quiet", "--message-format", "json", "--profile", &profile()]).args(what);
     let output = cargo.output().expect("cargo can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout)

@@ -28,34 +28,45 @@ pub(crate) enum Command {
 
 /// Requests that begin, with their bytes.
 pub(crate) enum Start {
-    Send(Sending),
-    Receive(Receiving),
-    Exchange(Sending, Receiving),
-    Collective(Collecting),
+    Send(Outgoing),
+    Receive(Incoming),
+    Exchange(Outgoing, Incoming),
+    Collective(Gathering),
 }
 
-/// A message, and whether its send waits for the receive to begin.
-pub(crate) struct Sending {
-    pub(crate) to: u32,
-    pub(crate) tag: u32,
-    pub(crate) data: Vec<u8>,
-    pub(crate) synchronous: bool,
+/// A message to send.
+pub struct Outgoing {
+    /// To whom.
+    pub to: u32,
+    /// With which tag.
+    pub tag: u32,
+    /// Its bytes.
+    pub data: Vec<u8>,
+    /// Complete only when the receive has begun (`MPI_Ssend`).
+    pub synchronous: bool,
 }
 
-/// A receive of so many bytes.
+/// A message to receive.
 #[derive(Clone, Copy)]
-pub(crate) struct Receiving {
-    pub(crate) from: Source,
-    pub(crate) tag: TagSelector,
-    pub(crate) room: usize,
+pub struct Incoming {
+    /// From whom.
+    pub from: Source,
+    /// With which tag.
+    pub tag: TagSelector,
+    /// The most bytes that it may have.
+    pub room: usize,
 }
 
 /// A collective, and its bytes.
-pub(crate) struct Collecting {
-    pub(crate) call: Collective,
-    pub(crate) source: Vec<u8>,
-    pub(crate) target: Vec<u8>,
-    pub(crate) operation: Option<Operation>,
+pub struct Gathering {
+    /// Which one; its memory is named by the simulator.
+    pub call: Collective,
+    /// What this rank contributes.
+    pub source: Vec<u8>,
+    /// Where its result goes; comes back as [`Ended::bytes`].
+    pub target: Vec<u8>,
+    /// What a reduction does.
+    pub operation: Option<Operation>,
 }
 
 /// A statement of a task, as a person reads it.
@@ -80,11 +91,11 @@ impl Said {
             Command::Start(start, blocking) => {
                 let blocking = *blocking;
                 match start {
-                    Start::Send(Sending { to, tag, data, synchronous }) => {
+                    Start::Send(Outgoing { to, tag, data, synchronous }) => {
                         let (to, tag, len, synchronous) = (*to, *tag, data.len() as u64, *synchronous);
                         Self::Send { to, tag, len, synchronous, blocking }
                     }
-                    Start::Receive(Receiving { from, tag, room }) => {
+                    Start::Receive(Incoming { from, tag, room }) => {
                         Self::Receive { from: *from, tag: *tag, len: *room as u64, blocking }
                     }
                     Start::Exchange(send, receive) => Self::Exchange {
@@ -93,7 +104,7 @@ impl Said {
                         from: receive.from,
                         receive_tag: receive.tag,
                     },
-                    Start::Collective(Collecting { call, .. }) => {
+                    Start::Collective(Gathering { call, .. }) => {
                         Self::Collective { kind: call.kind, blocking }
                     }
                 }

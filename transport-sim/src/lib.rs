@@ -48,10 +48,10 @@ mod world;
 
 pub use config::{Config, Limits, Progress, Protocol, UnknownWord};
 pub use data::Operation;
-pub use desk::Ended;
+pub use desk::{Ended, Gathering, Incoming, Outgoing};
 pub use error::{SimError, Stuck};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
-pub use port::{Flight, Gathering, Incoming, Outgoing, Port};
+pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
 

@@ -1,8 +1,7 @@
 //! What a task calls: its rank, in virtual time.
 
-use crate::data::Operation;
-use crate::desk::{Answer, Busy, Collecting, Command, Desk, Ended, Place, Receiving, Sending, Start};
-use carrousel_rank::{Collective, Communicator, Envelope, Handle, Pattern, Source, TagSelector, UsageError};
+use crate::desk::{Answer, Busy, Command, Desk, Ended, Gathering, Incoming, Outgoing, Place, Start};
+use carrousel_rank::{Communicator, Envelope, Handle, Pattern, Source, TagSelector, UsageError};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -15,53 +14,6 @@ use std::task::{Context, Poll};
 /// though its future is dropped. Each names the `place` in the application's source that reports name.
 #[derive(Clone, Debug)]
 pub struct Port(pub(crate) Rc<RefCell<Desk>>);
-
-/// A message to send.
-pub struct Outgoing {
-    /// To whom.
-    pub to: u32,
-    /// With which tag.
-    pub tag: u32,
-    /// Its bytes.
-    pub data: Vec<u8>,
-    /// Complete only when the receive has begun (`MPI_Ssend`).
-    pub synchronous: bool,
-}
-
-/// A message to receive.
-#[derive(Clone, Copy)]
-pub struct Incoming {
-    /// From whom.
-    pub from: Source,
-    /// With which tag.
-    pub tag: TagSelector,
-    /// The most bytes that it may have.
-    pub room: usize,
-}
-
-/// A collective, and its bytes.
-pub struct Gathering {
-    /// Which one; its memory is named by the simulator.
-    pub call: Collective,
-    /// What this rank contributes.
-    pub source: Vec<u8>,
-    /// Where its result goes; comes back as [`Ended::bytes`].
-    pub target: Vec<u8>,
-    /// What a reduction does.
-    pub operation: Option<Operation>,
-}
-
-impl From<Outgoing> for Sending {
-    fn from(Outgoing { to, tag, data, synchronous }: Outgoing) -> Self {
-        Self { to, tag, data, synchronous }
-    }
-}
-
-impl From<Incoming> for Receiving {
-    fn from(Incoming { from, tag, room }: Incoming) -> Self {
-        Self { from, tag, room }
-    }
-}
 
 impl Port {
     /// The number of the rank.
@@ -89,7 +41,7 @@ impl Port {
     /// # Errors
     /// When there is no such rank or tag.
     pub async fn send(&self, message: Outgoing, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Send(message.into()), true), place).await)
+        one(self.ask(Command::Start(Start::Send(message), true), place).await)
     }
 
     /// Receives.
@@ -97,7 +49,7 @@ impl Port {
     /// # Errors
     /// When there is no such rank or tag.
     pub async fn receive(&self, message: Incoming, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Receive(message.into()), true), place).await)
+        one(self.ask(Command::Start(Start::Receive(message), true), place).await)
     }
 
     /// Sends and receives at once; what comes is the end of the receive.
@@ -105,7 +57,7 @@ impl Port {
     /// # Errors
     /// When there is no such rank or tag.
     pub async fn exchange(&self, out: Outgoing, into: Incoming, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Exchange(out.into(), into.into()), true), place).await)
+        one(self.ask(Command::Start(Start::Exchange(out, into), true), place).await)
     }
 
     /// Takes part in a collective, and waits until this rank's part is done.
@@ -113,7 +65,7 @@ impl Port {
     /// # Errors
     /// When the collective contradicts itself.
     pub async fn collective(&self, gathering: Gathering, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(collecting(gathering), true), place).await)
+        one(self.ask(Command::Start(Start::Collective(gathering), true), place).await)
     }
 
     /// Starts a send.
@@ -121,7 +73,7 @@ impl Port {
     /// # Errors
     /// When there is no such rank or tag.
     pub async fn start_send(&self, message: Outgoing, place: Place) -> Result<Flight, UsageError> {
-        let answer = self.ask(Command::Start(Start::Send(message.into()), false), place).await;
+        let answer = self.ask(Command::Start(Start::Send(message), false), place).await;
         self.flight(answer, place, false)
     }
 
@@ -130,7 +82,7 @@ impl Port {
     /// # Errors
     /// When there is no such rank or tag.
     pub async fn start_receive(&self, message: Incoming, place: Place) -> Result<Flight, UsageError> {
-        let answer = self.ask(Command::Start(Start::Receive(message.into()), false), place).await;
+        let answer = self.ask(Command::Start(Start::Receive(message), false), place).await;
         self.flight(answer, place, true)
     }
 
@@ -139,7 +91,7 @@ impl Port {
     /// # Errors
     /// When the collective contradicts itself.
     pub async fn start_collective(&self, gathering: Gathering, place: Place) -> Result<Flight, UsageError> {
-        let answer = self.ask(Command::Start(collecting(gathering), false), place).await;
+        let answer = self.ask(Command::Start(Start::Collective(gathering), false), place).await;
         self.flight(answer, place, false)
     }
 
@@ -193,10 +145,6 @@ impl Port {
             _ => unreachable!("what starts a request is answered by that or a refusal"),
         }
     }
-}
-
-fn collecting(Gathering { call, source, target, operation }: Gathering) -> Start {
-    Start::Collective(Collecting { call, source, target, operation })
 }
 
 /// How the first request of a call ended.

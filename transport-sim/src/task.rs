@@ -1,7 +1,7 @@
 //! A rank that a future drives: the executor of one task in virtual time.
 
 use crate::data::{Data, Lent};
-use crate::desk::{Answer, Busy, Command, Desk, Ended, Place, Receiving, Said, Sending, Start};
+use crate::desk::{Answer, Busy, Command, Desk, Ended, Incoming, Outgoing, Place, Said, Start};
 use crate::error::SimError;
 use crate::program::Action;
 use carrousel_rank::{
@@ -327,27 +327,27 @@ fn calls<P: Protocol>(
             let (send, sends) = send(out, data);
             ([Some(receive), Some(send)], [Some(receives), Some(sends)])
         }
-        Start::Collective(collecting) => {
+        Start::Collective(gathering) => {
             // One that contradicts itself is refused when it is called.
-            let scratch = rank.schedule(&collecting.call).map_or(0, |schedule| schedule.scratch_len());
-            let [source, target, scratch] = [collecting.source, collecting.target, vec![0; scratch as usize]]
+            let scratch = rank.schedule(&gathering.call).map_or(0, |schedule| schedule.scratch_len());
+            let [source, target, scratch] = [gathering.source, gathering.target, vec![0; scratch as usize]]
                 .map(|bytes| data.register(bytes));
-            let call = Collective { source, target, scratch, ..collecting.call };
+            let call = Collective { source, target, scratch, ..gathering.call };
             let keys = [source, target, scratch].map(|memory| memory.key).to_vec();
-            let lent = Lent { keys, back: Some(target.key), operation: collecting.operation };
+            let lent = Lent { keys, back: Some(target.key), operation: gathering.operation };
             ([Some(Call::Collective(call)), None], [Some(lent), None])
         }
     }
 }
 
-fn send(Sending { to, tag, data: bytes, synchronous }: Sending, data: &mut Data) -> (Call, Lent) {
+fn send(Outgoing { to, tag, data: bytes, synchronous }: Outgoing, data: &mut Data) -> (Call, Lent) {
     let (len, memory) = (bytes.len() as u64, data.register(bytes));
     let (to, tag, communicator) = (RankId(to), Tag(tag), Communicator::WORLD);
     let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous });
     (call, Lent { keys: vec![memory.key], back: None, operation: None })
 }
 
-fn receive(Receiving { from, tag, room }: Receiving, data: &mut Data) -> (Call, Lent) {
+fn receive(Incoming { from, tag, room }: Incoming, data: &mut Data) -> (Call, Lent) {
     let (len, memory) = (room as u64, data.register(vec![0; room]));
     let call = Call::Receive(Receive { from, tag, communicator: Communicator::WORLD, len, memory });
     (call, Lent { keys: vec![memory.key], back: Some(memory.key), operation: None })

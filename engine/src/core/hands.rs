@@ -176,18 +176,12 @@ impl Hands {
         request
     }
 
-    /// The application sends bytes eagerly: the message is complete, or lost, when this returns.
+    /// Ends a request, if it is complete.
     #[inline]
-    pub(super) fn send_eagerly(
-        &mut self,
-        call: Call,
-        lent: &[u8],
-        out: &mut Out,
-    ) -> Result<Option<Status>, UsageError> {
+    pub(super) fn release(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
         if self.recorder.is_some() {
-            return self.send_recorded(call, lent, out);
+            return self.release_recorded(request);
         }
-        let request = self.make(call, lent, out)?;
         self.rank.release(request)
     }
 

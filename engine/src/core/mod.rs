@@ -24,7 +24,7 @@ use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
     Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
-    Source, Status, Tag, TagSelector, UsageError,
+    Source, Status, Tag, TagSelector,
 };
 use carrousel_trace::End;
 use carrousel_transport::{Arrival, Handler, Transport};
@@ -171,7 +171,8 @@ impl Core {
         tag: u32,
     ) -> Result<bool, Error> {
         let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
-        match self.hands.send_eagerly(call, bytes, self.node.out())? {
+        let request = self.hands.call(call, bytes, self.node.out())?;
+        match self.hands.release(request)? {
             Some(Status { failure: None, .. }) => Ok(true),
             Some(status) => self.failed(status).map(|_| true),
             None => Err(Error::Internal("an eager send waits")),
@@ -346,21 +347,7 @@ impl Core {
     /// Ends a request that is complete: its memory is the application's again. `None` if it is not.
     #[inline]
     pub(crate) fn finish(&mut self, request: Handle) -> Option<Result<Status, Error>> {
-        if self.hands.recorder.is_some() {
-            return self.finish_recorded(request);
-        }
-        let released = self.hands.rank.release(request);
-        self.ended(request, released)
-    }
-
-    /// What the application is told of a request that was to be released.
-    #[inline]
-    fn ended(
-        &mut self,
-        request: Handle,
-        released: Result<Option<Status>, UsageError>,
-    ) -> Option<Result<Status, Error>> {
-        match released {
+        match self.hands.release(request) {
             Ok(None) => None,
             Ok(Some(status)) => {
                 self.hands.tools.registry.release(self.pending.end(request));

@@ -46,14 +46,6 @@ impl Core {
         }
     }
 
-    /// As [`Core::finish`], for one that is recorded.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn finish_recorded(&mut self, request: Handle) -> Option<Result<Status, Error>> {
-        let released = self.hands.release_recorded(request);
-        self.ended(request, released)
-    }
-
     /// As [`Core::at_line`].
     #[cold]
     pub(super) fn record_line(&mut self, line: u32) {
@@ -105,20 +97,10 @@ impl Hands {
         result
     }
 
-    /// As [`Hands::call_recorded`], and what comes of it.
+    /// As [`Hands::release`], for one that is recorded.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_recorded(
-        &mut self,
-        call: Call,
-        lent: &[u8],
-        out: &mut Out,
-    ) -> Result<Option<Status>, UsageError> {
-        let request = self.call_recorded(call, lent, out)?;
-        self.release_recorded(request)
-    }
-
-    fn release_recorded(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
+    pub(super) fn release_recorded(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
         let released = self.rank.release(request);
         if let Ok(Some(status)) = released {
             self.write_down(&Record::Release { request, status });

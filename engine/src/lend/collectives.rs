@@ -55,26 +55,65 @@ pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation 
     })
 }
 
-/// That a rank exists, and that buffers have the lengths that they must have.
+/// The call of member `me` of so many, with these buffers: without memory, and in the world. Of a broadcast, one
+/// of the buffers is empty: the target at the root, the source elsewhere.
+///
+/// # Errors
+/// When there is no such rank, or the buffers have not the lengths that they must have.
 #[doc(hidden)]
-pub fn fits(ranks: u32, root: u32, lengths: &[(usize, usize)]) -> Result<(), Error> {
-    if root >= ranks {
-        return Err(Error::NoSuchRank { rank: root, ranks });
+pub fn part<T: Element>(
+    kind: Kind,
+    (me, members): (u32, u32),
+    root: u32,
+    source: &[T],
+    target: &[T],
+) -> Result<Collective, Error> {
+    if root >= members {
+        return Err(Error::NoSuchRank { rank: root, ranks: members });
     }
-    match lengths.iter().find(|(found, expected)| found != expected) {
-        Some((found, expected)) => Err(Error::BufferLength { found: *found, expected: *expected }),
-        None => Ok(()),
+    let (own, all) = (source.len(), source.len() * members as usize);
+    let expected = match kind {
+        Kind::Barrier => 0,
+        Kind::Broadcast => target.len(),
+        Kind::Reduce | Kind::Gather if me != root => 0,
+        Kind::Reduce | Kind::AllReduce | Kind::AllToAll => own,
+        Kind::Gather | Kind::AllGather => all,
+    };
+    if target.len() != expected {
+        return Err(Error::BufferLength { found: target.len(), expected });
     }
+    // Bytes of a contribution, and of an element that is not divided.
+    let (len, element) = match kind {
+        Kind::Broadcast => (size_of_val(source).max(size_of_val(target)), 1),
+        Kind::Reduce | Kind::AllReduce => (size_of_val(source), size_of::<T>()),
+        Kind::AllToAll => match own % members as usize {
+            0 => (size_of_val(source) / members as usize, 1),
+            found => return Err(Error::BufferLength { found, expected: 0 }),
+        },
+        Kind::Barrier | Kind::Gather | Kind::AllGather => (size_of_val(source), 1),
+    };
+    let world = Collective::barrier(carrousel_rank::Communicator::WORLD);
+    Ok(Collective { kind, root, len: len as u64, element: element as u32, ..world })
 }
 
 impl Communicator {
-    fn collective(&self, kind: Kind, root: u32, bytes: usize, element: usize) -> Collective {
-        let (root, len, element) = (root, bytes as u64, element as u32);
-        Collective { kind, root, len, element, ..Collective::barrier(self.id) }
-    }
-
-    fn fits(&self, root: u32, lengths: &[(usize, usize)]) -> Result<(), Error> {
-        fits(self.size(), root, lengths)
+    /// Takes part in a collective of any kind; see [`part`].
+    ///
+    /// # Errors
+    /// Those of the kind.
+    #[doc(hidden)]
+    pub fn collective<T: Element>(
+        &self,
+        kind: Kind,
+        root: u32,
+        source: &[T],
+        target: &mut [T],
+        operation: Option<Operation>,
+    ) -> Result<(), Error> {
+        let call = part(kind, (self.rank(), self.size()), root, source, target)?;
+        let call = Collective { communicator: self.id, ..call };
+        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
+        self.shared.with(|core| core.collect(call, source, target, operation))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -91,12 +130,9 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank, or one is gone. The buffers of all ranks have one length.
     pub fn broadcast<T: Element>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
-        self.fits(root, &[])?;
-        let bytes = data.as_mut_bytes();
-        let call = self.collective(Kind::Broadcast, root, bytes.len(), 1);
-        let (source, target): (&[u8], &mut [u8]) =
-            if self.rank() == root { (bytes, &mut []) } else { (&[], bytes) };
-        self.shared.with(|core| core.collect(call, source, target, None))
+        let (source, target): (&[T], &mut [T]) =
+            if self.rank() == root { (data, &mut []) } else { (&[], data) };
+        self.collective(Kind::Broadcast, root, source, target, None)
     }
 
     /// Combines the elements of all ranks at `root`, place by place (`MPI_Reduce`). `combine` is associative
@@ -112,11 +148,7 @@ impl Communicator {
         root: u32,
         combine: impl Fn(T, T) -> T + 'static,
     ) -> Result<(), Error> {
-        let expected = if self.rank() == root { source.len() } else { 0 };
-        self.fits(root, &[(target.len(), expected)])?;
-        let call = self.collective(Kind::Reduce, root, size_of_val(source), size_of::<T>());
-        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, Some(on_bytes(combine))))
+        self.collective(Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
 
     /// Combines the elements of all ranks at every rank, as [`Communicator::reduce`] (`MPI_Allreduce`). All
@@ -130,10 +162,7 @@ impl Communicator {
         target: &mut [T],
         combine: impl Fn(T, T) -> T + 'static,
     ) -> Result<(), Error> {
-        self.fits(0, &[(target.len(), source.len())])?;
-        let call = self.collective(Kind::AllReduce, 0, size_of_val(source), size_of::<T>());
-        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, Some(on_bytes(combine))))
+        self.collective(Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }
 
     /// Puts the elements of all ranks side by side at `root`, in the order of the ranks (`MPI_Gather`).
@@ -142,11 +171,7 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank, or one is gone, or the root's buffer has not room for exactly all.
     pub fn gather<T: Element>(&self, source: &[T], target: &mut [T], root: u32) -> Result<(), Error> {
-        let expected = if self.rank() == root { source.len() * self.size() as usize } else { 0 };
-        self.fits(root, &[(target.len(), expected)])?;
-        let call = self.collective(Kind::Gather, root, size_of_val(source), 1);
-        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, None))
+        self.collective(Kind::Gather, root, source, target, None)
     }
 
     /// Puts the elements of all ranks side by side at every rank, in the order of the ranks
@@ -155,10 +180,7 @@ impl Communicator {
     /// # Errors
     /// When a rank is gone, or the buffer has not room for exactly all.
     pub fn allgather<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
-        self.fits(0, &[(target.len(), source.len() * self.size() as usize)])?;
-        let call = self.collective(Kind::AllGather, 0, size_of_val(source), 1);
-        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, None))
+        self.collective(Kind::AllGather, 0, source, target, None)
     }
 
     /// Sends the `i`-th of as many equal parts as there are ranks to rank `i`, and puts what comes side by
@@ -167,10 +189,6 @@ impl Communicator {
     /// # Errors
     /// When a rank is gone, the elements cannot be parted equally, or the buffers have not the same length.
     pub fn alltoall<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
-        let ranks = self.size() as usize;
-        self.fits(0, &[(target.len(), source.len()), (source.len() % ranks, 0)])?;
-        let call = self.collective(Kind::AllToAll, 0, size_of_val(source) / ranks, 1);
-        let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, None))
+        self.collective(Kind::AllToAll, 0, source, target, None)
     }
 }

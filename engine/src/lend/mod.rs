@@ -18,7 +18,7 @@ mod scope;
 mod several;
 
 #[doc(hidden)]
-pub use collectives::{fits, on_bytes};
+pub use collectives::{on_bytes, part};
 pub(crate) use registry::Registry;
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};

@@ -101,26 +101,8 @@ impl<T: Element> Request<T> {
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
-    pub fn wait(mut self) -> Result<(Vec<T>, Option<Status>), Error> {
-        if !self.is_open() {
-            return Err(Error::Ended);
-        }
-        let status = self.communicator.shared.with(|core| core.wait(self.handle));
-        self.ended(status)
-    }
-
-    /// Takes the buffer out: the request has ended.
-    fn ended(
-        &mut self,
-        status: Result<carrousel_rank::Status, Error>,
-    ) -> Result<(Vec<T>, Option<Status>), Error> {
-        let buffer = self.buffer.take().unwrap_or_default();
-        Ok((buffer, received(&status?).map(|status| self.communicator.placed(status))))
-    }
-
-    /// Whether it has not ended.
-    pub(super) fn is_open(&self) -> bool {
-        self.buffer.is_some()
+    pub fn wait(self) -> Result<(Vec<T>, Option<Status>), Error> {
+        self.wait_and_end()
     }
 
     /// Lets messages move, for who awaits it.
@@ -148,16 +130,18 @@ impl<T: Element> Open for Request<T> {
         &self.communicator.shared
     }
 
-    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
-        if !self.is_open() {
-            return Some(Err(Error::Ended));
-        }
-        let status = self.communicator.shared.with(|core| core.finish(self.handle))?;
-        Some(self.ended(status))
+    fn handle(&self) -> Handle {
+        self.handle
     }
 
-    fn wait(self) -> Result<Self::Outcome, Error> {
-        Request::wait(self)
+    fn is_open(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    /// Its buffer is the application's again.
+    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error> {
+        let buffer = self.buffer.take().unwrap_or_default();
+        Ok((buffer, received(&status?).map(|status| self.communicator.placed(status))))
     }
 }
 

@@ -197,22 +197,7 @@ impl ScopedRequest<'_> {
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone.
     pub fn wait(self) -> Result<Option<Status>, Error> {
-        if !self.is_open() {
-            return Err(Error::Ended);
-        }
-        let status = self.communicator.shared.with(|core| core.wait(self.handle));
-        self.ended(status)
-    }
-
-    /// Whether it has not ended.
-    fn is_open(&self) -> bool {
-        self.open.borrow().iter().any(|(handle, _)| *handle == self.handle)
-    }
-
-    /// The scope need not end it any more.
-    fn ended(&self, status: Result<carrousel_rank::Status, Error>) -> Result<Option<Status>, Error> {
-        self.open.borrow_mut().retain(|(handle, _)| *handle != self.handle);
-        Ok(received(&status?).map(|status| self.communicator.placed(status)))
+        self.wait_and_end()
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
@@ -231,15 +216,17 @@ impl Open for ScopedRequest<'_> {
         &self.communicator.shared
     }
 
-    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
-        if !self.is_open() {
-            return Some(Err(Error::Ended));
-        }
-        let status = self.communicator.shared.with(|core| core.finish(self.handle))?;
-        Some(self.ended(status))
+    fn handle(&self) -> Handle {
+        self.handle
     }
 
-    fn wait(self) -> Result<Self::Outcome, Error> {
-        ScopedRequest::wait(self)
+    fn is_open(&self) -> bool {
+        self.open.borrow().iter().any(|(handle, _)| *handle == self.handle)
+    }
+
+    /// The scope need not end it any more.
+    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error> {
+        self.open.borrow_mut().retain(|(handle, _)| *handle != self.handle);
+        Ok(received(&status?).map(|status| self.communicator.placed(status)))
     }
 }

@@ -5,25 +5,49 @@ use super::scope::ScopedRequest;
 use crate::core::Pace;
 use crate::shared::Shared;
 use crate::{Element, Error, Status};
+use carrousel_rank::Handle;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a request of this library can do, for those who wait for several.
-pub(super) trait Open {
+/// What the requests of this library have in common.
+pub(super) trait Open: Sized {
     /// What it comes to.
     type Outcome;
 
     /// Its rank.
     fn shared(&self) -> &Shared;
 
+    /// Its name there.
+    fn handle(&self) -> Handle;
+
+    /// Whether it has not ended.
+    fn is_open(&self) -> bool;
+
+    /// It has ended so.
+    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error>;
+
     /// Ends it, if it is complete.
-    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>>;
+    fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
+        if !self.is_open() {
+            return Some(Err(Error::Ended));
+        }
+        let handle = self.handle();
+        let status = self.shared().with(|core| core.finish(handle))?;
+        Some(self.ended(status))
+    }
 
     /// Waits for it and ends it.
-    fn wait(self) -> Result<Self::Outcome, Error>;
+    fn wait_and_end(mut self) -> Result<Self::Outcome, Error> {
+        if !self.is_open() {
+            return Err(Error::Ended);
+        }
+        let handle = self.handle();
+        let status = self.shared().with(|core| core.wait(handle));
+        self.ended(status)
+    }
 }
 
 /// A [`Request`] or a [`ScopedRequest`]: what [`wait_any`] and [`wait_all`] wait for.
@@ -70,7 +94,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
 /// The first error of a request, in their order. All have ended then, too; where each result matters, wait for
 /// each, or use [`wait_any`].
 pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result<Vec<R::Output>, Error> {
-    let ended: Vec<_> = requests.into_iter().map(Open::wait).collect();
+    let ended: Vec<_> = requests.into_iter().map(Open::wait_and_end).collect();
     ended.into_iter().collect()
 }
 

@@ -12,12 +12,11 @@
 //! finds its receive posted.
 
 use crate::groups::Group;
-use crate::packets::Offer;
-use crate::rank::{Arrival, Posting, Rank, received};
+use crate::rank::{Posting, Rank};
 use crate::requests::{End, State, inner, owner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use carrousel_collective::{At, Buffer, Message, Schedule, Shape, What};
-use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Handle, Pattern, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
 
 /// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
@@ -215,34 +214,10 @@ impl<P: Protocol> Rank<P> {
         let request = inner(own, End::Receive);
         match self.unexpected.take_first(pattern) {
             Some((envelope, arrival)) => {
-                self.round_has_arrived((request, len, memory), envelope, &arrival, out);
+                self.receive_arrived((request, len, memory, false), envelope, &arrival, out);
             }
             None => {
                 self.posted.post(pattern, Posting { request, len, memory, candidate: false, line: None });
-            }
-        }
-    }
-
-    /// A receive of a round finds its message there.
-    #[inline(never)]
-    fn round_has_arrived(
-        &mut self,
-        (request, len, into): (Handle, u64, Memory),
-        envelope: Envelope,
-        arrival: &Arrival,
-        out: &mut impl Sink,
-    ) {
-        let posting = &Posting { request, len, memory: into, candidate: false, line: None };
-        match *arrival {
-            Arrival::Kept { kept, len } => {
-                let status = received(posting, envelope, len);
-                if len > 0 {
-                    out.work(Work::Take { kept, into, len: status.len, request });
-                }
-                self.over(request, status, out);
-            }
-            Arrival::Rts { send, len, memory } => {
-                self.transfer(posting, envelope, &Offer { send, len, memory, waited: false }, out);
             }
         }
     }

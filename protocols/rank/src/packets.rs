@@ -1,7 +1,7 @@
 //! What a rank does with a packet.
 
 use crate::flows::Flow;
-use crate::rank::{Arrival, Posting, Rank, received};
+use crate::rank::{Arrival, Posting, Rank, is_kept, received};
 use crate::requests::{State, collective_of};
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
@@ -182,8 +182,7 @@ impl<P: Protocol> Rank<P> {
         let Some(posting) = posting else {
             let number = flow.processed;
             let kept = Kept { from: envelope.source, context: envelope.context, number };
-            // Of an empty message of the library there is nothing to keep, or to take.
-            if len > 0 || !envelope.context.is_collective() {
+            if is_kept(&envelope, len) {
                 out.work(Work::Keep { kept, len });
             }
             self.unexpected.arrive(envelope, Arrival::Kept { kept, len });

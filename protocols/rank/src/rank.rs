@@ -338,9 +338,9 @@ impl<P: Protocol> Rank<P> {
         Ok(request)
     }
 
-    /// A receive finds a message that arrived before.
+    /// A receive, of the application or of a round, finds a message that arrived before.
     #[inline(never)]
-    fn receive_arrived(
+    pub(crate) fn receive_arrived(
         &mut self,
         (request, len, into, candidate): (Handle, u64, Memory, bool),
         envelope: Envelope,
@@ -351,8 +351,10 @@ impl<P: Protocol> Rank<P> {
         match *arrival {
             Arrival::Kept { kept, len } => {
                 let status = received(posting, envelope, len);
-                out.work(Work::Take { kept, into, len: status.len, request });
-                self.complete(request, status, out);
+                if is_kept(&envelope, len) {
+                    out.work(Work::Take { kept, into, len: status.len, request });
+                }
+                self.over(request, status, out);
             }
             Arrival::Rts { send, len, memory } => {
                 self.transfer(posting, envelope, &Offer { send, len, memory, waited: false }, out);
@@ -488,6 +490,12 @@ impl<P: Protocol> Rank<P> {
             self.fail(request, Failure::PeerLost(peer), out);
         }
     }
+}
+
+/// Whether there is data of a message that has no receive yet. Of an empty one of the library there is nothing to
+/// keep, or to take.
+pub(crate) fn is_kept(envelope: &Envelope, len: u64) -> bool {
+    len > 0 || !envelope.context.is_collective()
 }
 
 /// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).

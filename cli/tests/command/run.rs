@@ -1,8 +1,6 @@
 //! `carrousel run`: what a user sees of it. How it treats its ranks is tested beside the launcher.
 
-mod common;
-
-use common::{Place, Ran};
+use crate::common::{Place, Ran};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]

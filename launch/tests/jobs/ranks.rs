@@ -1,43 +1,16 @@
 //! Ranks with a client, under our own launcher.
 
-mod support;
-
+use crate::support::*;
 use carrousel_launch::{Ending, LaunchError, News};
-use std::io::BufRead;
 use std::time::Duration;
-use support::*;
 
-/// Not a test of its own: what the other tests start this program again for.
-#[test]
-fn child() {
-    play(|task| match task {
-        "exchange" => exchange(),
-        "survive" => survive(),
-        "barrier" => lose_in_barrier(),
-        "abort" => abort(),
-        "vanish" => vanish(),
-        "sleep" => sleep(),
-        "hostile" => hostile(),
-        "leave" => leave(),
-        other => panic!("unknown task {other}"),
-    });
-}
-
-fn exchange() {
+pub(crate) fn exchange() {
     let mut client = client();
     assert!(client.is_watched());
-    let (rank, size) = (client.rank(), client.size());
-    // Blanks, separators, any script, and more than one value of the protocol can hold.
-    let value = |rank: u32| format!("rank {rank}; = ß\n").repeat(200 * rank as usize);
-    client.put(&format!("address.{rank}"), &value(rank)).expect("it is stored");
+    // More than one value of the protocol can hold, and nothing at all.
+    exchange_values(&mut client, |rank| 200 * rank as usize);
     client.barrier().expect("all come");
-    for other in 0..size {
-        let found = client.get(&format!("address.{other}")).expect("it is answered");
-        assert_eq!(found, Some(value(other)));
-    }
-    assert_eq!(client.get("nothing").expect("it is answered"), None);
-    assert_eq!(client.nodes().expect("it is answered"), vec![0; size as usize]);
-    client.barrier().expect("all come");
+    let size = client.size();
     let long = "x".repeat(300_000);
     client.report(&format!(r#"{{"size": {size}, "blank": "a = b", "long": "{long}"}}"#)).expect("it is sent");
     assert_eq!(client.news().expect("nobody is lost"), []);
@@ -54,7 +27,7 @@ fn four_ranks_exchange_values() {
 }
 
 /// Rank 1 kills itself; the others wait for the news, say so, and go on until they are ended.
-fn survive() {
+pub(crate) fn survive() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() == 1 {
@@ -81,7 +54,7 @@ fn a_rank_that_is_killed_is_told_and_the_others_are_ended() {
 }
 
 /// Rank 2 exits before the barrier, in which the others wait.
-fn lose_in_barrier() {
+pub(crate) fn lose_in_barrier() {
     let mut client = client();
     if client.rank() == 2 {
         std::process::exit(5);
@@ -100,7 +73,7 @@ fn a_barrier_that_nobody_can_open_is_an_error() {
     assert_eq!(done.stderr.matches("exited with status 6").count(), 2, "{}", done.stderr);
 }
 
-fn abort() {
+pub(crate) fn abort() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() == 3 {
@@ -117,7 +90,7 @@ fn an_abort_ends_the_job_with_its_code() {
 }
 
 /// Rank 0 ends as if all were well, but the others still count on it.
-fn vanish() {
+pub(crate) fn vanish() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() > 0 {
@@ -134,7 +107,7 @@ fn an_end_without_finalize_is_a_failure() {
 }
 
 /// Ranks that finalize may leave one after the other.
-fn leave() {
+pub(crate) fn leave() {
     let client = client();
     let rank = client.rank();
     client.finalize().expect("it is acknowledged");
@@ -148,7 +121,7 @@ fn an_end_after_finalize_is_none() {
 }
 
 /// Says who it is, and waits longer than the test.
-fn sleep() {
+pub(crate) fn sleep() {
     let mut client = client();
     client.report(&std::process::id().to_string()).expect("it is sent");
     std::thread::sleep(PATIENCE);
@@ -156,19 +129,11 @@ fn sleep() {
 
 #[test]
 fn a_launcher_that_is_killed_takes_its_ranks_with_it() {
-    let mut running = Running(launcher("3", &["@sleep"]).spawn().expect("it can be started"));
-    let stderr = std::io::BufReader::new(running.0.stderr.take().expect("it is a pipe"));
-    let reports = stderr.lines().map_while(Result::ok).filter(|line| line.starts_with("report "));
-    let pids = reports.take(3).filter_map(|line| line.rsplit(' ').next()?.parse().ok());
-    let pids: Vec<u32> = pids.collect();
-    assert_eq!(pids.len(), 3);
-    assert!(pids.iter().all(|pid| is_alive(*pid)));
-    running.0.kill().expect("it can be killed");
-    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    ends_with_its_launcher(launcher("3", &["@sleep"]));
 }
 
 /// Rank 1 writes to the launcher what no rank writes.
-fn hostile() {
+pub(crate) fn hostile() {
     let mut client = client();
     if client.rank() == 1 {
         let lines = b"\xff\0\n\ncmd=\ncmd=put\ncmd=barrier_in\ncmd=barrier_in\n";

@@ -1,11 +1,9 @@
 //! Jobs for tests. The test program starts itself again, as a launcher or as a rank, with its task in an
 //! environment variable; so each launcher has a process of its own, as it wants.
-// Each test program uses a part of it.
-#![allow(dead_code)]
 
 use carrousel_launch::{Client, Event, Host, Job, agent, run};
 use std::env;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -153,6 +151,33 @@ fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Stri
 /// A rank's connection. It has to be there.
 pub(crate) fn client() -> Client {
     Client::from_environment().expect("the launcher is understood").expect("there is a launcher")
+}
+
+/// Each rank publishes a text, with blanks, separators and any script, `times` it is repeated; all find those of
+/// all, and nothing that nobody has published.
+pub(crate) fn exchange_values(client: &mut Client, times: impl Fn(u32) -> usize) {
+    let (rank, size) = (client.rank(), client.size());
+    let value = |rank: u32| format!("rank {rank}; = ß\n").repeat(times(rank));
+    client.put(&format!("address.{rank}"), &value(rank)).expect("it is stored");
+    client.barrier().expect("all come");
+    for other in 0..size {
+        let found = client.get(&format!("address.{other}")).expect("it is answered");
+        assert_eq!(found, Some(value(other)));
+    }
+    assert_eq!(client.get("nothing").expect("it is answered"), None);
+    assert_eq!(client.nodes().expect("it is answered"), vec![0; size as usize]);
+}
+
+/// Kills a launcher of three ranks that say who they are and sleep, and sees to it that they end.
+pub(crate) fn ends_with_its_launcher(mut launcher: Command) {
+    let mut running = Running(launcher.spawn().expect("it can be started"));
+    let stderr = BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    let reports = stderr.lines().map_while(Result::ok).filter(|line| line.starts_with("report "));
+    let pids: Vec<u32> = reports.take(3).filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    running.0.kill().expect("it can be killed");
+    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
 /// Waits until `done` gives something.

@@ -1,8 +1,6 @@
 //! `carrousel verify` as scripts and people meet it.
 
-mod common;
-
-use common::Place;
+use crate::common::{Place, Ran};
 use serde_json::Value;
 
 const RING: &str = "scenario \"ring\"\nranks 3\nrank *\n  isend to (me+1)%size tag 0 size 64KiB\n  \
@@ -172,9 +170,7 @@ fn a_rule_can_be_switched_off() {
 fn options_come_from_the_environment() {
     let place = Place::new().with("head.scn", HEAD_TO_HEAD);
     let run = |name: &str, value: &str| {
-        common::Ran::from(
-            place.command().args(["verify", "head.scn"]).env(name, value).output().expect("it runs"),
-        )
+        Ran::from(place.command().args(["verify", "head.scn"]).env(name, value).output().expect("it runs"))
     };
     run("CARROUSEL_EAGER_THRESHOLD", "1MiB").status(0).complains("eager_threshold 1MiB from the environment");
     run("CARROUSEL_EAGER_TRESHOLD", "1MiB").status(2).complains("did you mean CARROUSEL_EAGER_THRESHOLD?");

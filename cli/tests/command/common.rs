@@ -1,7 +1,6 @@
 //! Running the command in a directory of its own.
 
-#![allow(dead_code, reason = "no test file uses all of it")]
-
+use std::env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ impl Place {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("carrousel-cli-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
+        let directory = env::temp_dir().join(name);
         fs::create_dir_all(&directory).expect("it can be made");
         Self { directory }
     }
@@ -46,7 +45,30 @@ impl Place {
         self.command().args(words.split_whitespace()).output().expect("it can be started").into()
     }
 
-    /// The same, with this on standard input.
+    /// Runs `carrousel WORDS RANKS --` on this program once more: on its test `test`, with the environment variable
+    /// `variable` naming the role that it has there.
+    pub(crate) fn job(&self, words: &str, ranks: u32, (test, variable, role): (&str, &str, &str)) -> Ran {
+        let mut command = self.command();
+        command.args(words.split_whitespace()).arg(ranks.to_string()).arg("--");
+        command.arg(env::current_exe().expect("a test knows its file"));
+        command.args(["--exact", test, "--nocapture"]).env(variable, role);
+        command.output().expect("it can be started").into()
+    }
+
+    /// The command as so many ranks under hydra, MPICH's launcher; says so where there is none.
+    pub(crate) fn under_hydra(&self, ranks: u32) -> Option<Command> {
+        const MPIEXEC: &str = "HYDRA_MPIEXEC";
+        let Some(mpiexec) = env::var_os(MPIEXEC) else {
+            println!("skipped: {MPIEXEC} names no mpiexec of MPICH");
+            return None;
+        };
+        let mut command = Command::new(mpiexec);
+        command.current_dir(&self.directory);
+        command.args(["-n", &ranks.to_string(), env!("CARGO_BIN_EXE_carrousel")]);
+        Some(command)
+    }
+
+    /// As [`Place::run`], with this on standard input.
     pub(crate) fn feed(&self, words: &str, input: &str) -> Ran {
         let mut command = self.command();
         command
@@ -71,7 +93,7 @@ impl Drop for Place {
 fn command(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_carrousel"));
     command.current_dir(directory);
-    for (name, _) in std::env::vars_os() {
+    for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.starts_with("CARROUSEL_")
             || ["NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"].contains(&name.as_str())

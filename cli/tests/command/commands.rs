@@ -1,8 +1,6 @@
 //! The other commands, and what all of them have in common.
 
-mod common;
-
-use common::{Place, Ran};
+use crate::common::{Place, Ran};
 use serde_json::Value;
 use std::process::Stdio;
 

@@ -1,21 +1,9 @@
 //! Jobs on several hosts, which are all this one: the `ssh` in front of `PATH` runs its command here.
 
-mod support;
-
+use crate::support::*;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use support::*;
-
-/// Not a test of its own: what the other tests start this program again for.
-#[test]
-fn child() {
-    play(|task| match task {
-        "nodes" => nodes(),
-        "sleep" => sleep(),
-        other => panic!("unknown task {other}"),
-    });
-}
 
 /// A login that talks, refuses the host `closed`, and loses the host `lost` after a while.
 const SSH: &str = "#!/bin/sh
@@ -42,12 +30,12 @@ fn launcher(spec: &str, program: &[&str]) -> Command {
     let mut path = directory.into_os_string();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
-    let mut command = support::launcher(spec, program);
+    let mut command = crate::support::launcher(spec, program);
     command.env("PATH", path);
     command
 }
 
-fn nodes() {
+pub(crate) fn nodes() {
     let mut client = client();
     let rank = client.rank();
     client
@@ -125,21 +113,7 @@ fn a_program_that_a_host_does_not_have_is_named_with_the_host() {
     assert!(done.stderr.contains("error: host a: cannot start `/nowhere/program`"), "{}", done.stderr);
 }
 
-/// Says who it is, and waits longer than the test.
-fn sleep() {
-    let mut client = client();
-    client.report(&std::process::id().to_string()).expect("it is sent");
-    std::thread::sleep(PATIENCE);
-}
-
 #[test]
 fn a_launcher_that_is_killed_takes_the_ranks_of_all_hosts_with_it() {
-    use std::io::BufRead;
-    let mut running = Running(launcher("3 hosts=a,b:2", &["@sleep"]).spawn().expect("it can be started"));
-    let stderr = std::io::BufReader::new(running.0.stderr.take().expect("it is a pipe"));
-    let reports = stderr.lines().map_while(Result::ok).filter(|line| line.starts_with("report "));
-    let pids: Vec<u32> = reports.take(3).filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
-    assert_eq!(pids.len(), 3);
-    running.0.kill().expect("it can be killed");
-    until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    ends_with_its_launcher(launcher("3 hosts=a,b:2", &["@sleep"]));
 }

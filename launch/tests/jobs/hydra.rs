@@ -1,37 +1,18 @@
 //! The client under hydra, the launcher of MPICH. Where that is not installed, this says so and passes:
 //! `cargo xtask test` installs one, and sets the variable that names it.
 
-mod support;
-
+use crate::support::*;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use support::*;
 
 /// Where hydra's `mpiexec` is, if not in `PATH`.
 const MPIEXEC: &str = "HYDRA_MPIEXEC";
 
-/// Not a test of its own: what the other tests start this program again for.
-#[test]
-fn child() {
-    play(|task| match task {
-        "exchange" => exchange(),
-        other => panic!("unknown task {other}"),
-    });
-}
-
-fn exchange() {
+pub(crate) fn exchange() {
     let mut client = client();
     assert!(!client.is_watched());
     let (rank, size) = (client.rank(), client.size());
-    let value = |rank: u32| format!("rank {rank}; = ß\n").repeat(1 + 100 * rank as usize);
-    client.put(&format!("address.{rank}"), &value(rank)).expect("it is stored");
-    client.barrier().expect("all come");
-    for other in 0..size {
-        let found = client.get(&format!("address.{other}")).expect("it is answered");
-        assert_eq!(found, Some(value(other)));
-    }
-    assert_eq!(client.get("nothing").expect("it is answered"), None);
-    assert_eq!(client.nodes().expect("it is answered"), vec![0; size as usize]);
+    exchange_values(&mut client, |rank| 1 + 100 * rank as usize);
     assert_eq!(client.news().expect("there is none"), []);
     client.barrier().expect("all come");
     client.finalize().expect("it is acknowledged");
@@ -55,7 +36,7 @@ fn check(arguments: &[&str]) {
     let Some(mpiexec) = hydra() else { return };
     let mut command = Command::new(mpiexec);
     command.args(arguments).args(["-n", "4"]).arg(std::env::current_exe().expect("it has a path"));
-    command.args(["--exact", "child", "--quiet", "--nocapture"]).env(TASK, "exchange");
+    command.args(["--exact", "child", "--quiet", "--nocapture"]).env(TASK, "hydra");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let done = finish(command);
     assert_eq!(done.status, 0, "{}{}", done.stdout, done.stderr);

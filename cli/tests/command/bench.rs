@@ -1,8 +1,6 @@
 //! `carrousel bench`: what a user sees of it. The measurements themselves are tested beside their crate.
 
-mod common;
-
-use common::Place;
+use crate::common::{Place, Ran};
 use serde_json::Value;
 
 #[test]
@@ -47,7 +45,7 @@ fn a_job_of_another_launcher_measures_as_well() {
     let mut command = place.command();
     let words = "run -n 2 -- CARROUSEL bench pt2pt --bench barrier --repetitions 5 --format jsonl";
     command.args(words.split(' ').map(|word| word.replace("CARROUSEL", env!("CARGO_BIN_EXE_carrousel"))));
-    let ran = common::Ran::from(command.output().expect("it can be started")).status(0);
+    let ran = Ran::from(command.output().expect("it can be started")).status(0);
     assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
 }
 

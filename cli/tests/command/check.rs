@@ -2,24 +2,16 @@
 //!
 //! A rank that is no scenario is this program once more, in a role that an environment variable names.
 
-mod common;
-
-use common::{Place, Ran};
+use crate::common::{Place, Ran};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 const ROLE: &str = "CHECK_TEST_ROLE";
-const MPIEXEC: &str = "HYDRA_MPIEXEC";
 
 /// Runs `carrousel run --trace out -n RANKS` on this program in a role.
 fn job(place: &Place, ranks: u32, role: &str) -> Ran {
-    let this = std::env::current_exe().expect("a test knows its file");
-    let mut command = place.command();
-    command.args(["run", "--trace", "out", "-n", &ranks.to_string(), "--"]).arg(this);
-    command.args(["--exact", "rank", "--nocapture"]).env(ROLE, role);
-    Ran::from(command.output().expect("it can be started"))
+    place.job("run --trace out -n", ranks, ("check::rank", ROLE, role))
 }
 
 /// Not a test of its own: a rank of the jobs of the others.
@@ -217,14 +209,9 @@ fn a_program_of_others_records_nothing_and_that_is_said() {
 
 #[test]
 fn other_launchers_trace_too() {
-    let Some(mpiexec) = std::env::var_os(MPIEXEC) else {
-        println!("skipped: {MPIEXEC} names no mpiexec of MPICH");
-        return;
-    };
     let place = Place::new().with("halo.scn", &scenario("halo.scn"));
     for (directory, words) in [("out", "run --trace out halo.scn"), ("by-variable", "run halo.scn")] {
-        let mut command = Command::new(&mpiexec);
-        command.current_dir(place.path("")).args(["-n", "4", env!("CARGO_BIN_EXE_carrousel")]);
+        let Some(mut command) = place.under_hydra(4) else { return };
         command.args(words.split(' '));
         if directory == "by-variable" {
             command.env("CARROUSEL_TRACE", place.path(directory));

@@ -2,10 +2,8 @@
 //!
 //! The program is this one once more, in a role that an environment variable names.
 
-mod common;
-
+use crate::common::{Place, Ran};
 use carrousel_app::{Error, World, run, wait_all};
-use common::{Place, Ran};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ fn carrousel(place: &Place, words: &str, role: &str) -> Ran {
         if !words.contains(" -- ") {
             command.arg("--");
         }
-        command.args(["--exact", "program", "--nocapture"]);
+        command.args(["--exact", "app::program", "--nocapture"]);
     }
     Ran::from(command.env(ROLE, role).output().expect("it can be started"))
 }
@@ -114,7 +112,7 @@ fn a_simulated_program_is_the_same_each_time() {
 #[test]
 fn many_ranks_are_summed_up_by_their_place_in_the_source() {
     let ran = carrousel(&Place::new(), "sim -n 20 --app PROGRAM", "gossip").status(0);
-    ran.says("times").says("irecv at cli/tests/app.rs:").says("wait at cli/tests/app.rs:");
+    ran.says("times").says("irecv at cli/tests/command/app.rs:").says("wait at cli/tests/command/app.rs:");
 }
 
 #[test]
@@ -123,7 +121,7 @@ fn a_program_that_goes_wrong_ends_with_1_and_says_where() {
     let run = |role| carrousel(&place, "sim -n 2 --app PROGRAM", role).status(1);
     run("stuck")
         .complains("deadlock at ")
-        .complains("rank 0, cli/tests/app.rs:")
+        .complains("rank 0, cli/tests/command/app.rs:")
         .complains("`recv from 1 tag 3");
     run("fails").complains("rank 1: no luck");
     run("panics").complains("rank 1 panicked: ").complains("not this one");

@@ -1,17 +1,9 @@
 //! Programs that know nothing of launchers: output, input, signals, exit statuses, what they leave behind.
 
-mod support;
-
+use crate::support::*;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::*;
-
-/// Not a test of its own: what the other tests start this program again for.
-#[test]
-fn child() {
-    play(|task| panic!("unknown task {task}"));
-}
 
 fn sh(spec: &str, script: &str) -> std::process::Command {
     launcher(spec, &["sh", "-c", script])

@@ -2,15 +2,12 @@
 //!
 //! A rank that is no scenario is this program once more, in a role that an environment variable names.
 
-mod common;
-
-use common::{Place, Ran};
+use crate::common::{Place, Ran};
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "JOBS_TEST_ROLE";
-const MPIEXEC: &str = "HYDRA_MPIEXEC";
 
 const RING: &str = "ranks 4\nrank *\n  a = irecv from (me+size-1)%size tag 0 size 100KiB\n  send to \
                     (me+1)%size tag 0 size 100KiB\n  wait a\n  barrier\n  sendrecv to (me+1)%size tag 1 size 7 \
@@ -21,11 +18,7 @@ const HEAD_TO_HEAD: &str =
 
 /// Runs `carrousel run -n RANKS` on this program in a role.
 fn job(place: &Place, ranks: u32, role: &str) -> Ran {
-    let this = std::env::current_exe().expect("a test knows its file");
-    let mut command = place.command();
-    command.args(["run", "-n", &ranks.to_string(), "--"]).arg(this);
-    command.args(["--exact", "rank", "--nocapture"]).env(ROLE, role);
-    Ran::from(command.output().expect("it can be started"))
+    place.job("run -n", ranks, ("jobs::rank", ROLE, role))
 }
 
 /// Not a test of its own: a rank of the jobs of the others.
@@ -175,14 +168,9 @@ fn a_rank_alone_is_a_job_of_one() {
 
 #[test]
 fn the_same_ranks_start_under_hydra() {
-    let Some(mpiexec) = std::env::var_os(MPIEXEC) else {
-        println!("skipped: {MPIEXEC} names no mpiexec of MPICH");
-        return;
-    };
     let place = Place::new().with("ring.scn", RING);
-    let mut command = Command::new(mpiexec);
-    command.current_dir(place.path("")).args(["-n", "4", env!("CARGO_BIN_EXE_carrousel"), "run", "ring.scn"]);
-    let ran = Ran::from(command.output().expect("it can be started")).status(0);
+    let Some(mut command) = place.under_hydra(4) else { return };
+    let ran = Ran::from(command.args(["run", "ring.scn"]).output().expect("it can be started")).status(0);
     let ran = ran.says("ring.scn: ").says("over shm").says("sendrecv");
     assert_eq!(ran.out.matches("over shm").count(), 1, "one rank speaks for all");
 }

@@ -1,0 +1,10 @@
+//! The command, as those meet it who run it.
+
+mod app;
+mod bench;
+mod check;
+mod commands;
+mod common;
+mod jobs;
+mod run;
+mod verify;

@@ -1,0 +1,25 @@
+//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and hydra.
+
+mod hosts;
+mod hydra;
+mod programs;
+mod ranks;
+mod support;
+
+/// Not a test of its own: what the others start this program again for.
+#[test]
+fn child() {
+    support::play(|task| match task {
+        "exchange" => ranks::exchange(),
+        "survive" => ranks::survive(),
+        "barrier" => ranks::lose_in_barrier(),
+        "abort" => ranks::abort(),
+        "vanish" => ranks::vanish(),
+        "sleep" => ranks::sleep(),
+        "hostile" => ranks::hostile(),
+        "leave" => ranks::leave(),
+        "nodes" => hosts::nodes(),
+        "hydra" => hydra::exchange(),
+        other => panic!("unknown task {other}"),
+    });
+}
