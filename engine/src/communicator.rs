@@ -61,7 +61,7 @@ impl Communicator {
     #[inline]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
         let to = self.group.rank(to)?;
-        self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, false))
+        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, false))?)
     }
 
     /// As [`Communicator::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -70,7 +70,7 @@ impl Communicator {
     /// As [`Communicator::send`].
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
         let to = self.group.rank(to)?;
-        self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, true))
+        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, true))?)
     }
 
     /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or [`Any`](crate::Any), and so
@@ -87,7 +87,7 @@ impl Communicator {
     ) -> Result<Status, Error> {
         let (from, tag) = (self.source(from)?, tag.into().0);
         let got = self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), self.id, from, tag));
-        got.map(|status| self.placed(status))
+        Ok(self.placed(got?))
     }
 
     /// Sends `data` and receives into `buffer` at once (`MPI_Sendrecv`).
@@ -101,7 +101,8 @@ impl Communicator {
     ) -> Result<Status, Error> {
         let receive = (buffer.as_mut_bytes(), self.source(from)?, recv_tag.into().0);
         let send = (data.as_bytes(), self.group.rank(to)?, send_tag);
-        self.shared.with(|core| core.exchange(self.id, send, receive)).map(|status| self.placed(status))
+        let got = self.shared.with(|core| core.exchange(self.id, send, receive));
+        Ok(self.placed(got?))
     }
 
     /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).

@@ -129,6 +129,23 @@ pub enum Error {
     Internal(&'static str),
 }
 
+/// An error inside the library, in a word: nothing as large as an [`Error`] is moved wherever something succeeds.
+pub(crate) type Fault = Box<Error>;
+
+impl From<Fault> for Error {
+    #[cold]
+    fn from(fault: Fault) -> Self {
+        *fault
+    }
+}
+
+impl From<UsageError> for Fault {
+    #[cold]
+    fn from(mistake: UsageError) -> Self {
+        Self::new(mistake.into())
+    }
+}
+
 impl Error {
     /// The class of the error, as MPI has it.
     pub fn class(&self) -> Class {

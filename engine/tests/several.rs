@@ -53,6 +53,39 @@ fn all_come_in_the_order_of_their_requests() {
     });
 }
 
+/// A request that has been waited for ends before its scope does; another one has its name by then.
+#[test]
+fn the_end_of_a_scope_is_not_that_of_others() {
+    run(2, |world| {
+        let peer = 1 - world.rank();
+        // Few requests, and so many that those that have ended are looked for.
+        for count in [3, 300] {
+            let (mut first, mut places) = ([0u8; 1], vec![[0u8; 1]; count]);
+            let mut later = None;
+            let ended = world.scope(|scope| {
+                scope.isend(&[1u8], peer, 1)?;
+                let receive = scope.irecv(&mut first, peer, 1)?;
+                receive.wait()?;
+                later = Some(world.irecv(vec![0u8; 1000], peer, 2)?);
+                for (tag, place) in (3..).zip(&mut places) {
+                    scope.isend(&[7u8], peer, tag)?;
+                    let receive = scope.irecv(place, peer, tag)?;
+                    if tag % 3 != 0 {
+                        receive.wait()?;
+                    }
+                }
+                Ok(())
+            });
+            ended.expect("all of them come");
+            assert_eq!(first, [1]);
+            assert!(places.iter().all(|place| *place == [7]));
+            world.send(&[5u8; 1000], peer, 2).expect("it is there");
+            let (buffer, _) = later.expect("it was started").wait().expect("it fits");
+            assert!(buffer == [5u8; 1000], "the buffer is lent until its request has ended");
+        }
+    });
+}
+
 #[test]
 fn all_are_over_when_one_is_wrong() {
     run(2, |world| {

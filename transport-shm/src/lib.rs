@@ -44,13 +44,14 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod error;
+mod fetch;
 mod frame;
 #[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod node;
 pub mod ring;
-// Mapping memory cannot be had without `unsafe`; all else can.
+// Mapping memory cannot be had without `unsafe`, nor can asking for a cache line (`fetch`); all else can.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod segment;

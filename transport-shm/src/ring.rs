@@ -25,6 +25,7 @@
 //! it whether such a load and store are ordered.
 
 use crate::error::{Corrupt, PushError, Unfit};
+use crate::fetch;
 use crate::frame::{self, Frame, Span};
 use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
@@ -51,15 +52,19 @@ const fn grain(capacity: usize) -> usize {
     if capacity < 64 { 1 } else { 4 }
 }
 
-/// How many words behind a message have no header, where it can be had: four cache lines. With two, producer
+/// How many words behind a message have no header, where it can be had: three cache lines. With two, producer
 /// and consumer fetch lines from each other more often (processors fetch a line beside the one they need).
 const fn ahead(capacity: usize) -> u64 {
     match capacity / 4 {
         0 => 1,
-        quarter if quarter < 32 => quarter as u64,
-        _ => 32,
+        quarter if quarter < 24 => quarter as u64,
+        _ => 24,
     }
 }
+
+/// How many words behind a message a cache line is asked for, before something is stored there: a line more than
+/// [`ahead`] reaches. A consumer that is behind has lines fetched for it that are further ahead than this.
+const FETCH: u64 = 36;
 
 /// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run
 /// time can weaken them; the tests weaken one after the other and find what goes wrong then.
@@ -170,8 +175,10 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
         at(here).store(frame::header(tag, len as u32), O::PUBLISH);
         self.written = next;
-        // The consumer has what it waits for. What the next message needs is done now: its end is marked
-        // already, and its cache lines are here.
+        // The consumer has what it waits for. What the next messages need is done now: their ends are marked
+        // already, and their cache lines are here. A store that finds its line elsewhere holds up those behind it;
+        // a line that was asked for before comes while other work is done.
+        fetch::to_write(at(next.wrapping_add(FETCH)));
         while O::END && self.clean < next + ahead {
             at(self.clean).store(0, Ordering::Relaxed);
             self.clean += self.grain as u64;

@@ -171,13 +171,13 @@ impl Hands {
         if self.recorder.is_some() {
             return self.call_recorded(call, lent, out);
         }
-        let request = self.make(call, lent, out);
+        let request = self.make(call, lent, out)?;
         self.announce(out);
-        request
+        Ok(request)
     }
 
     /// Ends a request, if it is complete.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
         if self.recorder.is_some() {
             return self.release_recorded(request);
@@ -186,7 +186,7 @@ impl Hands {
     }
 
     /// Makes a call, which may have `lent` bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make(&mut self, call: Call, lent: &[u8], out: &mut Out) -> Result<Handle, UsageError> {
         let Self { rank, tools, .. } = self;
         rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent })

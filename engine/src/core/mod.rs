@@ -21,6 +21,7 @@ use self::kept::Store;
 use self::pace::Idle;
 use self::pending::{Pending, What};
 use crate::Error;
+use crate::error::Fault;
 use crate::lend::Registry;
 use carrousel_rank::{
     Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
@@ -151,7 +152,7 @@ impl Core {
         to: u32,
         tag: u32,
         synchronous: bool,
-    ) -> Result<Handle, Error> {
+    ) -> Result<Handle, Fault> {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.hands.tools.registry.register(start, len) };
         self.reach(to, memory.key)?;
@@ -169,30 +170,11 @@ impl Core {
         communicator: Communicator,
         to: u32,
         tag: u32,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, Fault> {
         let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
         let request = self.hands.call(call, bytes, self.node.out())?;
-        match self.hands.release(request)? {
-            Some(Status { failure: None, .. }) => Ok(true),
-            Some(status) => self.failed(status).map(|_| true),
-            None => Err(Error::Internal("an eager send waits")),
-        }
-    }
-
-    /// As [`Core::send_eagerly`], with a request, which is complete. `None` if there are too many bytes.
-    #[inline]
-    pub(crate) fn start_eagerly(
-        &mut self,
-        bytes: &[u8],
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-    ) -> Result<Option<Handle>, Error> {
-        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(None) };
-        let request = self.hands.call(call, bytes, self.node.out())?;
-        let what = What::Send { to, tag, len: bytes.len() as u64, synchronous: false };
-        self.pending.begin(request, what, Registry::NONE.key);
-        Ok(Some(request))
+        self.release(request, Registry::NONE.key, |_| true)
+            .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
 
     /// The call that sends these bytes eagerly, if they can be. They need no name.
@@ -222,7 +204,7 @@ impl Core {
         communicator: Communicator,
         from: Source,
         tag: TagSelector,
-    ) -> Result<Handle, Error> {
+    ) -> Result<Handle, Fault> {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.hands.tools.registry.register_mut(start, len) };
         if let Source::Rank(rank) = from {
@@ -239,7 +221,7 @@ impl Core {
     }
 
     /// A communicator of these ranks, under a number that all of them have agreed on.
-    pub(crate) fn define(&mut self, number: u16, members: &[RankId]) -> Result<Communicator, Error> {
+    pub(crate) fn define(&mut self, number: u16, members: &[RankId]) -> Result<Communicator, Fault> {
         let communicator = Communicator::new(number).ok_or(Error::TooManyCommunicators)?;
         self.next = number + 1;
         self.hands.rank.define(communicator, members)?;
@@ -260,7 +242,7 @@ impl Core {
     }
 
     /// How much scratch a collective needs.
-    pub(crate) fn scratch_len(&self, call: &Collective) -> Result<u64, Error> {
+    pub(crate) fn scratch_len(&self, call: &Collective) -> Result<u64, Fault> {
         Ok(self.hands.rank.schedule(call)?.scratch_len())
     }
 
@@ -274,16 +256,16 @@ impl Core {
         &mut self,
         call: Collective,
         operation: Option<Operation>,
-    ) -> Result<Handle, Error> {
+    ) -> Result<Handle, Fault> {
         if let Some(rank) = (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
-            return Err(Error::Unreachable { rank });
+            return Err(Error::Unreachable { rank }.into());
         }
         self.hands.tools.operation = operation;
         self.start(Call::Collective(call), What::Collective(call.kind), Registry::NONE.key)
     }
 
     #[inline(always)]
-    fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Error> {
+    fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Fault> {
         self.look_in();
         match self.hands.call(call, &[], self.node.out()) {
             Ok(request) => {
@@ -323,12 +305,12 @@ impl Core {
     }
 
     #[inline]
-    fn reach(&mut self, rank: u32, key: u32) -> Result<(), Error> {
+    fn reach(&mut self, rank: u32, key: u32) -> Result<(), Fault> {
         if self.is_reachable(rank) {
             return Ok(());
         }
         self.hands.tools.registry.release(key);
-        Err(Error::Unreachable { rank })
+        Err(Error::Unreachable { rank }.into())
     }
 
     /// Takes in what has arrived. Returns whether anything had.
@@ -344,37 +326,66 @@ impl Core {
         self.hands.rank.is_complete(request)
     }
 
-    /// Ends a request that is complete: its memory is the application's again. `None` if it is not.
+    /// Whether a request has not been ended.
     #[inline]
-    pub(crate) fn finish(&mut self, request: Handle) -> Option<Result<Status, Error>> {
-        match self.hands.release(request) {
-            Ok(None) => None,
+    pub(crate) fn is_open(&self, request: Handle) -> bool {
+        self.hands.rank.status(request).is_ok()
+    }
+
+    /// Ends a request that is complete: its memory is the application's again. `None` if it is not. Of how it
+    /// ended `read` takes what matters.
+    #[inline]
+    pub(crate) fn finish<T>(
+        &mut self,
+        request: Handle,
+        read: impl FnOnce(&Status) -> T,
+    ) -> Option<Result<T, Fault>> {
+        let key = self.pending.end(request);
+        self.release(request, key, read)
+    }
+
+    /// As [`Core::finish`], of a request whose memory is known under `key`. Its status is not copied: as a whole it
+    /// would have to wait until all of its parts are stored.
+    #[inline(always)]
+    fn release<T>(
+        &mut self,
+        request: Handle,
+        key: u32,
+        read: impl FnOnce(&Status) -> T,
+    ) -> Option<Result<T, Fault>> {
+        let ended = match self.hands.rank.status(request) {
+            Ok(None) => return None,
+            Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
-                self.hands.tools.registry.release(self.pending.end(request));
-                if status.failure.is_none() { Some(Ok(status)) } else { Some(self.failed(status)) }
+                let status = *status;
+                self.failed(status).map(|status| read(&status))
             }
-            // Whoever has a request has opened it, and ends it once.
-            Err(error) => Some(Err(error.into())),
-        }
+            // It has been ended: what stands at its place is another one's.
+            Err(error) => return Some(Err(error.into())),
+        };
+        // It is there, and complete.
+        let _ = self.hands.release(request);
+        self.hands.tools.registry.release(key);
+        Some(ended)
     }
 
     #[cold]
-    fn failed(&mut self, status: Status) -> Result<Status, Error> {
+    fn failed(&mut self, status: Status) -> Result<Status, Fault> {
         match status.failure {
             None | Some(Failure::Cancelled) => Ok(status),
-            Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }),
+            Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }.into()),
             Some(Failure::PeerLost(rank)) => {
-                Err(self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }))
+                Err(self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }).into())
             }
         }
     }
 
-    /// Waits for a request and ends it.
+    /// Waits for a request and ends it, see [`Core::finish`].
     #[inline]
-    pub(crate) fn wait(&mut self, request: Handle) -> Result<Status, Error> {
+    pub(crate) fn wait<T>(&mut self, request: Handle, read: impl Fn(&Status) -> T) -> Result<T, Fault> {
         let mut pace = Pace::new(self.crowded);
         loop {
-            if let Some(ended) = self.finish(request) {
+            if let Some(ended) = self.finish(request, &read) {
                 return ended;
             }
             self.step(&mut pace, Some(request));
@@ -488,10 +499,10 @@ impl Core {
     /// Sends what is left, waits for all ranks, and says that this one is done.
     pub(crate) fn finalize(&mut self) -> Result<(), Error> {
         let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
-        let result = self.wait(barrier);
+        let result = self.wait(barrier, |_| ());
         self.wait_until(|core| !core.node.out().is_waiting());
         self.node.finish();
         self.end_trace(End::Finalized);
-        result.map(|_| ())
+        Ok(result?)
     }
 }

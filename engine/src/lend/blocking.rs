@@ -1,6 +1,7 @@
 //! Calls that return when the buffer is the application's again.
 
 use crate::core::Core;
+use crate::error::Fault;
 use crate::shared::received;
 use crate::{Error, Status};
 use carrousel_rank::{Communicator, Handle, Source, TagSelector};
@@ -23,8 +24,8 @@ pub(super) fn uninterrupted<T>(call: impl FnOnce() -> T) -> T {
     value
 }
 
-fn got(status: &carrousel_rank::Status) -> Result<Status, Error> {
-    received(status).ok_or(Error::Internal("a receive has ended without a message"))
+fn got(status: Option<Status>) -> Result<Status, Fault> {
+    status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
 }
 
 impl Core {
@@ -37,7 +38,7 @@ impl Core {
         to: u32,
         tag: u32,
         synchronous: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if !synchronous && self.send_eagerly(bytes, communicator, to, tag)? {
             return Ok(());
         }
@@ -46,7 +47,7 @@ impl Core {
             // request. Noticed by: tests/messages.rs, under AddressSanitizer.
             let handle =
                 unsafe { self.lend(bytes.as_ptr(), bytes.len(), communicator, to, tag, synchronous) }?;
-            self.wait(handle).map(|_| ())
+            self.wait(handle, |_| ())
         })
     }
 
@@ -58,11 +59,11 @@ impl Core {
         communicator: Communicator,
         from: Source,
         tag: TagSelector,
-    ) -> Result<Status, Error> {
+    ) -> Result<Status, Fault> {
         uninterrupted(|| {
             // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
             let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), communicator, from, tag) }?;
-            got(&self.wait(handle)?)
+            got(self.wait(handle, received)?)
         })
     }
 
@@ -72,7 +73,7 @@ impl Core {
         communicator: Communicator,
         (data, to, send_tag): (&[u8], u32, u32),
         (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
-    ) -> Result<Status, Error> {
+    ) -> Result<Status, Fault> {
         uninterrupted(|| {
             // SAFETY: as in `receive_and_wait`: every way out of here has waited for the request.
             let receive =
@@ -86,10 +87,10 @@ impl Core {
                         return Err(error);
                     }
                 };
-            let sent = self.wait(send);
-            let status = self.wait(receive)?;
+            let sent = self.wait(send, |_| ());
+            let status = self.wait(receive, received)?;
             sent?;
-            got(&status)
+            got(status)
         })
     }
 
@@ -97,6 +98,6 @@ impl Core {
     fn abandon(&mut self, receive: Handle) {
         self.cancel(receive);
         // What became of it is no longer of interest.
-        let _ = self.wait(receive);
+        let _ = self.wait(receive, |_| ());
     }
 }

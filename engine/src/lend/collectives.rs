@@ -30,14 +30,14 @@ impl Core {
             // SAFETY: as for `target`: this function has the memory until it returns.
             let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
             let call = Collective { source, target, scratch, ..call };
-            let result = self.collective(call, operation).and_then(|request| self.wait(request));
+            let result = self.collective(call, operation).and_then(|request| self.wait(request, |_| ()));
             for memory in [source, target, scratch] {
                 self.registry().release(memory.key);
             }
-            result.map(|_| ())
+            result
         });
         *self.scratch() = scratch;
-        result
+        Ok(result?)
     }
 }
 

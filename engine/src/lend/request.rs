@@ -1,8 +1,8 @@
 //! Requests that own their buffer.
 
-use super::several::Open;
+use super::several::{Open, Stage};
 use crate::core::Pace;
-use crate::shared::{Shared, received};
+use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
 use zerocopy::IntoBytes;
@@ -15,10 +15,10 @@ use zerocopy::IntoBytes;
 #[must_use = "a request that is dropped waits for its message: keep it, and wait when there is nothing else to do"]
 pub struct Request<T: Element> {
     communicator: Communicator,
-    handle: Handle,
+    stage: Stage,
     receives: bool,
-    /// Until the request has ended.
-    buffer: Option<Vec<T>>,
+    /// Empty once the request has ended.
+    buffer: Vec<T>,
     /// How it is awaited, once it is.
     pace: Option<Pace>,
 }
@@ -49,17 +49,15 @@ impl Communicator {
     ) -> Result<Request<T>, Error> {
         let to = self.group.rank(to)?;
         let bytes = data.as_slice().as_bytes();
-        let request = |handle, data| Request {
+        let request = |stage, data| Request {
             communicator: self.clone(),
-            handle,
+            stage,
             receives: false,
-            buffer: Some(data),
+            buffer: data,
             pace: None,
         };
-        if !synchronous
-            && let Some(handle) = self.shared.with(|core| core.start_eagerly(bytes, self.id, to, tag))?
-        {
-            return Ok(request(handle, data));
+        if !synchronous && self.shared.with(|core| core.send_eagerly(bytes, self.id, to, tag))? {
+            return Ok(request(Stage::Sent, data));
         }
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
@@ -67,7 +65,7 @@ impl Communicator {
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
         let handle =
             self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
-        Ok(request(handle, data))
+        Ok(request(Stage::Open(handle), data))
     }
 
     /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
@@ -85,15 +83,15 @@ impl Communicator {
         let (from, tag) = (self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
-        let buffer = Some(buffer);
-        Ok(Request { communicator: self.clone(), handle, receives: true, buffer, pace: None })
+        let stage = Stage::Open(handle);
+        Ok(Request { communicator: self.clone(), stage, receives: true, buffer, pace: None })
     }
 }
 
 impl<T: Element> Request<T> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
-        !self.is_open() || self.communicator.shared.with(|core| core.test(self.handle))
+        self.is_complete()
     }
 
     /// Waits until the buffer may be used again, and returns it; with what has been received, if this is
@@ -107,18 +105,19 @@ impl<T: Element> Request<T> {
 
     /// Lets messages move, for who awaits it.
     pub(super) fn look(&mut self) {
-        let Self { communicator, handle, pace, .. } = self;
+        let Self { communicator, stage, pace, .. } = self;
+        let awaited = if let Stage::Open(handle) = stage { Some(*handle) } else { None };
         communicator.shared.with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, Some(*handle));
+            core.step(pace, awaited);
         });
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
     pub fn cancel(&mut self) {
-        if self.receives && self.is_open() {
-            self.communicator.shared.with(|core| core.cancel(self.handle));
+        if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
+            self.communicator.shared.with(|core| core.cancel(handle));
         }
     }
 }
@@ -130,34 +129,29 @@ impl<T: Element> Open for Request<T> {
         &self.communicator.shared
     }
 
-    fn handle(&self) -> Handle {
-        self.handle
-    }
-
-    fn is_open(&self) -> bool {
-        self.buffer.is_some()
+    fn stage(&mut self) -> &mut Stage {
+        &mut self.stage
     }
 
     /// Its buffer is the application's again.
-    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error> {
-        let buffer = self.buffer.take().unwrap_or_default();
-        Ok((buffer, received(&status?).map(|status| self.communicator.placed(status))))
+    fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
+        (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.placed(status)))
     }
 }
 
 impl Request<u8> {
     /// What has no buffer.
     pub(crate) fn of_nothing(communicator: Communicator, handle: Handle) -> Self {
-        Self { communicator, handle, receives: false, buffer: Some(Vec::new()), pace: None }
+        Self { communicator, stage: Stage::Open(handle), receives: false, buffer: Vec::new(), pace: None }
     }
 }
 
 impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
-        if self.buffer.is_some() {
+        if let Stage::Open(handle) = self.stage {
             self.cancel();
             // Nobody is left to hear what went wrong.
-            let _ = self.communicator.shared.with(|core| core.wait(self.handle));
+            let _ = self.communicator.shared.with(|core| core.wait(handle, |_| ()));
         }
     }
 }

@@ -1,18 +1,23 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
-use super::several::Open;
-use crate::shared::{Shared, received};
+use super::several::{Open, Stage};
+use crate::error::Fault;
+use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
-use carrousel_rank::Handle;
+use carrousel_rank::{Handle, UsageError};
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use zerocopy::IntoBytes;
+
+/// For how many requests there is room at first.
+const WINDOW: usize = 64;
 
 /// Where requests may borrow their buffers, see [`Communicator::scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
-    /// Requests that have not ended, and whether each receives.
+    /// The requests that were not complete when they were started, and whether each receives. Some may have
+    /// ended since: the rank does not know them any more.
     open: RefCell<Vec<(Handle, bool)>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -22,8 +27,8 @@ pub struct Scope<'scope, 'env: 'scope> {
 #[derive(Debug)]
 pub struct ScopedRequest<'scope> {
     communicator: &'scope Communicator,
-    handle: Handle,
-    open: &'scope RefCell<Vec<(Handle, bool)>>,
+    stage: Stage,
+    receives: bool,
 }
 
 impl Communicator {
@@ -74,16 +79,26 @@ struct Guard<'a, 'scope, 'env> {
 impl Guard<'_, '_, '_> {
     fn end(self) -> Result<(), Error> {
         let Scope { communicator, open, .. } = self.scope;
-        let mut result = Ok(());
+        let mut failed: Option<Fault> = None;
         // All of them, whatever becomes of the first. Each stays in the list until it has ended: a panic
         // meanwhile leaves it to `drop`.
         loop {
             let last = open.borrow().last().copied();
-            let Some((handle, _)) = last else { return result };
-            let ended = communicator.shared.with(|core| core.wait(handle)).map(|_| ());
+            let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(*error)) };
+            let ended = communicator.shared.with(|core| core.wait(handle, |_| ()));
             open.borrow_mut().pop();
-            result = result.and(ended);
+            if let Err(error) = ended {
+                note(&mut failed, error);
+            }
         }
+    }
+}
+
+/// Keeps the first error. That somebody has waited for a request before is none.
+#[cold]
+fn note(first: &mut Option<Fault>, error: Fault) {
+    if !matches!(*error, Error::Usage(UsageError::NoSuchRequest(_))) {
+        first.get_or_insert(error);
     }
 }
 
@@ -96,7 +111,7 @@ impl Drop for Guard<'_, '_, '_> {
                 if receives {
                     core.cancel(handle);
                 }
-                core.finish(handle).is_some()
+                core.finish(handle, |_| ()).is_some()
             });
             if !ended {
                 eprintln!("carrousel: a panic while messages are on their way: their buffers cannot be kept");
@@ -142,11 +157,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope>, Error> {
         let to = self.communicator.group.rank(to)?;
         let (bytes, id) = (data.as_bytes(), self.communicator.id);
-        if !synchronous
-            && let Some(handle) =
-                self.communicator.shared.with(|core| core.start_eagerly(bytes, id, to, tag))?
-        {
-            return Ok(self.opened(handle, false));
+        if !synchronous && self.communicator.shared.with(|core| core.send_eagerly(bytes, id, to, tag))? {
+            return Ok(ScopedRequest {
+                communicator: self.communicator,
+                stage: Stage::Sent,
+                receives: false,
+            });
         }
         let (start, len) = (bytes.as_ptr(), bytes.len());
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
@@ -180,15 +196,21 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn opened(&'scope self, handle: Handle, receives: bool) -> ScopedRequest<'scope> {
-        self.open.borrow_mut().push((handle, receives));
-        ScopedRequest { communicator: self.communicator, handle, open: &self.open }
+        let open = &mut *self.open.borrow_mut();
+        if open.len() == open.capacity() {
+            // Those that have ended make room; as much again is made, so that few are looked at often.
+            self.communicator.shared.with(|core| open.retain(|(handle, _)| core.is_open(*handle)));
+            open.reserve(open.len().max(WINDOW));
+        }
+        open.push((handle, receives));
+        ScopedRequest { communicator: self.communicator, stage: Stage::Open(handle), receives }
     }
 }
 
 impl ScopedRequest<'_> {
     /// Whether it is complete. Lets messages move.
     pub fn test(&mut self) -> bool {
-        self.communicator.shared.with(|core| core.test(self.handle))
+        self.is_complete()
     }
 
     /// Waits until it is complete, and returns what has been received, if this is a receive that got a
@@ -203,8 +225,8 @@ impl ScopedRequest<'_> {
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
     pub fn cancel(&mut self) {
-        if self.open.borrow().contains(&(self.handle, true)) {
-            self.communicator.shared.with(|core| core.cancel(self.handle));
+        if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
+            self.communicator.shared.with(|core| core.cancel(handle));
         }
     }
 }
@@ -216,17 +238,11 @@ impl Open for ScopedRequest<'_> {
         &self.communicator.shared
     }
 
-    fn handle(&self) -> Handle {
-        self.handle
+    fn stage(&mut self) -> &mut Stage {
+        &mut self.stage
     }
 
-    fn is_open(&self) -> bool {
-        self.open.borrow().iter().any(|(handle, _)| *handle == self.handle)
-    }
-
-    /// The scope need not end it any more.
-    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error> {
-        self.open.borrow_mut().retain(|(handle, _)| *handle != self.handle);
-        Ok(received(&status?).map(|status| self.communicator.placed(status)))
+    fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
+        got.map(|status| self.communicator.placed(status))
     }
 }

@@ -3,7 +3,8 @@
 use super::request::Request;
 use super::scope::ScopedRequest;
 use crate::core::Pace;
-use crate::shared::Shared;
+use crate::error::Fault;
+use crate::shared::{Shared, received};
 use crate::{Element, Error, Status};
 use carrousel_rank::Handle;
 use std::future::Future;
@@ -11,6 +12,17 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+/// How far a request is, as far as it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The rank knows it under this name.
+    Open(Handle),
+    /// It was complete when it was started, and the rank knows it no more; nobody has waited for it.
+    Sent,
+    /// Its outcome has been taken.
+    Ended,
+}
 
 /// What the requests of this library have in common.
 pub(super) trait Open: Sized {
@@ -20,33 +32,44 @@ pub(super) trait Open: Sized {
     /// Its rank.
     fn shared(&self) -> &Shared;
 
-    /// Its name there.
-    fn handle(&self) -> Handle;
+    /// How far it is.
+    fn stage(&mut self) -> &mut Stage;
 
-    /// Whether it has not ended.
-    fn is_open(&self) -> bool;
+    /// It has ended, and got this, if it is a receive.
+    fn outcome(&mut self, got: Option<Status>) -> Self::Outcome;
 
-    /// It has ended so.
-    fn ended(&mut self, status: Result<carrousel_rank::Status, Error>) -> Result<Self::Outcome, Error>;
+    /// Whether it is complete; lets messages move if it is not.
+    fn is_complete(&mut self) -> bool {
+        match *self.stage() {
+            Stage::Open(handle) => self.shared().with(|core| core.test(handle)),
+            Stage::Sent | Stage::Ended => true,
+        }
+    }
 
     /// Ends it, if it is complete.
     fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
-        if !self.is_open() {
-            return Some(Err(Error::Ended));
-        }
-        let handle = self.handle();
-        let status = self.shared().with(|core| core.finish(handle))?;
-        Some(self.ended(status))
+        let got = match *self.stage() {
+            Stage::Open(handle) => self.shared().with(|core| core.finish(handle, received))?,
+            Stage::Sent => Ok(None),
+            Stage::Ended => Err(Error::Ended.into()),
+        };
+        Some(self.ended(got))
     }
 
     /// Waits for it and ends it.
     fn wait_and_end(mut self) -> Result<Self::Outcome, Error> {
-        if !self.is_open() {
-            return Err(Error::Ended);
-        }
-        let handle = self.handle();
-        let status = self.shared().with(|core| core.wait(handle));
-        self.ended(status)
+        let got = match *self.stage() {
+            Stage::Open(handle) => self.shared().with(|core| core.wait(handle, received)),
+            Stage::Sent => Ok(None),
+            Stage::Ended => Err(Error::Ended.into()),
+        };
+        self.ended(got)
+    }
+
+    /// It has ended so.
+    fn ended(&mut self, got: Result<Option<Status>, Fault>) -> Result<Self::Outcome, Error> {
+        *self.stage() = Stage::Ended;
+        Ok(self.outcome(got?))
     }
 }
 
@@ -107,9 +130,6 @@ impl<T: Element> Future for Request<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let request = self.get_mut();
-        if !request.is_open() {
-            return Poll::Ready(Err(Error::Ended));
-        }
         if let Some(ended) = request.finish() {
             return Poll::Ready(ended);
         }

@@ -99,9 +99,16 @@ impl<T> Posted<T> {
 
     /// Removes the first receive that `message` can satisfy.
     #[inline]
-    pub fn take_first(&mut self, message: &Envelope) -> Option<T> {
-        if self.entries.front()?.0.matches(message) {
-            return self.entries.pop_front().map(|(_, receive)| receive);
+    pub fn take_first(&mut self, message: &Envelope) -> Option<T>
+    where
+        T: Clone,
+    {
+        let (wanted, receive) = self.entries.front()?;
+        if wanted.matches(message) {
+            // Part by part, see `Wanted`: as a whole it would be moved, in pieces that are none of its parts.
+            let receive = receive.clone();
+            self.entries.pop_front();
+            return Some(receive);
         }
         self.take_later(message)
     }

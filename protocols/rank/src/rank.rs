@@ -89,8 +89,14 @@ impl<P: Protocol> Rank<P> {
     #[inline(always)]
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
         match call {
-            Call::Send(message) => self.send(&message, out),
-            Call::Receive(receive) => self.receive(&receive, out),
+            Call::Send(message) => {
+                self.check(Source::Rank(message.to), TagSelector::Tag(message.tag))?;
+                Ok(self.send(&message, out))
+            }
+            Call::Receive(receive) => {
+                self.check(receive.from, receive.tag)?;
+                Ok(self.receive(&receive, out))
+            }
             Call::Collective(call) => self.collective(&call, out),
             Call::Cancel(request) => self.cancel(request, out),
         }
@@ -120,7 +126,20 @@ impl<P: Protocol> Rank<P> {
 
     /// Whether a request is over. False for one that does not exist.
     pub fn is_complete(&self, request: Handle) -> bool {
-        matches!(self.requests.get(request), Some(State::Complete(_)))
+        matches!(self.status(request), Ok(Some(_)))
+    }
+
+    /// How a request ended; `None` if it has not.
+    ///
+    /// # Errors
+    /// When there is no such request.
+    #[inline(always)]
+    pub fn status(&self, request: Handle) -> Result<Option<&Status>, UsageError> {
+        match self.requests.get(request) {
+            Some(State::Complete(status)) => Ok(Some(status)),
+            Some(_) => Ok(None),
+            None => Err(UsageError::NoSuchRequest(request)),
+        }
     }
 
     /// Releases a complete request and tells how it ended; `None` leaves an incomplete one as it is.
@@ -211,28 +230,31 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    fn check_rank(&self, rank: RankId) -> Result<(), UsageError> {
-        if rank.0 < self.ranks { Ok(()) } else { Err(UsageError::NoSuchRank { rank, ranks: self.ranks }) }
-    }
-
-    fn check_tag(tag: Tag) -> Result<(), UsageError> {
-        if tag <= Tag::MAX { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+    /// Whether there are such ranks and tags. Apart from what is done with them: that returns a name only, which
+    /// needs no memory, see the comment at [`Rank::call`].
+    #[inline(always)]
+    fn check(&self, peer: Source, tag: TagSelector) -> Result<(), UsageError> {
+        match (peer, tag) {
+            (Source::Rank(rank), _) if rank.0 >= self.ranks => {
+                Err(UsageError::NoSuchRank { rank, ranks: self.ranks })
+            }
+            (_, TagSelector::Tag(tag)) if tag > Tag::MAX => Err(UsageError::TagTooGreat { tag: tag.0 }),
+            _ => Ok(()),
+        }
     }
 
     #[inline]
-    fn send(&mut self, message: &Send, out: &mut impl Sink) -> Result<Handle, UsageError> {
-        self.check_rank(message.to)?;
-        Self::check_tag(message.tag)?;
+    fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
         let Send { to, tag, communicator, len, memory, .. } = *message;
         let context = communicator.messages();
         let rendezvous = self.is_rendezvous(message);
         if !self.lost.is_empty() && self.lost.binary_search(&to).is_ok() {
             let request = self.requests.open(State::Offered { to, context, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
-            Ok(request)
+            request
         } else {
             let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
-            Ok(self.send_to_peer(to, context, &outgoing, memory, out))
+            self.send_to_peer(to, context, &outgoing, memory, out)
         }
     }
 
@@ -304,13 +326,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     #[inline]
-    fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Result<Handle, UsageError> {
-        if let Source::Rank(from) = receive.from {
-            self.check_rank(from)?;
-        }
-        if let TagSelector::Tag(tag) = receive.tag {
-            Self::check_tag(tag)?;
-        }
+    fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Handle {
         let Receive { from, tag, communicator, len, memory } = *receive;
         let context = communicator.messages();
         let pattern = Pattern { source: from, tag, context };
@@ -335,7 +351,7 @@ impl<P: Protocol> Rank<P> {
                 }
             },
         }
-        Ok(request)
+        request
     }
 
     /// A receive, of the application or of a round, finds a message that arrived before.
