@@ -2,7 +2,7 @@
 
 use crate::rank::{Posting, Rank};
 use crate::{Sink, Work};
-use carrousel_matching::{Handle, Pattern, RankId, Source};
+use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
 
 /// A receive that may be announced now.
@@ -26,7 +26,31 @@ impl<P: Protocol> Rank<P> {
     /// Apart from messages that have nothing to do with it.
     #[inline(never)]
     fn first_announceable(&self) -> Option<Handle> {
+        // A window of receives from a peer to which nothing may be announced is not looked at one by one.
+        let (pattern, _) = self.posted.iter().find(|(_, posting)| posting.is_unannounced())?;
+        if let Source::Rank(from) = pattern.source
+            && let Some(flow) = self.flows.get(from, pattern.context)
+            && flow.candidates == self.candidates
+            && !flow.receiver.has_room(self.options.rtr_limit)
+        {
+            return None;
+        }
         self.announceable().next()
+    }
+
+    /// A receive from `from` has been posted that could be announced.
+    pub(crate) fn count_candidate(&mut self, from: RankId, context: Context) {
+        self.flows.with(from, context).candidates += 1;
+        self.candidates += 1;
+    }
+
+    /// A receive from `from` is not posted any more.
+    #[inline]
+    pub(crate) fn uncount_candidate(&mut self, from: RankId, context: Context, posting: &Posting) {
+        if posting.is_unannounced() {
+            self.flows.with(from, context).candidates -= 1;
+            self.candidates -= 1;
+        }
     }
 
     /// All receives that may be announced now, oldest first, and whom to. Announcing one may change
@@ -40,7 +64,7 @@ impl<P: Protocol> Rank<P> {
         self.posted.iter().take(posted).enumerate().filter_map(|(at, (pattern, posting))| {
             let Source::Rank(from) = pattern.source else { return None };
             let request = posting.request;
-            if !posting.candidate || posting.line.is_some() || self.requests.is_cancelling(request) {
+            if !posting.is_unannounced() || self.requests.is_cancelling(request) {
                 return None;
             }
             let fresh = P::Receiver::default();
@@ -82,17 +106,20 @@ impl<P: Protocol> Rank<P> {
         let Some(Candidate { at, from, seen, ahead, .. }) = found else { return };
         let Some((pattern, posting)) = self.posted.iter().nth(at) else { return };
         let Posting { request: receive, len, memory, .. } = *posting;
-        let mut index = 0;
+        let (mut index, mut candidates) = (0, 0);
         for (earlier, posting) in self.posted.iter_mut().take(at + 1) {
             // The `ahead` receives of the same envelope, then the receive itself.
             if posting.line.is_none() && earlier == pattern && (ahead > 0 || posting.request == receive) {
                 posting.line = Some(LineId { receive, index });
-                self.candidates -= u32::from(posting.candidate);
+                candidates += u32::from(posting.candidate);
                 index += 1;
             }
         }
         debug_assert_eq!(index, ahead + 1);
-        self.flows.with(from, pattern.context).receiver.announced(index);
+        let flow = self.flows.with(from, pattern.context);
+        flow.receiver.announced(index);
+        flow.candidates -= candidates;
+        self.candidates -= candidates;
         let packet = Packet::Rtr(Rtr { tag: pattern.tag, seen, ahead, receive, len, memory });
         out.work(Work::Send { to: from, context: pattern.context, packet, data: None });
     }

@@ -18,6 +18,8 @@ pub(crate) struct Flow<P: Protocol> {
     key: Key,
     /// Matching messages from the peer that have been processed, modulo 2^32.
     pub(crate) processed: u32,
+    /// Posted receives that could be announced to the peer but for the rules and the adaptation.
+    pub(crate) candidates: u32,
     /// This rank's end of the flow to the peer.
     pub(crate) sender: P::Sender,
     /// This rank's end of the flow from the peer.
@@ -27,7 +29,7 @@ pub(crate) struct Flow<P: Protocol> {
 impl<P: Protocol> Flow<P> {
     fn new(key: Key) -> Self {
         let (sender, receiver) = Default::default();
-        Self { key, processed: 0, sender, receiver }
+        Self { key, processed: 0, candidates: 0, sender, receiver }
     }
 
     /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there
@@ -97,6 +99,12 @@ impl<P: Protocol> Flows<P> {
                 Ok(())
             }
         }
+    }
+
+    /// No receive waits for this peer any more. Returns how many could have been announced to it.
+    pub(crate) fn forget_candidates(&mut self, peer: RankId) -> u32 {
+        let of_peer = |flow: &&mut Flow<P>| flow.key >> u16::BITS == u64::from(peer.0);
+        self.flows.iter_mut().filter(of_peer).map(|flow| core::mem::take(&mut flow.candidates)).sum()
     }
 
     pub(crate) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {

@@ -189,7 +189,7 @@ impl<P: Protocol> Rank<P> {
             return;
         };
         flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
-        self.candidates -= u32::from(posting.is_unannounced());
+        self.uncount_candidate(envelope.source, envelope.context, &posting);
         if envelope.context.is_collective() {
             return self.eager_of_round(posting.request, posting.memory, posting.len, len, out);
         }
@@ -213,7 +213,7 @@ impl<P: Protocol> Rank<P> {
         }
         match self.posted.take_first(&envelope) {
             Some(posting) => {
-                self.candidates -= u32::from(posting.is_unannounced());
+                self.uncount_candidate(envelope.source, envelope.context, &posting);
                 self.transfer(&posting, envelope, &Offer { send, len, memory, waited: true }, out);
             }
             None => self.unexpected.arrive(envelope, Arrival::Rts { send, len, memory }),
@@ -294,10 +294,11 @@ impl<P: Protocol> Rank<P> {
 
     /// Pending receives of this envelope count as not announced from now on.
     fn unmark(&mut self, envelope: &Envelope) {
-        let receiver = &mut self.flows.with(envelope.source, envelope.context).receiver;
+        let flow = self.flows.with(envelope.source, envelope.context);
         for (pattern, posting) in self.posted.iter_mut() {
             if pattern.is_exact() && pattern.matches(envelope) && posting.line.take().is_some() {
-                receiver.withdrawn();
+                flow.receiver.withdrawn();
+                flow.candidates += u32::from(posting.candidate);
                 self.candidates += u32::from(posting.candidate);
             }
         }

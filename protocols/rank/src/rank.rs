@@ -26,7 +26,7 @@ pub struct Rank<P: Protocol> {
     pub(crate) posted: Posted<Posting>,
     pub(crate) unexpected: Unexpected<Arrival>,
     pub(crate) flows: Flows<P>,
-    /// Receives that could be announced but for the rules and the adaptation.
+    /// Posted receives that could be announced but for the rules and the adaptation: the sum over the flows.
     pub(crate) candidates: u32,
     /// Communicators whose collectives can be called, sorted.
     pub(crate) groups: Vec<Group>,
@@ -346,7 +346,9 @@ impl<P: Protocol> Rank<P> {
                     self.fail(request, Failure::PeerLost(self.lost[0]), out);
                 }
                 _ => {
-                    self.candidates += u32::from(candidate);
+                    if let (Source::Rank(from), true) = (from, candidate) {
+                        self.count_candidate(from, context);
+                    }
                     self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
                 }
             },
@@ -407,16 +409,13 @@ impl<P: Protocol> Rank<P> {
 
     /// Takes a receive that has no message out of the queue: its cancellation has succeeded.
     pub(crate) fn withdraw(&mut self, request: Handle, out: &mut impl Sink) {
-        let mut announced_to = None;
         let found = self.posted.iter().find(|(_, posting)| posting.request == request);
-        if let Some((pattern, _)) = found {
-            announced_to = Some(pattern);
-        }
-        if let Some(posting) = self.posted.take_by(|posting| posting.request == request) {
-            self.candidates -= u32::from(posting.is_unannounced());
-            if let (Some(_), Some(Pattern { source: Source::Rank(from), context, .. })) =
-                (posting.line, announced_to)
-            {
+        let pattern = found.map(|(pattern, _)| pattern);
+        if let Some(posting) = self.posted.take_by(|posting| posting.request == request)
+            && let Some(Pattern { source: Source::Rank(from), context, .. }) = pattern
+        {
+            self.uncount_candidate(from, context, &posting);
+            if posting.line.is_some() {
                 self.flows.with(from, context).receiver.withdrawn();
             }
         }
@@ -485,9 +484,8 @@ impl<P: Protocol> Rank<P> {
             .filter(|(pattern, _)| concerns(pattern))
             .map(|(_, posting)| posting.request)
             .collect();
-        while let Some(posting) = self.posted.take_by(|posting| failed.contains(&posting.request)) {
-            self.candidates -= u32::from(posting.is_unannounced());
-        }
+        while self.posted.take_by(|posting| failed.contains(&posting.request)).is_some() {}
+        self.candidates -= self.flows.forget_candidates(peer);
         failed.extend(
             self.requests
                 .iter()
