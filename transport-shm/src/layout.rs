@@ -20,7 +20,7 @@ use thiserror::Error;
 /// What a segment begins with: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// Changes whenever a process of before could misread a segment.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// Words of the header.
 const HEADER: usize = 16;
 /// The word that tells whether the owner has finished.

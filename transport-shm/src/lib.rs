@@ -55,6 +55,7 @@ pub mod ring;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod segment;
+pub mod share;
 mod sync;
 
 pub use error::{Corrupt, PushError, Unfit};

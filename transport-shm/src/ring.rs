@@ -36,6 +36,8 @@ const CONSUMER: usize = 0;
 
 /// Words of a ring's memory in front of the messages: two cache lines, as processors fetch lines in pairs.
 pub const POSITIONS: usize = 16;
+/// Of these words, the first that the ring leaves to others; see [`crate::share`].
+pub const ASIDE: usize = 8;
 /// The smallest capacity, in words; such a ring carries messages without payload only.
 pub const CAPACITY_MIN: usize = 2;
 /// The largest capacity, in words, so that every length fits its 32 bits in the header.

@@ -195,3 +195,130 @@ fn without_the_zero_behind_a_message_one_of_before_comes_again() {
     let text = found::<Endless>(Reading::Plainly);
     assert!(text.contains("there is no fourth"), "{text}");
 }
+
+mod shared {
+    //! A transfer that is copied by its owner and a helper.
+
+    use carrousel_transport_shm::share::{Help, Helper, Orders, Owner, Parts, Sound, WORDS};
+    use loom::sync::atomic::{AtomicU64, Ordering};
+    use std::collections::BTreeSet;
+    use std::panic::catch_unwind;
+    use std::sync::{Arc, Mutex};
+
+    /// Parts of each of two transfers, which follow each other in the same words.
+    const PARTS: u32 = 4;
+
+    /// What must have happened in some interleaving.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    enum Reached {
+        /// The helper took nothing of the first transfer.
+        Late,
+        /// It took something of both.
+        Both,
+        /// The owner waited for it.
+        Waited,
+    }
+
+    /// Copies parts: each is counted.
+    fn copy(parts: Parts, copies: &[AtomicU64]) {
+        for at in parts.first..parts.first + parts.count {
+            let copy = &copies[at as usize];
+            copy.store(copy.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    fn explore<O: Orders + 'static>() -> BTreeSet<Reached> {
+        let reached = Arc::new(Mutex::new(BTreeSet::new()));
+        let all = Arc::clone(&reached);
+        loom::model(move || {
+            let reach = |reached: &Mutex<BTreeSet<Reached>>, what| {
+                reached.lock().expect("nobody panics with it").insert(what);
+            };
+            let words: Arc<[AtomicU64]> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+            let copies: Arc<[AtomicU64]> = (0..2 * PARTS).map(|_| AtomicU64::new(0)).collect();
+            // The helper is told of both at the start: it may come too late for the first, and too early for the
+            // second.
+            let told = Arc::new(AtomicU64::new(0));
+            let helping = {
+                let (words, copies, told) = (Arc::clone(&words), Arc::clone(&copies), Arc::clone(&told));
+                let reached = Arc::clone(&reached);
+                loom::thread::spawn(move || {
+                    let mut helped = [false; 2];
+                    for number in [1, 2] {
+                        if told.load(Ordering::Acquire) < number.into() {
+                            return;
+                        }
+                        let helper = Helper::new(&words, number, PARTS);
+                        while let Some(parts) = helper.take() {
+                            copy(parts, &copies[((number - 1) * PARTS) as usize..]);
+                            helper.count::<O>(parts, true);
+                            helped[number as usize - 1] = true;
+                        }
+                        if number == 1 && !helped[0] {
+                            reach(&reached, Reached::Late);
+                        }
+                    }
+                    if helped == [true; 2] {
+                        reach(&reached, Reached::Both);
+                    }
+                })
+            };
+            for number in [1, 2] {
+                let copies = &copies[((number - 1) * PARTS) as usize..][..PARTS as usize];
+                let (mut owner, first) = Owner::open(&words, number, PARTS);
+                told.store(number.into(), Ordering::Release);
+                let mut next = Some(first);
+                while let Some(parts) = next {
+                    copy(parts, copies);
+                    next = owner.take();
+                }
+                loop {
+                    match owner.help::<O>() {
+                        Help::Copied => break,
+                        Help::Copying => reach(&reached, Reached::Waited),
+                        other => panic!("{other:?}"),
+                    }
+                    loom::thread::yield_now();
+                }
+                let each: Vec<u64> = copies.iter().map(|copy| copy.load(Ordering::Relaxed)).collect();
+                assert_eq!(
+                    each, [1; PARTS as usize],
+                    "a part of transfer {number} is missing, or there twice"
+                );
+            }
+            helping.join().expect("it ends");
+        });
+        let all = all.lock().expect("nobody panics with it").clone();
+        all
+    }
+
+    #[test]
+    fn each_part_is_copied_once_before_the_transfer_is_over() {
+        let everything = [Reached::Late, Reached::Both, Reached::Waited];
+        assert_eq!(explore::<Sound>(), BTreeSet::from(everything));
+    }
+
+    /// What an exploration stopped at.
+    fn found<O: Orders + 'static>() -> String {
+        let failure = catch_unwind(explore::<O>).expect_err("it must be found");
+        failure.downcast_ref::<String>().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn without_the_release_of_the_count_a_part_is_missing() {
+        enum Weak {}
+        impl Orders for Weak {
+            const COUNT: Ordering = Ordering::Relaxed;
+        }
+        assert!(found::<Weak>().contains("is missing"));
+    }
+
+    #[test]
+    fn without_the_acquire_of_the_count_a_part_is_missing() {
+        enum Weak {}
+        impl Orders for Weak {
+            const SEE: Ordering = Ordering::Relaxed;
+        }
+        assert!(found::<Weak>().contains("is missing"));
+    }
+}

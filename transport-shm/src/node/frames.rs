@@ -26,6 +26,8 @@ pub(super) const fn eager_context(frame: u32) -> Option<Context> {
 pub(super) const PIECE: u32 = 2;
 /// An [`Ask`].
 pub(super) const ASK: u32 = 3;
+/// A [`Share`].
+pub(super) const SHARE: u32 = 5;
 
 /// Memory, as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -108,6 +110,45 @@ impl Ask {
 
     pub(super) fn read(&self) -> Handle {
         Handle { index: self.index.get(), generation: self.generation.get() }
+    }
+}
+
+/// Tells the peer of a transfer that it may help with, see [`crate::share`].
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Share {
+    from: Place,
+    into: Place,
+    len: U64,
+    number: U32,
+    /// 1 if the sender of this reads the memory of whoever gets it, 0 if it writes there.
+    reads: U32,
+}
+
+impl Share {
+    pub(super) fn new(from: Memory, into: Memory, len: u64, number: u32, reads: bool) -> Self {
+        let reads = u32::from(reads).into();
+        Self { from: from.into(), into: into.into(), len: len.into(), number: number.into(), reads }
+    }
+
+    pub(super) fn source(&self) -> Memory {
+        self.from.into()
+    }
+
+    pub(super) fn target(&self) -> Memory {
+        self.into.into()
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.len.get()
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    pub(super) fn reads(&self) -> bool {
+        self.reads.get() != 0
     }
 }
 

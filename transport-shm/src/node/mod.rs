@@ -15,11 +15,12 @@ mod address;
 mod direct;
 mod frames;
 mod outbound;
+mod together;
 
 pub use address::{Address, BadAddress};
 pub use outbound::Out;
 
-use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece};
+use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece, SHARE};
 use self::outbound::Done;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
 use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
@@ -126,6 +127,8 @@ pub struct Node {
 #[derive(Debug)]
 struct Inbound {
     ring: Consumer<Ring>,
+    /// The memory of the ring, for what stands beside it.
+    aside: Ring,
     from: RankId,
     place: usize,
     state: State,
@@ -155,8 +158,9 @@ impl Node {
         let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
         let segment = Segment::create(layout)?;
         let inbound = |place: usize| {
-            let ring = Consumer::new(segment.ring(place)?).map_err(|_| NodeError::NotHere(me))?;
-            Ok(Inbound { ring, from: places.ranks[place], place, state: State::Open })
+            let aside = segment.ring(place)?;
+            let ring = Consumer::new(aside.clone()).map_err(|_| NodeError::NotHere(me))?;
+            Ok(Inbound { ring, aside, from: places.ranks[place], place, state: State::Open })
         };
         // The ring of this process itself stays empty.
         let peers = (0..places.count()).filter(|place| *place != places.own);
@@ -176,6 +180,11 @@ impl Node {
     /// The most data, in bytes, that an EAGER can have.
     pub fn largest_eager(&self) -> u64 {
         largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
+    }
+
+    /// Bytes of peers' transfers that this process has copied, having nothing better to do.
+    pub fn helped(&self) -> u64 {
+        self.out.helped
     }
 
     /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
@@ -203,9 +212,9 @@ impl Inbound {
     /// Takes up to [`BATCH`] frames.
     #[inline]
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        let (from, place) = (self.from, self.place);
+        let (from, place, aside) = (self.from, self.place, &self.aside);
         for count in 0..BATCH {
-            match self.ring.take(|frame| accept(&frame, from, place, handler, out)) {
+            match self.ring.take(|frame| accept(&frame, (from, place, aside), handler, out)) {
                 Ok(None) => return count,
                 // Whoever took it may have given the peer up.
                 Ok(Some(true)) if out.is_lost(place) => return count + 1,
@@ -275,8 +284,7 @@ pub enum NodeError {
 #[inline]
 fn accept<H: Handler<Out>>(
     frame: &Frame<'_>,
-    from: RankId,
-    place: usize,
+    origin: (RankId, usize, &Ring),
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
@@ -291,23 +299,25 @@ fn accept<H: Handler<Out>>(
         }
         let tag = Tag(word as u32);
         let packet = Packet::Eager { tag, len: (frame.len() - at) as u64 };
+        let from = origin.0;
         handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
         return true;
     }
-    accept_other(frame, from, place, handler, out)
+    accept_other(frame, origin, handler, out)
 }
 
 /// Takes a frame that is no EAGER.
 #[inline(never)]
 fn accept_other<H: Handler<Out>>(
     frame: &Frame<'_>,
-    from: RankId,
-    place: usize,
+    (from, place, aside): (RankId, usize, &Ring),
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
-    if frame.tag() != PACKET {
-        return accept_data(frame, place, handler, out);
+    match frame.tag() {
+        PACKET => {}
+        SHARE => return together::help(frame, place, aside, handler, out),
+        _ => return accept_data(frame, place, handler, out),
     }
     let mut head = [0; HEAD_MAX];
     let len = frame.len().min(HEAD_MAX);

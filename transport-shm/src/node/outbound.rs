@@ -3,7 +3,7 @@
 use super::address::Address;
 use super::direct::{self, Refused};
 use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece};
-use super::{ConnectError, Places};
+use super::{ConnectError, Places, together};
 use crate::{Producer, PushError, Ring, Segment};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Tag, Write};
@@ -54,8 +54,12 @@ enum End {
 #[derive(Debug)]
 pub(super) struct Peer {
     ring: Producer<Ring>,
+    /// The memory of the ring, for what stands beside it.
+    pub(super) aside: Ring,
+    /// The number of the last transfer that was shared with it.
+    transfer: u32,
     segment: Segment,
-    pid: Pid,
+    pub(super) pid: Pid,
     /// Where the system has no descriptors of processes (Linux before 5.3, and valgrind), none: then the
     /// process is looked for by its number.
     process: Option<OwnedFd>,
@@ -75,6 +79,24 @@ struct Reading {
 }
 
 impl Peer {
+    /// The number of the next transfer that is shared with it.
+    pub(super) fn next_transfer(&mut self) -> u32 {
+        self.transfer = self.transfer.wrapping_add(1);
+        self.transfer
+    }
+
+    /// Pushes a frame that need not arrive. False if it has not been pushed.
+    pub(super) fn tell(&mut self, tag: u32, bytes: &[u8]) -> bool {
+        self.waiting.is_empty() && self.ring.push(tag, &[bytes]).is_ok()
+    }
+
+    /// Whether its process has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        let Some(process) = &self.process else { return !exists(self.pid) };
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
     /// Whether something that was posted to it is not complete.
     fn owes(&self) -> bool {
         let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
@@ -97,6 +119,8 @@ pub struct Out {
     waiting: usize,
     /// Whether direct copies are tried at all.
     direct: bool,
+    /// Bytes of peers' transfers that this process has copied.
+    pub(super) helped: u64,
 }
 
 impl Out {
@@ -110,6 +134,7 @@ impl Out {
             done: VecDeque::new(),
             waiting: 0,
             direct,
+            helped: 0,
         }
     }
 
@@ -141,12 +166,13 @@ impl Out {
             false => ConnectError::Segment { rank, why },
         };
         let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
-        let ring = segment.ring(self.places.own).map_err(refused)?;
+        let aside = segment.ring(self.places.own).map_err(refused)?;
         // A layout has no ring that none could live in.
-        let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
+        let ring = Producer::new(aside.clone()).map_err(|_| ConnectError::NotHere(rank))?;
         let direct = self.direct && direct::is_permitted(pid, address.probe);
         let (waiting, reads) = (VecDeque::new(), VecDeque::new());
-        self.peers[place] = Some(Box::new(Peer { ring, segment, pid, process, direct, waiting, reads }));
+        self.peers[place] =
+            Some(Box::new(Peer { ring, aside, transfer: 0, segment, pid, process, direct, waiting, reads }));
         Ok(())
     }
 
@@ -155,6 +181,11 @@ impl Out {
     pub fn is_direct(&self, rank: RankId) -> Option<bool> {
         let place = self.places.of(rank)?;
         self.peers[place].as_ref().map(|peer| peer.direct)
+    }
+
+    /// The process at `place`, if its memory can be copied from and to.
+    pub(super) fn direct_to(&self, place: usize) -> Option<Pid> {
+        self.peers[place].as_ref().filter(|peer| peer.direct).map(|peer| peer.pid)
     }
 
     /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
@@ -403,7 +434,7 @@ impl Outbound for Out {
         // Without data there is nothing to be copied, but a turn to be waited for.
         let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.waiting.is_empty();
         if let Some(peer) = self.peers[place].as_mut().filter(at_once) {
-            match direct::write(peer.pid, bytes, into.address) {
+            match together::write(peer, write, bytes) {
                 Ok(()) => {
                     self.done.push_back(written);
                     if let Some((context, packet)) = notice {
@@ -431,7 +462,7 @@ impl Outbound for Out {
         let Some(peer) = &mut self.peers[place] else { return };
         let is_empty = len == 0;
         if peer.direct || is_empty && peer.reads.is_empty() {
-            match direct::read(peer.pid, from.address, bytes) {
+            match together::read(peer, read, bytes) {
                 Ok(()) => return self.done.push_back(done),
                 Err(Refused::Forbidden) => peer.direct = false,
                 Err(Refused::Broken) => {

@@ -3,24 +3,28 @@
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Out, Settings};
 
-const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
+pub(super) const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const RING: Settings = Settings { capacity: 64, direct: false };
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
 /// All memory is registered; notes what is reported.
-struct Watch {
-    bytes: Vec<u8>,
-    arrivals: Vec<Arrival>,
+pub(super) struct Watch {
+    pub(super) bytes: Vec<u8>,
+    pub(super) arrivals: Vec<Arrival>,
     /// Give the sender up at the first packet.
     gives_up: bool,
 }
 
 impl Watch {
     fn new() -> Self {
-        Self { bytes: vec![0; 1000], arrivals: Vec::new(), gives_up: false }
+        Self::of(vec![0; 1000])
     }
 
-    fn memory(&self) -> Memory {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes, arrivals: Vec::new(), gives_up: false }
+    }
+
+    pub(super) fn memory(&self) -> Memory {
         Memory { address: self.bytes.as_ptr() as u64, key: 0 }
     }
 }
@@ -52,23 +56,27 @@ impl Handler<Out> for Watch {
     }
 }
 
-fn request(index: u32) -> Handle {
+pub(super) fn request(index: u32) -> Handle {
     Handle { index, generation: 0 }
 }
 
 fn pair(settings: Settings) -> [(Node, Watch); 2] {
+    nodes(settings).map(|node| (node, Watch::new()))
+}
+
+pub(super) fn nodes(settings: Settings) -> [Node; 2] {
     let mut nodes = RANKS.map(|rank| Node::new(rank, &RANKS, settings).expect("there is memory"));
     let addresses = [nodes[0].address(), nodes[1].address()];
     nodes[0].out().connect(RANKS[1], &addresses[1]).expect("it is there");
     nodes[1].out().connect(RANKS[0], &addresses[0]).expect("it is there");
-    nodes.map(|node| (node, Watch::new()))
+    nodes
 }
 
-fn read(at: u32, len: u64, from: Memory, into: Memory) -> Read {
+pub(super) fn read(at: u32, len: u64, from: Memory, into: Memory) -> Read {
     Read { of: RANKS[1], from, into, len, request: request(at) }
 }
 
-fn write(at: u32, len: u64, from: Memory, into: Memory) -> Write {
+pub(super) fn write(at: u32, len: u64, from: Memory, into: Memory) -> Write {
     Write { to: RANKS[1], from, into, len, request: request(at), notice: None }
 }
 

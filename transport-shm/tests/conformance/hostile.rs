@@ -1,11 +1,16 @@
 //! A peer that writes what no honest one does into the ring.
 
+use super::PATIENCE;
 use super::processes::{Peer, say};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::*;
-use carrousel_transport_shm::ring::POSITIONS;
+use carrousel_transport_shm::ring::{ASIDE, POSITIONS};
+use carrousel_transport_shm::share::Owner;
 use carrousel_transport_shm::{Node, Out, Producer, Ring, Segment, Settings};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::Instant;
 
 const SETTINGS: Settings = Settings { capacity: 64, direct: false };
 const KEY: u32 = 77;
@@ -72,8 +77,12 @@ const DONE: Packet = Packet::Done { send: Handle { index: 3, generation: 4 } };
 
 impl Scene {
     fn new() -> Self {
+        Self::with(SETTINGS)
+    }
+
+    fn with(settings: Settings) -> Self {
         let [mut node, hostile, mut honest] =
-            RANKS.map(|rank| Node::new(rank, &RANKS, SETTINGS).expect("there is memory"));
+            RANKS.map(|rank| Node::new(rank, &RANKS, settings).expect("there is memory"));
         honest.out().connect(RANKS[0], &node.address()).expect("it is there");
         for peer in [&hostile, &honest].into_iter().zip([1, 2]) {
             node.out().connect(RANKS[peer.1], &peer.0.address()).expect("it is there");
@@ -106,10 +115,15 @@ impl Scene {
 
 /// The ring of rank 1 in the segment at an address.
 fn ring(address: &str) -> Ring {
+    rings(address, 1)
+}
+
+/// The ring of a rank in the segment at an address.
+fn rings(address: &str, of: usize) -> Ring {
     let mut parts = address.split(':').skip(1);
     let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
     let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
-    segment.expect("it is a segment").ring(1).expect("it has a ring for each rank")
+    segment.expect("it is a segment").ring(of).expect("it has a ring for each rank")
 }
 
 /// What looks random, the same in every run.
@@ -188,6 +202,12 @@ fn ask(from: Memory, len: u64) -> Vec<u8> {
     [&place(from)[..], &place(from), &len.to_le_bytes(), &[0; 8]].concat()
 }
 
+/// Transfer 1 from and to this memory.
+fn share(memory: Memory, len: u64, reads: u32) -> Vec<u8> {
+    [&place(memory)[..], &place(memory), &len.to_le_bytes(), &1_u32.to_le_bytes(), &reads.to_le_bytes()]
+        .concat()
+}
+
 const NOBODY: Handle = Handle { index: 0, generation: 0 };
 const READ: Handle = Handle { index: 9, generation: 2 };
 
@@ -227,6 +247,9 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         ("an ask for too much", Box::new(|memory| (3, ask(memory, 33)))),
         ("an ask for everything", Box::new(|memory| (3, ask(memory, u64::MAX)))),
         ("an ask behind", Box::new(move |memory| (3, ask(at(memory, 32), 1)))),
+        ("half a transfer to share", Box::new(|memory| (5, share(memory, 1 << 20, 0)[..39].to_vec()))),
+        ("nothing to share", Box::new(|memory| (5, share(memory, 0, 0)))),
+        ("everything to share", Box::new(|memory| (5, share(memory, u64::MAX, 1)))),
     ];
     for (what, make) in cases {
         let scene = Scene::new();
@@ -278,6 +301,67 @@ fn what_an_honest_peer_sends_is_taken() {
     drop(scene.hostile);
 }
 
+/// A transfer that nobody makes, of memory that is not there: it is the peer's, not this process's, that it
+/// comes to nothing.
+#[test]
+fn a_transfer_to_share_of_memory_that_is_not_there_has_failed() {
+    for reads in [0, 1] {
+        let mut scene = Scene::with(Settings { direct: true, ..SETTINGS });
+        let memory = scene.watch.memory();
+        let ring = scene.ring();
+        let mut producer = Producer::new(ring.clone()).expect("it fits");
+        // Four parts, all of which are left.
+        let (_, first) = Owner::open(&ring[ASIDE..], 1, 4);
+        ring[ASIDE].store(1 << 32, Relaxed);
+        assert_eq!(first.count, 2);
+        producer.push(5, &[&share(memory, 4 * (32 << 10), reads)]).expect("there is room");
+        producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+        scene.poll();
+        let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+        assert_eq!(scene.watch.arrivals, [packet]);
+        assert_eq!((scene.watch.bytes, scene.node.helped()), (BEFORE, 0));
+        if scene.node.out().is_direct(RANKS[1]) == Some(true) {
+            assert_eq!(ring[ASIDE + 1].load(Relaxed), 1 << 32 | 1 << 31 | 2, "half was taken, and failed");
+        }
+    }
+}
+
+/// A helper that takes what it never copies, or counts what it never took, is given up.
+#[test]
+fn a_helper_that_lies_is_lost() {
+    for lie in [0, 1] {
+        let mut scene = Scene::with(Settings::default());
+        if scene.node.out().is_direct(RANKS[1]) != Some(true) {
+            return;
+        }
+        let ring = rings(&scene.hostile.address().to_string(), 0);
+        let bytes = vec![0; 1 << 20];
+        let own = Memory { address: bytes.as_ptr() as u64, key: 0 };
+        let mut all = super::ends::Watch::of(bytes);
+        let lost = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // No part of the transfer is left; or more of it has been copied than there is.
+                while !lost.load(Relaxed) {
+                    let number = ring[ASIDE].load(Relaxed) >> 32;
+                    ring[ASIDE + lie].store(number << 32 | 0x00ff_ffff, Relaxed);
+                }
+            });
+            let write =
+                Write { to: RANKS[1], from: own, into: own, len: 1 << 20, request: READ, notice: None };
+            // Whether it lies in time is for the system to say.
+            let began = Instant::now();
+            while !all.arrivals.contains(&Arrival::Lost(RANKS[1])) && began.elapsed() < PATIENCE {
+                scene.node.out().write(&write, &mut all);
+                scene.node.poll(&mut all);
+            }
+            lost.store(true, Relaxed);
+        });
+        let lost = all.arrivals.contains(&Arrival::Lost(RANKS[1]));
+        assert!(lost, "lie {lie}");
+    }
+}
+
 #[test]
 fn random_frames_harm_nobody() {
     let mut next = sequence(0x5eed);
@@ -294,7 +378,9 @@ fn random_frames_harm_nobody() {
                 );
                 bytes[8..12].copy_from_slice(&KEY.to_le_bytes());
             }
-            let _ = producer.push((next() % 5) as u32, &[&bytes]);
+            // The state of a transfer is the peer's to write, too.
+            scene.ring()[ASIDE].store(next() & 0x3_0000_000f, Relaxed);
+            let _ = producer.push((next() % 6) as u32, &[&bytes]);
         }
         scene.poll();
         let guards = [0..LENT.start, LENT.end..64];

@@ -6,6 +6,7 @@ mod ends;
 mod hostile;
 mod processes;
 mod threads;
+mod together;
 
 use carrousel_transport::conformance::{
     Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,

@@ -1,0 +1,147 @@
+//! Copying a large message together with the peer, if its processor has nothing better to do: then it takes half
+//! the time.
+//!
+//! Whoever has to copy tells the peer, and begins. A peer that waits for a message sees that at once, and takes
+//! parts; one that computes does not, and nothing is lost.
+
+use super::direct::{self, Refused};
+use super::frames::{self, SHARE, Share};
+use super::outbound::{Out, Peer};
+use crate::ring::ASIDE;
+use crate::share::{Help, Helper, Owner, PARTS_MAX, Parts, Sound, WORDS};
+use crate::sync::AtomicU64;
+use crate::{Frame, Ring};
+use carrousel_transport::{Handler, Memory, Read, Regions, Write};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
+
+/// Bytes of a part: its copy takes some microseconds, several times what a system call and telling somebody do.
+const PART: usize = 32 << 10;
+/// Bytes of the least transfer that is shared. Half of them are copied in the time that it takes to tell a peer of
+/// them, and for the two processors to get the memory's management out of each other's way.
+const LEAST: usize = 128 << 10;
+
+/// A helper that has not copied in this time what it took in one go is given up. A living one never is: it is
+/// within a system call, and copies gigabytes in a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Writes to the memory of a peer.
+pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), Refused> {
+    let (pid, address) = (peer.pid, write.into.address);
+    let share = |number| Share::new(write.from, write.into, write.len, number, false);
+    copy(peer, bytes.len(), share, |range| {
+        direct::write(pid, &bytes[range.clone()], address.wrapping_add(range.start as u64))
+    })
+}
+
+/// Reads from the memory of a peer.
+pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(), Refused> {
+    let (pid, address) = (peer.pid, read.from.address);
+    let share = |number| Share::new(read.from, read.into, read.len, number, true);
+    copy(peer, bytes.len(), share, |range| {
+        direct::read(pid, address.wrapping_add(range.start as u64), &mut bytes[range])
+    })
+}
+
+/// Copies `len` bytes by `part`, together with the peer if they are many.
+fn copy(
+    peer: &mut Peer,
+    len: usize,
+    share: impl FnOnce(u32) -> Share,
+    mut part: impl FnMut(Range<usize>) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    let Some(parts) = (len >= LEAST).then(|| parts_of(len)).flatten() else { return part(0..len) };
+    let aside = peer.aside.clone();
+    let number = peer.next_transfer();
+    let (mut owner, first) = Owner::open(words(&aside), number, parts);
+    if !peer.tell(SHARE, share(number).as_bytes()) {
+        return part(0..len);
+    }
+    let (mut result, mut next) = (Ok(()), Some(first));
+    while let Some(parts) = next {
+        // After an error too, all parts are taken, so that nobody else copies them.
+        result = result.and_then(|()| part(range(parts, len)));
+        next = owner.take();
+    }
+    match wait(peer, &owner) {
+        Help::Copied => result,
+        Help::Failed => result.and_then(|()| part(0..len)),
+        Help::Copying | Help::Corrupt => Err(Refused::Broken),
+    }
+}
+
+/// Waits until the helper has copied what it took. It is doing that, and waits for nobody.
+fn wait(peer: &Peer, owner: &Owner<'_>) -> Help {
+    const SPINS: u32 = 1 << 14;
+    let (mut spins, mut began) = (0_u32, None);
+    loop {
+        match owner.help::<Sound>() {
+            Help::Copying => {}
+            done => return done,
+        }
+        spins = spins.wrapping_add(1);
+        if !spins.is_multiple_of(SPINS) {
+            std::hint::spin_loop();
+            continue;
+        }
+        // What has not come by now may be waiting for this processor, or never come.
+        if peer.has_ended() || began.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            return Help::Corrupt;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Helps a peer with the transfer that `frame` tells of. False if no honest peer sends this.
+pub(super) fn help<H: Handler<Out>>(
+    frame: &Frame<'_>,
+    place: usize,
+    aside: &Ring,
+    handler: &mut H,
+    out: &mut Out,
+) -> bool {
+    let Some(share) = frames::head::<Share>(frame) else { return false };
+    let Some((len, parts)) = usize::try_from(share.len()).ok().and_then(|len| Some((len, parts_of(len)?)))
+    else {
+        return false;
+    };
+    let Some(pid) = out.direct_to(place) else { return true };
+    let helper = Helper::new(words(aside), share.number(), parts);
+    // The memory is looked for only when there is something to do: a transfer that is over has none any more.
+    while let Some(parts) = helper.take() {
+        let range = range(parts, len);
+        let at = |memory: Memory| memory.address.wrapping_add(range.start as u64);
+        let regions = handler.regions();
+        let copied = if share.reads() {
+            let bytes = regions.bytes(share.source(), share.len());
+            bytes.map(|bytes| direct::write(pid, &bytes[range.clone()], at(share.target())))
+        } else {
+            let bytes = regions.bytes_mut(share.target(), share.len());
+            bytes.map(|bytes| direct::read(pid, at(share.source()), &mut bytes[range.clone()]))
+        };
+        let copied = copied == Some(Ok(()));
+        helper.count::<Sound>(parts, copied);
+        if !copied {
+            break;
+        }
+        out.helped += range.len() as u64;
+    }
+    true
+}
+
+/// Where the state of a transfer is.
+fn words(ring: &Ring) -> &[AtomicU64] {
+    &ring[ASIDE..ASIDE + WORDS]
+}
+
+/// The parts of so many bytes, if they are not too many.
+fn parts_of(len: usize) -> Option<u32> {
+    u32::try_from(len.div_ceil(PART)).ok().filter(|parts| (1..=PARTS_MAX).contains(parts))
+}
+
+/// The bytes of these parts.
+fn range(parts: Parts, len: usize) -> Range<usize> {
+    let first = parts.first as usize * PART;
+    first..len.min(first + parts.count as usize * PART)
+}

@@ -1,0 +1,233 @@
+//! A transfer that two processes copy together: each takes parts of it until none is left.
+//!
+//! Who has the transfer to make, its *owner*, opens it and begins with a part; who comes to help takes parts,
+//! too. Nobody waits for a helper that has taken none: without one the owner copies everything. A helper that
+//! has taken a part is waited for.
+//!
+//! The state is two words beside a ring, each with the number of the transfer in its upper half, so that a
+//! helper that comes too late finds another one there, or nothing to take.
+//!
+//! The owner opens a transfer before it publishes the message that tells of it, and the helper takes a part after
+//! it has read that, so all that was stored before is seen by the helper. The helper counts a part when it has
+//! copied it (`COUNT`); the owner that sees the count (`SEE`) sees the part.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Words that a transfer's state has.
+pub const WORDS: usize = 2;
+
+/// The first part that nobody has taken.
+const NEXT: usize = 0;
+/// The parts that the helper has copied.
+const COPIED: usize = 1;
+
+/// In the count: a part could not be copied.
+const FAILED: u32 = 1 << 31;
+
+/// Beside so many parts, no transfer has a part for everybody.
+pub const PARTS_MAX: u32 = FAILED - 1;
+
+/// The memory orders, see [`crate::ring::Orders`].
+pub trait Orders {
+    /// The helper counts a part.
+    const COUNT: Ordering = Ordering::Release;
+    /// The owner looks at the count.
+    const SEE: Ordering = Ordering::Acquire;
+}
+
+/// The orders that are needed.
+#[derive(Clone, Copy, Debug)]
+pub enum Sound {}
+impl Orders for Sound {}
+
+const fn pack(number: u32, value: u32) -> u64 {
+    (number as u64) << 32 | value as u64
+}
+
+const fn unpack(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+/// Consecutive parts of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The first of them.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// What the helper has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Help {
+    /// It is still copying.
+    Copying,
+    /// All that it took is copied.
+    Copied,
+    /// It could not copy what it took, and takes no more.
+    Failed,
+    /// No honest helper counts like this.
+    Corrupt,
+}
+
+/// The owner's side of a transfer.
+#[derive(Debug)]
+pub struct Owner<'a> {
+    words: &'a [AtomicU64],
+    number: u32,
+    parts: u32,
+    /// Parts that the owner has taken.
+    taken: u32,
+    /// Where the owner left off.
+    left: u32,
+}
+
+impl<'a> Owner<'a> {
+    /// Opens transfer `number` of so many parts, at most [`PARTS_MAX`], of which the owner takes the first half, in
+    /// `words`, of which there are [`WORDS`]. It has to be over before another one is opened there.
+    pub fn open(words: &'a [AtomicU64], number: u32, parts: u32) -> (Self, Parts) {
+        let count = parts.div_ceil(2);
+        words[COPIED].store(pack(number, 0), Ordering::Relaxed);
+        words[NEXT].store(pack(number, count), Ordering::Relaxed);
+        (Self { words, number, parts, taken: count, left: count }, Parts { first: 0, count })
+    }
+
+    /// Takes more parts, if there are any: half of them, or all if nobody has come to help.
+    pub fn take(&mut self) -> Option<Parts> {
+        let left = self.left;
+        let taken = take(&self.words[NEXT], self.number, self.parts, |next, rest| {
+            if next == left { rest } else { rest.div_ceil(2) }
+        })?;
+        self.taken += taken.count;
+        self.left = taken.first + taken.count;
+        Some(taken)
+    }
+
+    /// What the helper has done, once there is nothing to take any more.
+    pub fn help<O: Orders>(&self) -> Help {
+        let (number, count) = unpack(self.words[COPIED].load(O::SEE));
+        let copied = count & !FAILED;
+        if number != self.number || copied > self.parts - self.taken {
+            Help::Corrupt
+        } else if copied < self.parts - self.taken {
+            Help::Copying
+        } else if count & FAILED != 0 {
+            Help::Failed
+        } else {
+            Help::Copied
+        }
+    }
+}
+
+/// The helper's side of a transfer, which may be over.
+#[derive(Debug)]
+pub struct Helper<'a> {
+    words: &'a [AtomicU64],
+    number: u32,
+    parts: u32,
+}
+
+impl<'a> Helper<'a> {
+    /// Whoever has been told of transfer `number`, of so many parts, in `words`.
+    pub fn new(words: &'a [AtomicU64], number: u32, parts: u32) -> Self {
+        Self { words, number, parts }
+    }
+
+    /// Takes half of the parts that are left, if there are any. They have to be counted.
+    pub fn take(&self) -> Option<Parts> {
+        take(&self.words[NEXT], self.number, self.parts, |_, rest| rest.div_ceil(2))
+    }
+
+    /// Parts that were taken are copied, or could not be.
+    pub fn count<O: Orders>(&self, parts: Parts, copied: bool) {
+        if !copied {
+            self.words[COPIED].fetch_or(FAILED.into(), Ordering::Relaxed);
+        }
+        self.words[COPIED].fetch_add(parts.count.into(), O::COUNT);
+    }
+}
+
+/// Takes parts of transfer `number`: as many as `count` says, of the next one and of those that are left.
+fn take(word: &AtomicU64, number: u32, parts: u32, count: impl Fn(u32, u32) -> u32) -> Option<Parts> {
+    let mut found = word.load(Ordering::Relaxed);
+    loop {
+        let (there, first) = unpack(found);
+        if there != number || first >= parts {
+            return None;
+        }
+        let count = count(first, parts - first);
+        let next = pack(number, first + count);
+        match word.compare_exchange_weak(found, next, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(Parts { first, count }),
+            Err(other) => found = other,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn words() -> [AtomicU64; WORDS] {
+        [AtomicU64::new(0), AtomicU64::new(0)]
+    }
+
+    fn parts(first: u32, count: u32) -> Parts {
+        Parts { first, count }
+    }
+
+    #[test]
+    fn without_help_the_owner_takes_all() {
+        let words = words();
+        let (mut owner, first) = Owner::open(&words, 7, 9);
+        assert_eq!((first, owner.take()), (parts(0, 5), Some(parts(5, 4))));
+        assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Copied));
+        assert_eq!(Helper::new(&words, 7, 9).take(), None);
+    }
+
+    #[test]
+    fn a_helper_takes_half_and_is_waited_for() {
+        let words = words();
+        let (mut owner, _) = Owner::open(&words, 7, 8);
+        let helper = Helper::new(&words, 7, 8);
+        assert_eq!(
+            (helper.take(), owner.take(), owner.take()),
+            (Some(parts(4, 2)), Some(parts(6, 1)), Some(parts(7, 1)))
+        );
+        assert_eq!((owner.take(), helper.take(), owner.help::<Sound>()), (None, None, Help::Copying));
+        helper.count::<Sound>(parts(4, 2), true);
+        assert_eq!(owner.help::<Sound>(), Help::Copied);
+    }
+
+    #[test]
+    fn what_could_not_be_copied_is_known_when_all_is_counted() {
+        let words = words();
+        let (mut owner, _) = Owner::open(&words, 7, 4);
+        let helper = Helper::new(&words, 7, 4);
+        let (one, other) = (helper.take().expect("two are left"), helper.take().expect("one is left"));
+        assert_eq!(owner.take(), None);
+        helper.count::<Sound>(one, false);
+        assert_eq!(owner.help::<Sound>(), Help::Copying);
+        helper.count::<Sound>(other, true);
+        assert_eq!(owner.help::<Sound>(), Help::Failed);
+    }
+
+    #[test]
+    fn a_helper_of_another_transfer_takes_nothing() {
+        let words = words();
+        Owner::open(&words, 7, 8);
+        assert_eq!(Helper::new(&words, 6, 8).take(), None);
+        assert_eq!(Helper::new(&words, 7, 4).take(), None, "what it was told is what it goes by");
+    }
+
+    #[test]
+    fn an_impossible_count_is_told() {
+        for (number, count) in [(6, 0), (7, 1), (7, u32::MAX)] {
+            let words = words();
+            let (mut owner, _) = Owner::open(&words, 7, 8);
+            owner.take();
+            words[COPIED].store(pack(number, count), Ordering::Relaxed);
+            assert_eq!(owner.help::<Sound>(), Help::Corrupt);
+        }
+    }
+}
