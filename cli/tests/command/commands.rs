@@ -105,7 +105,7 @@ fn info_says_where_each_value_comes_from() {
     place
         .run("info")
         .status(0)
-        .says("eager_threshold  16KiB")
+        .says("eager_threshold  8KiB")
         .says("default")
         .says("qdr")
         .says("SEEN_PRUNES");
@@ -118,7 +118,7 @@ fn info_says_where_each_value_comes_from() {
     let option = &info["options"][0];
     assert_eq!(option["value"], "64KiB");
     assert_eq!(option["source"], "CARROUSEL_EAGER_THRESHOLD");
-    assert_eq!(option["default"], "16KiB");
+    assert_eq!(option["default"], "8KiB");
     assert!(info["rules"].as_array().is_some_and(|rules| rules.iter().all(|rule| rule["says"] != "")));
     run("CARROUSEL_EAGER").status(2).complains("CARROUSEL_EAGER");
 }

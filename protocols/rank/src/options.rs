@@ -47,7 +47,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            eager_threshold: 16 << 10,
+            eager_threshold: 8 << 10,
             speculation: Speculation::default(),
             transfer: Transfer::default(),
             rtr_limit: 64,
