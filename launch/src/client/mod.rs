@@ -25,6 +25,9 @@ pub(crate) const LAUNCHER: &str = "LAUNCHED_BY_CARROUSEL";
 const KEY_MAX: usize = 31;
 /// Of those, what is kept for the number of a part.
 const PART_MAX: usize = 7;
+/// The longest request, its end included: Slurm's plugin reads no more at a time, and takes the rest for another
+/// request; MPICH's clients have the same bound (`PMIU_MAXLINE`).
+const REQUEST_MAX: usize = 1024;
 /// More than an address needs, by far; a store is no way to send data.
 const VALUE_MAX: usize = 64 << 10;
 
@@ -129,17 +132,22 @@ impl Client {
         }
         let store = self.store()?;
         let digits = to_hex(value.as_bytes());
+        let request = |key: &str, value: &str| {
+            Writer::new("put").word("kvsname", &store.name).word("key", key).word("value", value)
+        };
+        // In the first part the number of parts stands before the value, in the others it is behind the key.
+        let room = REQUEST_MAX.saturating_sub(request(key, "").finish().len() + PART_MAX);
+        let digits_max = room.clamp(1, store.digits_max);
         // The first part says how many there are. `+` occurs in no key: so parts meet no other key.
-        let parts = digits.len().div_ceil(store.digits_max).max(1);
+        let parts = digits.len().div_ceil(digits_max).max(1);
         for part in 0..parts {
-            let begin = part * store.digits_max;
-            let some = &digits[begin..digits.len().min(begin + store.digits_max)];
-            let (key, value) = match part {
-                0 => (key.to_owned(), format!("{parts}-{some}")),
-                _ => (format!("{key}+{part}"), some.to_owned()),
+            let begin = part * digits_max;
+            let some = &digits[begin..digits.len().min(begin + digits_max)];
+            let request = match part {
+                0 => request(key, &format!("{parts}-{some}")),
+                _ => request(&format!("{key}+{part}"), some),
             };
-            let request = Writer::new("put").word("kvsname", &store.name).word("key", key);
-            self.ask(request.word("value", value), "put_result")?;
+            self.ask(request, "put_result")?;
         }
         Ok(())
     }

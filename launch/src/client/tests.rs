@@ -71,13 +71,14 @@ fn a_rank_beyond_the_size_is_refused() {
 
 #[test]
 fn keys_and_values_keep_to_the_strictest_launcher() {
-    let mut client = served(1, |line| match Line::parse(line.as_bytes()).expect("it is a line") {
+    let mut client = served(1, |text| match Line::parse(text.as_bytes()).expect("it is a line") {
         line if line.command == "put" => {
             assert!(line.get("key").expect("it has one").len() <= KEY_MAX);
             assert!(line.get("value").expect("it has one").len() < 1024);
+            assert!(text.len() < 1024, "{} bytes, and the end of the line", text.len());
             Some("cmd=put_result rc=0 msg=success\n".to_owned())
         }
-        _ => slurm(line),
+        _ => slurm(text),
     });
     client.put("abcdefghijklmnopqrstuvwx", &"; =\n".repeat(VALUE_MAX / 4)).expect("it is in parts");
     for key in ["", "a b", "a;b", "a+1", "abcdefghijklmnopqrstuvwxy"] {

@@ -1,7 +1,7 @@
-//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and hydra.
+//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and those of others.
 
 mod hosts;
-mod hydra;
+mod others;
 mod programs;
 mod ranks;
 mod support;
@@ -19,7 +19,7 @@ fn child() {
         "hostile" => ranks::hostile(),
         "leave" => ranks::leave(),
         "nodes" => hosts::nodes(),
-        "hydra" => hydra::exchange(),
+        "others" => others::exchange(),
         other => panic!("unknown task {other}"),
     });
 }
