@@ -7,6 +7,7 @@ mod fuzz;
 mod guards;
 mod hydra;
 mod nightly;
+mod slurm;
 mod steps;
 mod test;
 mod tools;

@@ -2,6 +2,7 @@
 
 use crate::guards;
 use crate::hydra;
+use crate::slurm::{self, Slurm};
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
 use std::process::{Command, ExitCode};
@@ -28,13 +29,17 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         hydra = Some(hydra::install()?);
         Ok(())
     });
+    let mut slurm = None;
+    steps.step("a Slurm of this machine, for the tests", || Slurm::start(&mut slurm));
     steps.step("tests", || {
         need("nextest", NEXTEST)?;
         let mut command = cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
         // Without it, the tests that need it say that they are skipped.
         command.envs(hydra.map(|mpiexec| (hydra::VARIABLE, mpiexec)));
+        command.envs(slurm.as_ref().map(|slurm| (slurm::VARIABLE, slurm.configuration())));
         tools::run(command)
     });
+    drop(slurm);
     steps.step("every order of threads at the shared-memory ring", || {
         let mut command = cargo(&[
             "test",
