@@ -8,7 +8,7 @@
 //! | 3 | capacity of a ring, in words |
 //! | 4 | 1 once the owner has sent all of its messages, 0 before |
 //! | 5 to 15 | zero |
-//! | 16 + i * (16 + capacity) | ring of peer i: 16 words for the consumer's position, then the messages |
+//! | 16 + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 for a transfer that is shared, then the messages |
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
 

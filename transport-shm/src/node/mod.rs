@@ -5,7 +5,11 @@
 //!
 //! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
 //! the memory of the processes where the system permits that, found out when a peer is connected; where it
-//! does not, they go through the rings in pieces, with the peer's help.
+//! does not, they go through the rings in pieces, with the peer's help. Large ones are copied by both processes, if
+//! the peer polls meanwhile: then it copies parts of them instead of waiting.
+//!
+//! **Promises.** Beside those of the rings: no call waits for a peer but for one that is copying a part, which
+//! needs nobody to finish that, and is given up after ten seconds.
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once
