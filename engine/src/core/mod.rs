@@ -173,7 +173,7 @@ impl Core {
     ) -> Result<bool, Fault> {
         let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
         let request = self.hands.call(call, bytes, self.node.out())?;
-        self.release(request, Registry::NONE.key, |_| true)
+        self.release(request, |_| Registry::NONE.key, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
 
@@ -340,8 +340,7 @@ impl Core {
         request: Handle,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, Fault>> {
-        let key = self.pending.end(request);
-        self.release(request, key, read)
+        self.release(request, |pending| pending.end(request), read)
     }
 
     /// As [`Core::finish`], of a request whose memory is known under `key`. Its status is not copied: as a whole it
@@ -350,7 +349,7 @@ impl Core {
     fn release<T>(
         &mut self,
         request: Handle,
-        key: u32,
+        key: impl FnOnce(&Pending) -> u32,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, Fault>> {
         let ended = match self.hands.rank.status(request) {
@@ -365,7 +364,7 @@ impl Core {
         };
         // It is there, and complete.
         let _ = self.hands.release(request);
-        self.hands.tools.registry.release(key);
+        self.hands.tools.registry.release(key(&self.pending));
         Some(ended)
     }
 

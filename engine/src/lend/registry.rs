@@ -47,6 +47,7 @@ impl Registry {
     /// # Safety
     ///
     /// Until the key is released the memory is valid for reads, and nobody writes to it.
+    #[inline]
     pub(crate) unsafe fn register(&mut self, start: *const u8, len: usize) -> Memory {
         self.add(start.cast_mut(), len, Access::Read)
     }
@@ -57,10 +58,12 @@ impl Registry {
     ///
     /// Until the key is released the memory is valid for reads and writes, initialised, and used by nobody
     /// else.
+    #[inline]
     pub(crate) unsafe fn register_mut(&mut self, start: *mut u8, len: usize) -> Memory {
         self.add(start, len, Access::Write)
     }
 
+    #[inline]
     fn add(&mut self, start: *mut u8, len: usize, access: Access) -> Memory {
         let position = self.free.pop().unwrap_or_else(|| {
             let position = self.regions.len();
@@ -74,6 +77,7 @@ impl Registry {
     }
 
     /// Ends a registration; the memory is its owner's again.
+    #[inline]
     pub(crate) fn release(&mut self, key: u32) {
         let position = key & POSITION_MASK;
         if let Some(region) = self.regions.get_mut(position as usize)

@@ -198,12 +198,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn opened(&'scope self, handle: Handle, receives: bool) -> ScopedRequest<'scope> {
         let open = &mut *self.open.borrow_mut();
         if open.len() == open.capacity() {
-            // Those that have ended make room; as much again is made, so that few are looked at often.
-            self.communicator.shared.with(|core| open.retain(|(handle, _)| core.is_open(*handle)));
-            open.reserve(open.len().max(WINDOW));
+            self.make_room(open);
         }
         open.push((handle, receives));
         ScopedRequest { communicator: self.communicator, stage: Stage::Open(handle), receives }
+    }
+
+    /// Those that have ended make room; as much again is made, so that few are looked at often.
+    #[cold]
+    fn make_room(&self, open: &mut Vec<(Handle, bool)>) {
+        self.communicator.shared.with(|core| open.retain(|(handle, _)| core.is_open(*handle)));
+        open.reserve(open.len().max(WINDOW));
     }
 }
 
