@@ -27,7 +27,7 @@ impl Communicator {
     /// Starts to send `data` (`MPI_Isend`), which comes back from [`Request::wait`].
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// When there is no such rank or tag; of a small message, when the peer is gone.
     pub fn isend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, false)
     }

@@ -125,7 +125,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Starts a standard send (`MPI_Isend`).
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// When there is no such rank or tag; of a small message, when the peer is gone.
     pub fn isend<T: Element>(
         &'scope self,
         data: &'env [T],
