@@ -108,18 +108,11 @@ impl Communicator {
     /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
     ///
     /// # Errors
-    /// When there is no such rank.
+    /// When there is no such rank, or the peer is gone; from any rank, when one of them is.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (from, tag) = (self.source(from)?, tag.into().0);
-        let mut found = None;
-        self.shared.with(|core| {
-            core.wait_until(|core| {
-                found = core.probe(self.id, from, tag);
-                found.is_some()
-            });
-        });
-        let found = found.ok_or(Error::Internal("a probe has ended without a message"))?;
-        Ok(self.placed(found))
+        let found = self.shared.with(|core| core.wait_for_message(self.id, from, tag));
+        Ok(self.placed(found?))
     }
 
     /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.

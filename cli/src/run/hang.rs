@@ -166,6 +166,16 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_waits_for_its_message_and_for_no_other_request() {
+        let pending = WaitingRequest { awaited: false, ..request("receive", Some(1)) };
+        let probe = request("probe", Some(2));
+        let text = account(3, &[(0, vec![pending, probe]), (1, vec![request("receive", Some(0))])]);
+        assert!(text.contains("    besides, a receive from 1 tag 3, 8 bytes"), "{text}");
+        assert!(text.contains("    for its probe from 2 tag 3: posted"), "{text}");
+        assert!(text.contains("They wait for rank 2"), "{text}");
+    }
+
+    #[test]
     fn a_missing_partner_is_named() {
         let text = account(3, &[(0, vec![request("receive", Some(2))]), (1, vec![request("barrier", None)])]);
         assert!(

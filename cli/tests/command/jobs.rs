@@ -42,6 +42,8 @@ fn rank() {
                 0 => world.recv(&mut [0u8; 8], 1, 0).map(|_| ()),
                 2 => world.recv(&mut [0u8; 8], carrousel::Any, 0).map(|_| ()),
                 3 => world.ssend(&[0u8; 8], 1, 0),
+                4 => world.probe(1, 0).map(|_| ()),
+                5 => world.probe(carrousel::Any, 0).map(|_| ()),
                 _ => world.barrier(),
             };
             let error = result.expect_err("rank 1 is gone");
@@ -139,6 +141,16 @@ fn a_missing_partner_is_named() {
 }
 
 #[test]
+fn a_probe_waits_for_its_message_only() {
+    let text = "ranks 3\nrank 0\n  a = irecv from 1 tag 0 size 8\n  probe from 2 tag 0\n  wait a\n\
+                rank 1\n  recv from 0 tag 0 size 8\nrank 2\n  compute 60s\n  send to 0 tag 0 size 8\n";
+    let place = Place::new().with("probe.scn", text);
+    let said = hanging(&place, "run probe.scn", "1s", false);
+    assert!(said.contains("    for its probe from 2 tag 0: no such message has come\n"), "{said}");
+    assert!(said.contains("They wait for rank 2, which does not wait"), "{said}");
+}
+
+#[test]
 fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
     let place = Place::new();
     for (role, status, says) in [
@@ -148,10 +160,10 @@ fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
         ("aborts", 9, "rank 1"),
     ] {
         let begin = Instant::now();
-        let ran = job(&place, 5, role).status(status).complains(says);
+        let ran = job(&place, 7, role).status(status).complains(says);
         // In bounded time; how soon exactly is measured elsewhere.
         assert!(begin.elapsed() < Duration::from_secs(10), "{role}: {:?}", begin.elapsed());
-        for other in [0, 2, 3, 4] {
+        for other in [0, 2, 3, 4, 5, 6] {
             // By then, who was told first may be gone as well.
             let told = format!("told: {other}: MPI_ERR_PROC_FAILED: rank ");
             assert!(ran.out.contains(&told), "{role}: {told:?} is not in\n{}\n{}", ran.out, ran.err);

@@ -27,7 +27,7 @@ pub struct Waiting {
 /// A request that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
-    /// What it is: `receive`, `send`, `synchronous send`, or the name of a collective.
+    /// What it is: `receive`, `send`, `synchronous send`, `probe`, or the name of a collective.
     pub what: Cow<'static, str>,
     /// The peer; none is any, or all.
     pub peer: Option<u32>,
@@ -49,7 +49,7 @@ impl WaitingRequest {
 
     /// Whether it is a collective, which waits for all.
     pub fn is_collective(&self) -> bool {
-        !["send", "synchronous send", "receive"].contains(&&*self.what)
+        !["send", "synchronous send", "receive", "probe"].contains(&&*self.what)
     }
 }
 
@@ -61,8 +61,12 @@ impl fmt::Display for WaitingRequest {
             return write!(f, "{what}: {state}");
         }
         let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
-        let direction = if what == "receive" { "from" } else { "to" };
-        write!(f, "{what} {direction} {} tag {}, {bytes} bytes: {state}", or_any(peer), or_any(tag))
+        let (peer, tag) = (or_any(peer), or_any(tag));
+        match &**what {
+            "probe" => write!(f, "{what} from {peer} tag {tag}: {state}"),
+            "receive" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes: {state}"),
+            _ => write!(f, "{what} to {peer} tag {tag}, {bytes} bytes: {state}"),
+        }
     }
 }
 

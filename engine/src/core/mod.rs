@@ -14,6 +14,7 @@ pub(crate) use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};
 pub(crate) use self::link::Link;
 pub(crate) use self::pace::Pace;
+pub(crate) use self::pending::Awaited;
 
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
@@ -64,8 +65,8 @@ pub(crate) struct Core {
     /// The number of the next communicator.
     next: u16,
     scratch: Vec<u8>,
-    /// The request that the present call waits for.
-    awaited: Option<Handle>,
+    /// What the present call waits for.
+    awaited: Awaited,
 }
 
 impl Core {
@@ -105,7 +106,7 @@ impl Core {
             calls: 0,
             next: 1,
             scratch: Vec::new(),
-            awaited: None,
+            awaited: Awaited::Any,
         })
     }
 
@@ -387,15 +388,28 @@ impl Core {
             if let Some(ended) = self.finish(request, &read) {
                 return ended;
             }
-            self.step(&mut pace, Some(request));
+            self.step(&mut pace, Awaited::Request(request));
         }
     }
 
-    /// Takes in what arrives until `done`.
-    pub(crate) fn wait_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+    /// Waits for a message that a receive like this would get.
+    pub(crate) fn wait_for_message(
+        &mut self,
+        communicator: Communicator,
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<crate::Status, Fault> {
         let mut pace = Pace::new(self.crowded);
-        while !done(self) {
-            self.step(&mut pace, None);
+        loop {
+            if let Some(found) = self.probe(communicator, from, tag) {
+                return Ok(found);
+            }
+            // As a receive that nobody will send to.
+            if let Some(lost) = self.hands.rank.lost_for(from) {
+                let gone = Error::PeerLost { rank: lost.0 };
+                return Err(self.hands.tools.trouble.take().unwrap_or(gone).into());
+            }
+            self.step(&mut pace, Awaited::Message(from, tag));
         }
     }
 
@@ -404,9 +418,9 @@ impl Core {
         Pace::new(self.crowded)
     }
 
-    /// Takes in what has arrived, for a call that waits, for `awaited` if for a request.
+    /// Takes in what has arrived, for a call that waits.
     #[inline]
-    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Option<Handle>) {
+    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited) {
         if self.progress() {
             return pace.reset();
         }
@@ -426,15 +440,18 @@ impl Core {
     #[cold]
     fn look_around(&mut self) {
         // Whoever is waited for is connected, so that its end is noticed.
-        let awaited: BTreeSet<RankId> = self
-            .hands
-            .rank
-            .pending()
-            .flat_map(|request| match self.pending.what(request) {
-                What::Send { to: peer, .. } | What::Receive { from: Source::Rank(RankId(peer)), .. } => {
+        let pending = self.hands.rank.pending().map(|request| self.pending.what(request));
+        let awaited: BTreeSet<RankId> = pending
+            .chain(self.probed())
+            .flat_map(|what| match what {
+                What::Send { to: peer, .. }
+                | What::Receive { from: Source::Rank(RankId(peer)), .. }
+                | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
                     vec![RankId(peer)]
                 }
-                What::Receive { from: Source::Any, .. } | What::Collective(_) => self.neighbours.clone(),
+                What::Receive { from: Source::Any, .. }
+                | What::Probe { from: Source::Any, .. }
+                | What::Collective(_) => self.neighbours.clone(),
             })
             .collect();
         let me = self.hands.tools.me;
@@ -462,12 +479,19 @@ impl Core {
         Ok(())
     }
 
+    /// The probe that the present call is.
+    fn probed(&self) -> Option<What> {
+        if let Awaited::Message(from, tag) = self.awaited { Some(What::Probe { from, tag }) } else { None }
+    }
+
     /// What the rank is waiting for.
     fn waiting(&self, waited: Duration) -> Waiting {
         let requests = self.hands.rank.pending().map(|request| {
             let state = self.hands.rank.progress_of(request).unwrap_or("complete");
-            WaitingRequest::new(&self.pending.what(request), state, self.awaited == Some(request))
+            WaitingRequest::new(&self.pending.what(request), state, self.awaited == Awaited::Request(request))
         });
+        let probed = self.probed().map(|what| WaitingRequest::new(&what, "no such message has come", true));
+        let requests = requests.chain(probed);
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         Waiting { rank: self.hands.tools.me.0, waited_ms, line: self.line, requests: requests.collect() }
     }
@@ -499,7 +523,10 @@ impl Core {
     pub(crate) fn finalize(&mut self) -> Result<(), Error> {
         let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
         let result = self.wait(barrier, |_| ());
-        self.wait_until(|core| !core.node.out().is_waiting());
+        let mut pace = Pace::new(self.crowded);
+        while self.node.out().is_waiting() {
+            self.step(&mut pace, Awaited::Any);
+        }
         self.node.finish();
         self.end_trace(End::Finalized);
         Ok(result?)

@@ -1,6 +1,6 @@
 //! What is known of requests beside their state: what they are, for a person, and their memory.
 
-use carrousel_rank::{Handle, Kind, Source, TagSelector};
+use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(crate) enum What {
     Receive { from: Source, tag: TagSelector, len: u64 },
     /// A collective.
     Collective(Kind),
+    /// A probe, which is no request, but waits like one.
+    Probe { from: Source, tag: TagSelector },
 }
 
 impl What {
@@ -21,21 +23,40 @@ impl What {
             Self::Send { synchronous: true, .. } => "synchronous send",
             Self::Receive { .. } => "receive",
             Self::Collective(kind) => kind.name(),
+            Self::Probe { .. } => "probe",
         }
     }
 
     /// The peer and the tag, unless any will do, and bytes.
     pub(super) fn parts(&self) -> (Option<u32>, Option<u32>, u64) {
+        let known = |from, tag| {
+            let from = if let Source::Rank(RankId(rank)) = from { Some(rank) } else { None };
+            (from, if let TagSelector::Tag(Tag(tag)) = tag { Some(tag) } else { None })
+        };
         match *self {
             Self::Send { to, tag, len, .. } => (Some(to), Some(tag), len),
             Self::Receive { from, tag, len } => {
-                let from = if let Source::Rank(rank) = from { Some(rank.0) } else { None };
-                let tag = if let TagSelector::Tag(tag) = tag { Some(tag.0) } else { None };
+                let (from, tag) = known(from, tag);
                 (from, tag, len)
             }
             Self::Collective(_) => (None, None, 0),
+            Self::Probe { from, tag } => {
+                let (from, tag) = known(from, tag);
+                (from, tag, 0)
+            }
         }
     }
+}
+
+/// What a call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// One of several requests, or something else than a request.
+    Any,
+    /// This request.
+    Request(Handle),
+    /// A message, which it looks for.
+    Message(Source, TagSelector),
 }
 
 /// What is known of requests, by position.

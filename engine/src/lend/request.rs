@@ -1,7 +1,7 @@
 //! Requests that own their buffer.
 
 use super::several::{Open, Stage};
-use crate::core::Pace;
+use crate::core::{Awaited, Pace};
 use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
@@ -106,7 +106,7 @@ impl<T: Element> Request<T> {
     /// Lets messages move, for who awaits it.
     pub(super) fn look(&mut self) {
         let Self { communicator, stage, pace, .. } = self;
-        let awaited = if let Stage::Open(handle) = stage { Some(*handle) } else { None };
+        let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
         communicator.shared.with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
             core.step(pace, awaited);

@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use super::scope::ScopedRequest;
-use crate::core::Pace;
+use crate::core::{Awaited, Pace};
 use crate::error::Fault;
 use crate::shared::{Shared, received};
 use crate::{Element, Error, Status};
@@ -105,7 +105,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
         turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
         requests.get(turn)?.shared().with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, None);
+            core.step(pace, Awaited::Any);
         });
     }
 }

@@ -158,6 +158,16 @@ impl<P: Protocol> Rank<P> {
         })
     }
 
+    /// The lost peer because of which a receive from `from` that finds no message would fail: one that might have
+    /// been for it (as `MPI_ERR_PROC_FAILED_PENDING` says).
+    #[inline]
+    pub fn lost_for(&self, from: Source) -> Option<RankId> {
+        match from {
+            Source::Rank(rank) => self.lost.binary_search(&rank).is_ok().then_some(rank),
+            Source::Any => self.lost.first().copied(),
+        }
+    }
+
     /// Whether nothing of any message is left: no receive waits, no message is unexpected, no request
     /// is incomplete.
     pub fn is_quiet(&self) -> bool {
@@ -334,24 +344,17 @@ impl<P: Protocol> Rank<P> {
         let named = matches!(from, Source::Rank(_));
         let candidate =
             named && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
-        match self.unexpected.take_first(pattern) {
-            Some((envelope, arrival)) => {
+        match (self.unexpected.take_first(pattern), self.lost_for(from)) {
+            (Some((envelope, arrival)), _) => {
                 self.receive_arrived((request, len, memory, candidate), envelope, &arrival, out);
             }
-            None => match from {
-                Source::Rank(rank) if self.lost.binary_search(&rank).is_ok() => {
-                    self.fail(request, Failure::PeerLost(rank), out);
+            (None, Some(lost)) => self.fail(request, Failure::PeerLost(lost), out),
+            (None, None) => {
+                if let (Source::Rank(from), true) = (from, candidate) {
+                    self.count_candidate(from, context);
                 }
-                Source::Any if !self.lost.is_empty() => {
-                    self.fail(request, Failure::PeerLost(self.lost[0]), out);
-                }
-                _ => {
-                    if let (Source::Rank(from), true) = (from, candidate) {
-                        self.count_candidate(from, context);
-                    }
-                    self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
-                }
-            },
+                self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
+            }
         }
         request
     }
