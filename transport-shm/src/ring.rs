@@ -129,6 +129,11 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         Ok(Self { memory, capacity, grain, written, taken, clean, corrupt: None, orders: PhantomData })
     }
 
+    /// The memory that the ring is in.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
     /// The largest payload, in bytes.
     pub fn largest(&self) -> usize {
         largest(self.capacity)

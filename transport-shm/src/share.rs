@@ -24,7 +24,7 @@ const COPIED: usize = 1;
 /// In the count: a part could not be copied.
 const FAILED: u32 = 1 << 31;
 
-/// Beside so many parts, no transfer has a part for everybody.
+/// The most parts of a transfer: they are counted below that.
 pub const PARTS_MAX: u32 = FAILED - 1;
 
 /// The memory orders, see [`crate::ring::Orders`].

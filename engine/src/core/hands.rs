@@ -5,7 +5,7 @@ use super::kept::Store;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, Status, UsageError, Work,
+    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
@@ -178,11 +178,12 @@ impl Hands {
 
     /// Ends a request, if it is complete.
     #[inline(always)]
-    pub(super) fn release(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
+    pub(super) fn release(&mut self, request: Handle) {
         if self.recorder.is_some() {
             return self.release_recorded(request);
         }
-        self.rank.release(request)
+        // One that there is not is no longer anybody's.
+        let _ = self.rank.release(request);
     }
 
     /// Makes a call, which may have `lent` bytes.

@@ -363,8 +363,7 @@ impl Core {
             // It has been ended: what stands at its place is another one's.
             Err(error) => return Some(Err(error.into())),
         };
-        // It is there, and complete.
-        let _ = self.hands.release(request);
+        self.hands.release(request);
         self.hands.tools.registry.release(key(&self.pending));
         Some(ended)
     }
@@ -374,10 +373,14 @@ impl Core {
         match status.failure {
             None | Some(Failure::Cancelled) => Ok(status),
             Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }.into()),
-            Some(Failure::PeerLost(rank)) => {
-                Err(self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }).into())
-            }
+            Some(Failure::PeerLost(rank)) => Err(self.gone(rank)),
         }
+    }
+
+    /// A peer is lost: because of what went wrong before, if something did.
+    #[cold]
+    fn gone(&mut self, rank: RankId) -> Fault {
+        self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }).into()
     }
 
     /// Waits for a request and ends it, see [`Core::finish`].
@@ -406,8 +409,7 @@ impl Core {
             }
             // As a receive that nobody will send to.
             if let Some(lost) = self.hands.rank.lost_for(from) {
-                let gone = Error::PeerLost { rank: lost.0 };
-                return Err(self.hands.tools.trouble.take().unwrap_or(gone).into());
+                return Err(self.gone(lost));
             }
             self.step(&mut pace, Awaited::Message(from, tag));
         }

@@ -29,22 +29,15 @@ impl What {
 
     /// The peer and the tag, unless any will do, and bytes.
     pub(super) fn parts(&self) -> (Option<u32>, Option<u32>, u64) {
-        let known = |from, tag| {
-            let from = if let Source::Rank(RankId(rank)) = from { Some(rank) } else { None };
-            (from, if let TagSelector::Tag(Tag(tag)) = tag { Some(tag) } else { None })
+        let (from, tag, len) = match *self {
+            Self::Send { to, tag, len, .. } => return (Some(to), Some(tag), len),
+            Self::Collective(_) => return (None, None, 0),
+            Self::Receive { from, tag, len } => (from, tag, len),
+            Self::Probe { from, tag } => (from, tag, 0),
         };
-        match *self {
-            Self::Send { to, tag, len, .. } => (Some(to), Some(tag), len),
-            Self::Receive { from, tag, len } => {
-                let (from, tag) = known(from, tag);
-                (from, tag, len)
-            }
-            Self::Collective(_) => (None, None, 0),
-            Self::Probe { from, tag } => {
-                let (from, tag) = known(from, tag);
-                (from, tag, 0)
-            }
-        }
+        let from = if let Source::Rank(RankId(rank)) = from { Some(rank) } else { None };
+        let tag = if let TagSelector::Tag(Tag(tag)) = tag { Some(tag) } else { None };
+        (from, tag, len)
     }
 }
 

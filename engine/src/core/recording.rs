@@ -5,7 +5,7 @@
 use super::Core;
 use super::hands::Hands;
 use crate::Error;
-use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, Status, UsageError};
+use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, UsageError};
 use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
 use carrousel_transport::Payload;
 use carrousel_transport_shm::Out;
@@ -100,12 +100,10 @@ impl Hands {
     /// As [`Hands::release`], for one that is recorded.
     #[cold]
     #[inline(never)]
-    pub(super) fn release_recorded(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
-        let released = self.rank.release(request);
-        if let Ok(Some(status)) = released {
+    pub(super) fn release_recorded(&mut self, request: Handle) {
+        if let Ok(Some(status)) = self.rank.release(request) {
             self.write_down(&Record::Release { request, status });
         }
-        released
     }
 
     /// An event that is recorded.

@@ -296,7 +296,7 @@ impl Client {
         let maxes = self.ask(Writer::new("get_maxes"), "maxes")?;
         let maxes = Line::parse(&maxes).ok().and_then(|line| line.number::<usize>("vallen_max"));
         // Room for the end of a C string, and for the number of parts.
-        let digits_max = maxes.unwrap_or(256).clamp(64, 1 << 20).min(1024) - 1 - PART_MAX;
+        let digits_max = maxes.unwrap_or(256).max(64) - 1 - PART_MAX;
         let bytes = self.ask(Writer::new("get_my_kvsname"), "my_kvsname")?;
         let name = Line::parse(&bytes).ok().and_then(|line| line.get("kvsname"));
         let name = name.ok_or_else(|| answer("get_my_kvsname", &bytes, "kvsname=NAME"))?.to_owned();

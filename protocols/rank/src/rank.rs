@@ -258,7 +258,7 @@ impl<P: Protocol> Rank<P> {
         let Send { to, tag, communicator, len, memory, .. } = *message;
         let context = communicator.messages();
         let rendezvous = self.is_rendezvous(message);
-        if !self.lost.is_empty() && self.lost.binary_search(&to).is_ok() {
+        if self.lost_for(Source::Rank(to)).is_some() {
             let request = self.requests.open(State::Offered { to, context, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
             request

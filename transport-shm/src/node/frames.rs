@@ -79,21 +79,18 @@ impl Piece {
     }
 }
 
-/// Asks for bytes: the peer is to send them in pieces.
+/// From where to where, and how many bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Ask {
+pub(super) struct Transfer {
     from: Place,
     into: Place,
     len: U64,
-    index: U32,
-    generation: U32,
 }
 
-impl Ask {
-    pub(super) fn new(from: Memory, into: Memory, len: u64, read: Handle) -> Self {
-        let (index, generation) = (read.index.into(), read.generation.into());
-        Self { from: from.into(), into: into.into(), len: len.into(), index, generation }
+impl Transfer {
+    pub(super) fn new(from: Memory, into: Memory, len: u64) -> Self {
+        Self { from: from.into(), into: into.into(), len: len.into() }
     }
 
     pub(super) fn source(&self) -> Memory {
@@ -106,6 +103,21 @@ impl Ask {
 
     pub(super) fn len(&self) -> u64 {
         self.len.get()
+    }
+}
+
+/// Asks for bytes: the peer is to send them in pieces.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Ask {
+    pub(super) transfer: Transfer,
+    index: U32,
+    generation: U32,
+}
+
+impl Ask {
+    pub(super) fn new(transfer: Transfer, read: Handle) -> Self {
+        Self { transfer, index: read.index.into(), generation: read.generation.into() }
     }
 
     pub(super) fn read(&self) -> Handle {
@@ -117,30 +129,15 @@ impl Ask {
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Share {
-    from: Place,
-    into: Place,
-    len: U64,
+    pub(super) transfer: Transfer,
     number: U32,
     /// 1 if the sender of this reads the memory of whoever gets it, 0 if it writes there.
     reads: U32,
 }
 
 impl Share {
-    pub(super) fn new(from: Memory, into: Memory, len: u64, number: u32, reads: bool) -> Self {
-        let reads = u32::from(reads).into();
-        Self { from: from.into(), into: into.into(), len: len.into(), number: number.into(), reads }
-    }
-
-    pub(super) fn source(&self) -> Memory {
-        self.from.into()
-    }
-
-    pub(super) fn target(&self) -> Memory {
-        self.into.into()
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.len.get()
+    pub(super) fn new(transfer: Transfer, number: u32, reads: bool) -> Self {
+        Self { transfer, number: number.into(), reads: u32::from(reads).into() }
     }
 
     pub(super) fn number(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use super::address::Address;
 use super::direct::{self, Refused};
-use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece};
+use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece, Transfer};
 use super::{ConnectError, Places, together};
 use crate::{Producer, PushError, Ring, Segment};
 use carrousel_transport::wire::{HEAD_MAX, encode};
@@ -53,9 +53,7 @@ enum End {
 /// One peer.
 #[derive(Debug)]
 pub(super) struct Peer {
-    ring: Producer<Ring>,
-    /// The memory of the ring, for what stands beside it.
-    pub(super) aside: Ring,
+    pub(super) ring: Producer<Ring>,
     /// The number of the last transfer that was shared with it.
     transfer: u32,
     segment: Segment,
@@ -92,9 +90,8 @@ impl Peer {
 
     /// Whether its process has ended.
     pub(super) fn has_ended(&self) -> bool {
-        let Some(process) = &self.process else { return !exists(self.pid) };
-        let mut polled = [PollFd::new(process, PollFlags::IN)];
-        rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        let process = self.process.as_ref();
+        process.map_or_else(|| !exists(self.pid), |process| ends_within(process, Timespec::default()))
     }
 
     /// Whether something that was posted to it is not complete.
@@ -166,13 +163,13 @@ impl Out {
             false => ConnectError::Segment { rank, why },
         };
         let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
-        let aside = segment.ring(self.places.own).map_err(refused)?;
+        let ring = segment.ring(self.places.own).map_err(refused)?;
         // A layout has no ring that none could live in.
-        let ring = Producer::new(aside.clone()).map_err(|_| ConnectError::NotHere(rank))?;
+        let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
         let direct = self.direct && direct::is_permitted(pid, address.probe);
         let (waiting, reads) = (VecDeque::new(), VecDeque::new());
         self.peers[place] =
-            Some(Box::new(Peer { ring, aside, transfer: 0, segment, pid, process, direct, waiting, reads }));
+            Some(Box::new(Peer { ring, transfer: 0, segment, pid, process, direct, waiting, reads }));
         Ok(())
     }
 
@@ -272,11 +269,12 @@ impl Out {
 
     /// Answers a peer that has asked for bytes. False when it must not.
     pub(super) fn answer(&mut self, place: usize, ask: &Ask, regions: &impl Regions) -> bool {
-        if regions.bytes(ask.source(), ask.len()).is_none() {
+        let (from, into, len) = (ask.transfer.source(), ask.transfer.target(), ask.transfer.len());
+        if regions.bytes(from, len).is_none() {
             return false;
         }
-        let (from, into, end) = (ask.source(), ask.target(), End::Answered(ask.read()));
-        self.wait(place, Waiting::Stream(Stream { from, into, len: ask.len(), gone: 0, end }))
+        let end = End::Answered(ask.read());
+        self.wait(place, Waiting::Stream(Stream { from, into, len, gone: 0, end }))
     }
 
     fn wait(&mut self, place: usize, waiting: Waiting) -> bool {
@@ -378,9 +376,13 @@ fn open_process(pid: u32) -> Result<Option<OwnedFd>, Errno> {
 /// ending has closed its files a moment before it is known to have ended: that moment is waited for.
 fn is_ending(process: Option<&OwnedFd>) -> bool {
     const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-    let Some(process) = process else { return false };
+    process.is_some_and(|process| ends_within(process, MOMENT))
+}
+
+/// Whether the process behind a descriptor has ended, or does in this time.
+fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
     let mut polled = [PollFd::new(process, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&MOMENT)).is_ok_and(|ready| ready > 0)
+    rustix::event::poll(&mut polled, Some(&time)).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether there is a process of this number.
@@ -473,7 +475,7 @@ impl Outbound for Out {
         }
         peer.reads.push_back(Reading { request, is_empty });
         if !is_empty {
-            let ask = Ask::new(from, into, len, request);
+            let ask = Ask::new(Transfer::new(from, into, len), request);
             self.push(place, ASK, &[ask.as_bytes()]);
         }
     }

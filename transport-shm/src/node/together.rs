@@ -5,7 +5,7 @@
 //! parts; one that computes does not, and nothing is lost.
 
 use super::direct::{self, Refused};
-use super::frames::{self, SHARE, Share};
+use super::frames::{self, SHARE, Share, Transfer};
 use super::outbound::{Out, Peer};
 use crate::ring::ASIDE;
 use crate::share::{Help, Helper, Owner, PARTS_MAX, Parts, Sound, WORDS};
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Writes to the memory of a peer.
 pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), Refused> {
     let (pid, address) = (peer.pid, write.into.address);
-    let share = |number| Share::new(write.from, write.into, write.len, number, false);
+    let share = |number| Share::new(Transfer::new(write.from, write.into, write.len), number, false);
     copy(peer, bytes.len(), share, |range| {
         direct::write(pid, &bytes[range.clone()], address.wrapping_add(range.start as u64))
     })
@@ -38,7 +38,7 @@ pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), 
 /// Reads from the memory of a peer.
 pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(), Refused> {
     let (pid, address) = (peer.pid, read.from.address);
-    let share = |number| Share::new(read.from, read.into, read.len, number, true);
+    let share = |number| Share::new(Transfer::new(read.from, read.into, read.len), number, true);
     copy(peer, bytes.len(), share, |range| {
         direct::read(pid, address.wrapping_add(range.start as u64), &mut bytes[range])
     })
@@ -52,7 +52,7 @@ fn copy(
     mut part: impl FnMut(Range<usize>) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
     let Some(parts) = (len >= LEAST).then(|| parts_of(len)).flatten() else { return part(0..len) };
-    let aside = peer.aside.clone();
+    let aside = peer.ring.memory().clone();
     let number = peer.next_transfer();
     let (mut owner, first) = Owner::open(words(&aside), number, parts);
     if !peer.tell(SHARE, share(number).as_bytes()) {
@@ -102,7 +102,8 @@ pub(super) fn help<H: Handler<Out>>(
     out: &mut Out,
 ) -> bool {
     let Some(share) = frames::head::<Share>(frame) else { return false };
-    let Some((len, parts)) = usize::try_from(share.len()).ok().and_then(|len| Some((len, parts_of(len)?)))
+    let transfer = share.transfer;
+    let Some((len, parts)) = usize::try_from(transfer.len()).ok().and_then(|len| Some((len, parts_of(len)?)))
     else {
         return false;
     };
@@ -114,11 +115,11 @@ pub(super) fn help<H: Handler<Out>>(
         let at = |memory: Memory| memory.address.wrapping_add(range.start as u64);
         let regions = handler.regions();
         let copied = if share.reads() {
-            let bytes = regions.bytes(share.source(), share.len());
-            bytes.map(|bytes| direct::write(pid, &bytes[range.clone()], at(share.target())))
+            let bytes = regions.bytes(transfer.source(), transfer.len());
+            bytes.map(|bytes| direct::write(pid, &bytes[range.clone()], at(transfer.target())))
         } else {
-            let bytes = regions.bytes_mut(share.target(), share.len());
-            bytes.map(|bytes| direct::read(pid, at(share.source()), &mut bytes[range.clone()]))
+            let bytes = regions.bytes_mut(transfer.target(), transfer.len());
+            bytes.map(|bytes| direct::read(pid, at(transfer.source()), &mut bytes[range.clone()]))
         };
         let copied = copied == Some(Ok(()));
         helper.count::<Sound>(parts, copied);

@@ -40,9 +40,7 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
     }
 
     fn arrived(&mut self, number: u32, credit_every: u16) -> bool {
-        let every = u32::from(credit_every.max(1));
-        // A power of two, as it is by default, needs no division.
-        if every.is_power_of_two() { number & (every - 1) == 0 } else { number.is_multiple_of(every) }
+        number.is_multiple_of(u32::from(credit_every.max(1)))
     }
 
     fn hint(&mut self, _: Tag, hint: Hint) -> Unmark {
