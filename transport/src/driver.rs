@@ -6,6 +6,15 @@
 
 use crate::{Context, Handle, Memory, Packet, RankId};
 
+/// The names under which an adapter knows memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// For operations of this process.
+    pub local: u32,
+    /// For operations of peers.
+    pub remote: u32,
+}
+
 /// Registered memory of this process.
 pub trait Regions {
     /// The bytes, to be read; `None` when they are not all registered under this key.
@@ -13,6 +22,13 @@ pub trait Regions {
 
     /// The bytes, to be written; `None` when they are not all registered for writing under this key.
     fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]>;
+
+    /// How the adapter of a transport that has one knows the bytes, to be written too if `writable`; `None` when
+    /// they are not registered under this key, or no adapter knows them. The adapter knows them until the key
+    /// is released.
+    fn keys(&mut self, _memory: Memory, _len: u64, _writable: bool) -> Option<Keys> {
+        None
+    }
 }
 
 /// The data of an eager message, wherever it lies.

@@ -3,7 +3,7 @@
 use super::plan::{Map, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
 use super::record::Event;
 use crate::{
-    Arrival, Handle, Handler, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
+    Arrival, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
 };
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,6 +17,8 @@ const SPOILT: u8 = 0x5c;
 #[derive(Debug)]
 pub struct Lent {
     bytes: Vec<u8>,
+    /// How an adapter knows it.
+    keys: Option<Keys>,
 }
 
 impl Lent {
@@ -40,18 +42,29 @@ impl Lent {
                 }
             }
         }
-        Self { bytes }
+        Self { bytes, keys: None }
+    }
+
+    /// The same memory, which an adapter knows by these keys.
+    pub fn known_as(self, keys: Keys) -> Self {
+        Self { keys: Some(keys), ..self }
+    }
+
+    /// All of it, for whoever registers it with an adapter.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
     }
 
     /// Its name, which the peers have to be told. It stays what it is when the value is moved.
     pub fn memory(&self) -> Memory {
-        Memory { address: self.bytes.as_ptr() as u64, key: KEY }
+        let key = self.keys.map_or(KEY, |keys| keys.remote);
+        Memory { address: self.bytes.as_ptr() as u64, key }
     }
 
     fn range(&self, memory: Memory, len: u64) -> Option<core::ops::Range<usize>> {
         let start = memory.address.checked_sub(self.memory().address)?;
         let end = start.checked_add(len).filter(|end| *end <= self.bytes.len() as u64)?;
-        (memory.key == KEY).then_some(start as usize..end as usize)
+        (memory.key == self.memory().key).then_some(start as usize..end as usize)
     }
 }
 
@@ -63,6 +76,11 @@ impl Regions for Lent {
     fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
         let range = self.range(memory, len)?;
         Some(&mut self.bytes[range])
+    }
+
+    fn keys(&mut self, memory: Memory, len: u64, _writable: bool) -> Option<Keys> {
+        self.range(memory, len)?;
+        self.keys
     }
 }
 
@@ -169,7 +187,8 @@ impl<'a> Player<'a> {
 
     fn own(&self, at: usize) -> Memory {
         let start = self.map.range(Slot::Own { at }).start as u64;
-        Memory { address: self.lent.memory().address + start, key: KEY }
+        let lent = self.lent.memory();
+        Memory { address: lent.address + start, ..lent }
     }
 
     /// Posts what can be posted.

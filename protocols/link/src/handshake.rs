@@ -1,0 +1,152 @@
+//! How two ends that know each other's datagram address get to a connection.
+
+use core::marker::PhantomData;
+
+/// The rules of the handshake; one constant each, so that the checker can have a type with one of them off.
+pub trait HandshakeRules {
+    /// What was not answered is told again.
+    const TELL_AGAIN: bool = true;
+    /// Whoever does not know that it was heard is answered, however often it tells.
+    const ANSWER_ALWAYS: bool = true;
+    /// Nothing is sent over the connection before the peer says that it has connected its queue pair: one that is
+    /// not connected drops what arrives, and the sender takes it for dead.
+    const UP_WHEN_HEARD: bool = true;
+    /// A queue pair is connected once: what comes twice would begin it anew, and lose what was received.
+    const CONNECT_ONCE: bool = true;
+}
+
+/// What one end tells the other, beside which queue pair it has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hello {
+    /// The teller has heard the other end, and has connected its queue pair to that one's.
+    pub heard: bool,
+    /// The teller knows that the other end has heard it: no answer is needed.
+    pub sure: bool,
+}
+
+/// What a driver has to do, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Progress {
+    /// Connect the queue pair to the one that the hello at hand names.
+    pub connect: bool,
+    /// The connection is up: packets may be sent.
+    pub up: bool,
+    /// Tell the peer.
+    pub tell: Option<Hello>,
+    /// The peer does not answer: it is lost.
+    pub give_up: bool,
+}
+
+/// One end of a connection that is being made. Its queue pair has been made, and is connected to none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Handshake<R> {
+    /// The peer has told its queue pair, and this end's is connected to it.
+    heard: bool,
+    /// The peer has said that its own is.
+    sure: bool,
+    /// Ticks that may pass without an answer.
+    patience: u16,
+    rules: PhantomData<R>,
+}
+
+impl<R: HandshakeRules> Handshake<R> {
+    /// This end wants a connection: what to tell, and again at every tick, of which `patience` may pass
+    /// without an answer.
+    pub fn begin(patience: u16) -> (Self, Progress) {
+        let begun = Self { heard: false, sure: false, patience, rules: PhantomData };
+        let progress = Progress { tell: Some(begun.hello()), ..Progress::default() };
+        (begun, progress)
+    }
+
+    /// The peer wants one: its hello comes next. Nothing is told before.
+    pub fn asked(patience: u16) -> Self {
+        Self { heard: false, sure: false, patience, rules: PhantomData }
+    }
+
+    fn hello(&self) -> Hello {
+        Hello { heard: self.heard, sure: self.sure }
+    }
+
+    /// Whether packets may be sent.
+    pub fn is_up(&self) -> bool {
+        self.sure
+    }
+
+    /// The peer tells.
+    pub fn told(&mut self, hello: Hello) -> Progress {
+        let mut progress = Progress { connect: !self.heard || !R::CONNECT_ONCE, ..Progress::default() };
+        let news = !self.heard;
+        self.heard = true;
+        if (hello.heard || !R::UP_WHEN_HEARD) && !self.sure {
+            self.sure = true;
+            progress.up = true;
+        }
+        // A peer that is not sure has not been answered, or the answer was lost.
+        if !hello.sure && (R::ANSWER_ALWAYS || news) {
+            progress.tell = Some(self.hello());
+        }
+        progress
+    }
+
+    /// Some time has passed: longer than a datagram takes to get there and back.
+    pub fn tick(&mut self) -> Progress {
+        if self.sure {
+            return Progress::default();
+        }
+        let Some(left) = self.patience.checked_sub(1) else {
+            return Progress { give_up: true, ..Progress::default() };
+        };
+        self.patience = left;
+        Progress { tell: R::TELL_AGAIN.then(|| self.hello()), ..Progress::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rules;
+
+    const TELLS: fn(bool, bool) -> Option<Hello> = |heard, sure| Some(Hello { heard, sure });
+
+    #[test]
+    fn one_end_begins() {
+        let (mut one, begun) = Handshake::<Rules>::begin(3);
+        let mut other = Handshake::<Rules>::asked(3);
+        let answer = other.told(begun.tell.expect("it is told"));
+        assert_eq!(answer, Progress { connect: true, tell: TELLS(true, false), ..Progress::default() });
+        let last = one.told(answer.tell.expect("it is answered"));
+        assert_eq!(last, Progress { connect: true, up: true, tell: TELLS(true, true), give_up: false });
+        let end = other.told(last.tell.expect("the other one is not sure"));
+        assert_eq!(end, Progress { up: true, ..Progress::default() });
+        assert_eq!(one.tick(), Progress::default());
+    }
+
+    #[test]
+    fn both_begin() {
+        let (mut one, first) = Handshake::<Rules>::begin(3);
+        let (mut other, second) = Handshake::<Rules>::begin(3);
+        let to_other = one.told(second.tell.expect("it is told"));
+        let to_one = other.told(first.tell.expect("it is told"));
+        assert!(!one.is_up() && !other.is_up());
+        assert!(one.told(to_one.tell.expect("it is answered")).up);
+        assert!(other.told(to_other.tell.expect("it is answered")).up);
+    }
+
+    #[test]
+    fn nobody_answers() {
+        let (mut one, _) = Handshake::<Rules>::begin(2);
+        let ticks = [(); 3].map(|()| one.tick());
+        assert_eq!(ticks[0].tell, TELLS(false, false));
+        assert_eq!(ticks[1].tell, TELLS(false, false));
+        assert_eq!(ticks[2], Progress { give_up: true, ..Progress::default() });
+    }
+
+    #[test]
+    fn what_comes_twice_is_answered_and_connects_nothing() {
+        let mut other = Handshake::<Rules>::asked(3);
+        let hello = Hello { heard: false, sure: false };
+        let first = other.told(hello);
+        let second = other.told(hello);
+        assert_eq!(second, Progress { connect: false, ..first });
+    }
+}

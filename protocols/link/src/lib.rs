@@ -1,0 +1,41 @@
+//! The connection between two ranks of different nodes, without the network under it.
+//!
+//! [`Handshake`] makes it: two ends that may both want to begin tell each other by datagrams, which may be
+//! lost, doubled and overtaken, which queue pair each of them has made for the other. [`Credits`] keep it
+//! from overrunning: a packet needs a receive buffer at the peer, and whoever has no credit for one waits.
+//!
+//! **Promises.** A handshake says *up* only when the peer can receive, and both ends get there if now and then
+//! a datagram arrives. Packets that take credits never need more than the window's receive buffers, and while
+//! both ends take what arrives, none waits for ever.
+//! **Leaves to others.** Queue pairs, datagrams, timers: a driver makes, sends, and ticks. What a packet is.
+//! **Entry point.** [`Handshake::begin`] and [`Credits::spend`].
+//!
+//! ```
+//! use carrousel_link::{Credits, Rules};
+//! let (mut sender, mut receiver) = (Credits::<Rules>::new(4), Credits::<Rules>::new(4));
+//! while sender.spend() {}
+//! assert_eq!(sender.left(), 0);
+//! for _ in 0..4 {
+//!     receiver.took();
+//! }
+//! // Nothing goes the other way that could carry them: they have to be given back alone.
+//! assert!(receiver.owes());
+//! sender.given(receiver.give())?;
+//! assert_eq!(sender.left(), 4);
+//! # Ok::<(), carrousel_link::TooMany>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod credits;
+mod handshake;
+
+pub use credits::{Credits, CreditRules, TooMany};
+pub use handshake::{Handshake, HandshakeRules, Hello, Progress};
+
+/// Every rule on: what runs in production.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rules;
+
+impl CreditRules for Rules {}
+impl HandshakeRules for Rules {}

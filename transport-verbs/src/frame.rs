@@ -1,0 +1,19 @@
+//! What a packet is on the connection: its bytes, and the number that comes with them.
+//!
+//! The number has the credits that the sender gives back in its lower half, and the kind of the frame above.
+
+/// A packet of the protocols: head, and data of an EAGER. Takes a credit.
+pub(crate) const PACKET: u16 = 1;
+/// Nothing but credits.
+pub(crate) const CREDITS: u16 = 2;
+/// The sender has sent all of its messages.
+pub(crate) const GOODBYE: u16 = 3;
+
+pub(crate) fn immediate(kind: u16, credits: u16) -> u32 {
+    u32::from(kind) << 16 | u32::from(credits)
+}
+
+/// Kind and credits.
+pub(crate) fn parts(immediate: u32) -> (u16, u16) {
+    ((immediate >> 16) as u16, immediate as u16)
+}

@@ -1,0 +1,432 @@
+//! A device, its port, and what it can do.
+
+use super::{checked, last, made};
+use crate::VerbsError;
+use rdma_sys as sys;
+use std::ffi::CStr;
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Which device, port and global identifier to use; what is not said is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// As `ibv_devices` names it.
+    pub device: Option<String>,
+    /// Counted from 1.
+    pub port: Option<u8>,
+    /// The index of a global identifier of the port.
+    pub gid_index: Option<u8>,
+}
+
+/// What is under a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// Addressed by LID in a subnet, by GID between subnets.
+    InfiniBand,
+    /// RoCE: addressed by GID.
+    Ethernet,
+}
+
+/// What the device can do at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) queue_depth: u32,
+    pub(crate) completions: u32,
+    pub(crate) receives: u32,
+    /// Reads and atomics that a queue pair serves, and starts, at a time.
+    pub(crate) reads_served: u8,
+    pub(crate) reads_started: u8,
+    /// Bytes of one work request.
+    pub(crate) message: u64,
+}
+
+/// An open device and one of its ports.
+#[derive(Debug)]
+pub struct Device {
+    context: *mut sys::ibv_context,
+    domain: *mut sys::ibv_pd,
+    name: String,
+    pub(crate) port: u8,
+    pub(crate) link: LinkLayer,
+    pub(crate) lid: u16,
+    pub(crate) gid_index: u8,
+    pub(crate) gid: [u8; 16],
+    /// As the library counts: 1 is 256 bytes, 5 is 4096.
+    pub(crate) mtu: u8,
+    pub(crate) limits: Limits,
+    on_demand: bool,
+    /// Whether the device has said that its port is down.
+    down: AtomicBool,
+}
+
+// SAFETY: libibverbs is thread safe (ibv_open_device(3) and the "thread safety" section of its documentation:
+// every call may be made from any thread); the pointers are only handed to it.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// The devices of this machine; freed when dropped.
+struct List {
+    devices: *mut *mut sys::ibv_device,
+    count: usize,
+}
+
+impl List {
+    fn new() -> Result<Self, VerbsError> {
+        let mut count = 0;
+        // SAFETY: `count` is valid for writes; a null result is looked at.
+        let devices = unsafe { sys::ibv_get_device_list(&mut count) };
+        if devices.is_null() {
+            let why = last("the list of devices");
+            // Without the kernel's part of it there is no list.
+            let none = matches!(&why, VerbsError::System { why, .. } if why.raw_os_error() == Some(38));
+            return Err(if none { VerbsError::NoDevice } else { why });
+        }
+        Ok(Self { devices, count: usize::try_from(count).unwrap_or(0) })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (*mut sys::ibv_device, String)> + '_ {
+        (0..self.count).map(|at| {
+            // SAFETY: the list has `count` devices, and is freed with `self` only.
+            let device = unsafe { *self.devices.add(at) };
+            // SAFETY: a device of the list has a name that ends with 0 and lives as long as the list.
+            let name = unsafe { CStr::from_ptr(sys::ibv_get_device_name(device)) };
+            (device, name.to_string_lossy().into_owned())
+        })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: from `ibv_get_device_list`, freed once; opened devices stay valid (ibv_free_device_list(3)).
+        unsafe { sys::ibv_free_device_list(self.devices) }
+    }
+}
+
+impl Device {
+    /// The names of all devices.
+    ///
+    /// # Errors
+    /// When there are none, or they cannot be listed.
+    pub fn names() -> Result<Vec<String>, VerbsError> {
+        let names: Vec<_> = List::new()?.iter().map(|(_, name)| name).collect();
+        if names.is_empty() { Err(VerbsError::NoDevice) } else { Ok(names) }
+    }
+
+    /// Opens a device with a port that is up.
+    ///
+    /// # Errors
+    /// When there is none, or the system refuses.
+    pub fn open(choice: &Choice) -> Result<Arc<Self>, VerbsError> {
+        // SAFETY: no memory of this process has been registered by this crate before a device is open. Where the
+        // kernel copies pinned pages when a process forks (Linux 5.12), the library does nothing here.
+        checked("preparing for fork", unsafe { sys::ibv_fork_init() })?;
+        let list = List::new()?;
+        let known: Vec<String> = list.iter().map(|(_, name)| name).collect();
+        let mut why = None;
+        let wanted = |name: &str| choice.device.as_ref().is_none_or(|wanted| wanted == name);
+        for (device, name) in list.iter().filter(|(_, name)| wanted(name)) {
+            match Self::open_one(device, name, choice) {
+                Ok(open) => return Ok(Arc::new(open)),
+                Err(error) => {
+                    why.get_or_insert(error);
+                }
+            }
+        }
+        Err(match (why, &choice.device) {
+            (Some(why), _) => why,
+            (None, Some(name)) => VerbsError::NoSuchDevice { name: name.clone(), known },
+            (None, None) => VerbsError::NoDevice,
+        })
+    }
+
+    fn open_one(device: *mut sys::ibv_device, name: String, choice: &Choice) -> Result<Self, VerbsError> {
+        // SAFETY: `device` is one of a list that lives.
+        let context = made("opening the device", unsafe { sys::ibv_open_device(device) })?;
+        let mut open = Self {
+            context,
+            domain: std::ptr::null_mut(),
+            name,
+            port: 0,
+            link: LinkLayer::Ethernet,
+            lid: 0,
+            gid_index: 0,
+            gid: [0; 16],
+            mtu: 1,
+            limits: Limits {
+                queue_depth: 0,
+                completions: 0,
+                receives: 0,
+                reads_served: 0,
+                reads_started: 0,
+                message: 0,
+            },
+            on_demand: false,
+            down: AtomicBool::new(false),
+        };
+        // From here on dropping it closes it.
+        let mut attributes = MaybeUninit::<sys::ibv_device_attr>::zeroed();
+        // SAFETY: an open device, and memory for what it says.
+        let result = unsafe { sys::ibv_query_device(context, attributes.as_mut_ptr()) };
+        checked("asking the device what it can do", result)?;
+        // SAFETY: filled by the call, and valid when zero.
+        let attributes = unsafe { attributes.assume_init() };
+        open.choose_port(attributes.phys_port_cnt, choice)?;
+        open.choose_gid(choice)?;
+        // SAFETY: an open device.
+        open.domain = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
+        let few = |number: i32| u8::try_from(number.clamp(0, 16)).unwrap_or(0);
+        let many = |number: i32| u32::try_from(number).unwrap_or(0);
+        open.limits = Limits {
+            queue_depth: many(attributes.max_qp_wr),
+            completions: many(attributes.max_cqe),
+            receives: many(attributes.max_srq_wr),
+            reads_served: few(attributes.max_qp_rd_atom),
+            reads_started: few(attributes.max_qp_init_rd_atom),
+            ..open.limits
+        };
+        open.on_demand = open.has_on_demand();
+        Ok(open)
+    }
+
+    fn choose_port(&mut self, ports: u8, choice: &Choice) -> Result<(), VerbsError> {
+        let fail = |why: String| VerbsError::Port { device: self.name.clone(), why };
+        if let Some(port) = choice.port
+            && !(1..=ports).contains(&port)
+        {
+            return Err(fail(format!("there is no port {port}; it has {ports}")));
+        }
+        let wanted = (1..=ports).filter(|port| choice.port.is_none_or(|wanted| wanted == *port));
+        let mut states = Vec::new();
+        for port in wanted {
+            let mut attributes = MaybeUninit::<sys::ibv_port_attr>::zeroed();
+            // SAFETY: an open device, and memory for what it says; the older layout of the library's symbol is
+            // a prefix of this one.
+            let result = unsafe { sys::___ibv_query_port(self.context, port, attributes.as_mut_ptr()) };
+            checked("asking a port what it is", result)?;
+            // SAFETY: filled by the call, and valid when zero.
+            let attributes = unsafe { attributes.assume_init() };
+            if attributes.state != sys::ibv_port_state::IBV_PORT_ACTIVE {
+                states.push(format!("port {port} is {}", state(attributes.state)));
+                continue;
+            }
+            // 2 is IBV_LINK_LAYER_ETHERNET; 0, unspecified, is from before there was any other than InfiniBand.
+            let is_ethernet = attributes.link_layer == 2;
+            self.port = port;
+            self.link = if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand };
+            self.lid = attributes.lid;
+            self.mtu = u8::try_from(attributes.active_mtu).unwrap_or(1);
+            // What is larger goes in several work requests; a quarter of the most keeps lengths in 32 bits.
+            self.limits.message = u64::from(attributes.max_msg_sz).clamp(1 << 12, 1 << 30);
+            return Ok(());
+        }
+        Err(fail(format!("no port is active: {}", states.join(", "))))
+    }
+
+    fn choose_gid(&mut self, choice: &Choice) -> Result<(), VerbsError> {
+        let rank = |index: u8, gid: [u8; 16]| self.gid_rank(index, gid);
+        let found = match choice.gid_index {
+            Some(index) => self.gid_at(index).map(|gid| (index, gid)),
+            None => (0..u8::MAX)
+                .map_while(|index| Some((index, self.gid_at(index)?)))
+                .filter(|(_, gid)| *gid != [0; 16])
+                // The first of the best.
+                .min_by_key(|(index, gid)| rank(*index, *gid)),
+        };
+        let none = || VerbsError::Port {
+            device: self.name.clone(),
+            why: match choice.gid_index {
+                Some(index) => format!("port {} has no global identifier {index}", self.port),
+                None => format!("port {} has no global identifier (has its interface an address?)", self.port),
+            },
+        };
+        (self.gid_index, self.gid) = found.ok_or_else(none)?;
+        Ok(())
+    }
+
+    fn gid_at(&self, index: u8) -> Option<[u8; 16]> {
+        let mut gid = MaybeUninit::<sys::ibv_gid>::zeroed();
+        // SAFETY: an open device, and memory for the identifier.
+        let result =
+            unsafe { sys::ibv_query_gid(self.context, self.port, index.into(), gid.as_mut_ptr()) };
+        // SAFETY: 16 bytes, of which any value is one.
+        (result == 0).then(|| unsafe { gid.assume_init().raw })
+    }
+
+    /// How good an identifier is, less is better: what routers understand first, and what peers of another
+    /// network can reach before what they cannot.
+    fn gid_rank(&self, index: u8, gid: [u8; 16]) -> u8 {
+        if self.link == LinkLayer::InfiniBand {
+            return 0;
+        }
+        let types = format!("/sys/class/infiniband/{}/ports/{}/gid_attrs/types/{index}", self.name, self.port);
+        let is_v2 = fs::read_to_string(types).is_ok_and(|kind| kind.trim() == "RoCE v2");
+        let is_ipv4 = gid[..10] == [0; 10] && gid[10..12] == [0xff; 2];
+        let is_local = gid[0] == 0xfe && gid[1] & 0xc0 == 0x80;
+        match (is_v2, is_ipv4, is_local) {
+            (true, true, _) => 0,
+            (true, false, false) => 1,
+            (true, false, true) => 2,
+            (false, ..) => 3,
+        }
+    }
+
+    /// Whether the adapter can fault pages in, so that registrations follow what the process maps.
+    fn has_on_demand(&self) -> bool {
+        let mut attributes = MaybeUninit::<sys::ibv_device_attr_ex>::zeroed();
+        // SAFETY: an open device, no question beside the usual, and memory for the answer.
+        let result =
+            unsafe { sys::ibv_query_device_ex(self.context, std::ptr::null(), attributes.as_mut_ptr()) };
+        // SAFETY: filled by the call, and valid when zero.
+        let attributes = unsafe { attributes.assume_init() };
+        // 1 is IBV_ODP_SUPPORT; of a reliable connection, 1 is a send, 8 a write, 16 a read.
+        const NEEDED: u32 = 1 | 8 | 16;
+        let caps = attributes.odp_caps;
+        result == 0
+            && caps.general_caps & 1 != 0
+            && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
+    }
+
+    /// As `ibv_devices` names it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is under its port.
+    pub fn link(&self) -> LinkLayer {
+        self.link
+    }
+
+    /// Its port, and the index of the global identifier that is used.
+    pub fn port(&self) -> (u8, u8) {
+        (self.port, self.gid_index)
+    }
+
+    /// Whether registrations can follow what the process maps (on-demand paging).
+    pub fn is_on_demand(&self) -> bool {
+        self.on_demand
+    }
+
+    /// Takes note of whether one of its ports is down.
+    pub(crate) fn set_down(&self, port: i32, down: bool) {
+        if port == i32::from(self.port) {
+            self.down.store(down, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether its port is down.
+    pub(crate) fn is_down(&self) -> bool {
+        self.down.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn context(&self) -> *mut sys::ibv_context {
+        self.context
+    }
+
+    pub(super) fn domain(&self) -> *mut sys::ibv_pd {
+        self.domain
+    }
+
+    /// The way to a port of a peer.
+    pub(super) fn way(&self, lid: u16, gid: [u8; 16], service_level: u8) -> sys::ibv_ah_attr {
+        // In a subnet of InfiniBand a LID is enough, and headers are shorter.
+        let is_global = self.link == LinkLayer::Ethernet || lid == 0 || gid[..8] != self.gid[..8];
+        sys::ibv_ah_attr {
+            grh: sys::ibv_global_route {
+                dgid: sys::ibv_gid { raw: gid },
+                flow_label: 0,
+                sgid_index: self.gid_index,
+                hop_limit: 64,
+                traffic_class: 0,
+            },
+            dlid: lid,
+            sl: service_level,
+            src_path_bits: 0,
+            static_rate: 0,
+            is_global: is_global.into(),
+            port_num: self.port,
+        }
+    }
+
+    /// Becomes readable when the device has something to say.
+    pub(crate) fn events(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor belongs to the open device, which lives as long as `self`.
+        unsafe { BorrowedFd::borrow_raw((*self.context).async_fd) }
+    }
+
+    /// The next thing that the device has to say. Waits if [`Device::events`] is not readable.
+    pub(crate) fn event(&self) -> Option<DeviceEvent> {
+        let mut event = MaybeUninit::<sys::ibv_async_event>::zeroed();
+        // SAFETY: an open device, and memory for the event.
+        let result = unsafe { sys::ibv_get_async_event(self.context, event.as_mut_ptr()) };
+        if result != 0 {
+            return None;
+        }
+        let event = event.as_mut_ptr();
+        // SAFETY: filled by the call. The kind is read as a number: a newer library may have others than this
+        // program's enumeration has, which must not become values of it.
+        let (kind, element) = unsafe { ((&raw const (*event).event_type).cast::<i32>().read(), &(*event).element) };
+        use sys::ibv_event_type as is;
+        const PORT_DOWN: i32 = is::IBV_EVENT_PORT_ERR as i32;
+        const PORT_UP: i32 = is::IBV_EVENT_PORT_ACTIVE as i32;
+        const DEVICE: i32 = is::IBV_EVENT_DEVICE_FATAL as i32;
+        const COMPLETIONS: i32 = is::IBV_EVENT_CQ_ERR as i32;
+        const RECEIVES: i32 = is::IBV_EVENT_SRQ_ERR as i32;
+        const PAIR: [i32; 3] =
+            [is::IBV_EVENT_QP_FATAL as i32, is::IBV_EVENT_QP_REQ_ERR as i32, is::IBV_EVENT_QP_ACCESS_ERR as i32];
+        let told = match kind {
+            // SAFETY: of a port's event the number of the port is the element.
+            PORT_DOWN => DeviceEvent::PortDown(unsafe { element.port_num }),
+            // SAFETY: as above.
+            PORT_UP => DeviceEvent::PortUp(unsafe { element.port_num }),
+            DEVICE => DeviceEvent::Fatal("the device has failed"),
+            COMPLETIONS => DeviceEvent::Fatal("a completion queue has overrun"),
+            RECEIVES => DeviceEvent::Fatal("the shared receive queue has failed"),
+            // SAFETY: of a queue pair's event the queue pair is the element; its destruction waits until its events
+            // are acknowledged, below (ibv_get_async_event(3)).
+            kind if PAIR.contains(&kind) => DeviceEvent::Pair(unsafe { (*element.qp).qp_num }),
+            _ => DeviceEvent::Other,
+        };
+        // SAFETY: an event from `ibv_get_async_event`, acknowledged once.
+        unsafe { sys::ibv_ack_async_event(event) };
+        Some(told)
+    }
+}
+
+/// What a device has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceEvent {
+    PortDown(i32),
+    PortUp(i32),
+    /// Nothing goes any more.
+    Fatal(&'static str),
+    /// The queue pair of this number has failed.
+    Pair(u32),
+    /// Nothing that matters here.
+    Other,
+}
+
+fn state(state: sys::ibv_port_state::Type) -> &'static str {
+    match state {
+        sys::ibv_port_state::IBV_PORT_DOWN => "down",
+        sys::ibv_port_state::IBV_PORT_INIT => "waiting for its subnet manager",
+        sys::ibv_port_state::IBV_PORT_ARMED => "armed, not active",
+        _ => "in an unknown state",
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // SAFETY: everything that was made in the domain keeps the device alive and is gone; both are given back
+        // once. There is no domain if making it has failed.
+        unsafe {
+            if !self.domain.is_null() {
+                sys::ibv_dealloc_pd(self.domain);
+            }
+            sys::ibv_close_device(self.context);
+        }
+    }
+}

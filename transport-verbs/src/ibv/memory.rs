@@ -1,0 +1,167 @@
+//! Memory that the adapter may touch.
+
+use super::{Device, made};
+use crate::VerbsError;
+use rdma_sys as sys;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// What an adapter may do with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// This process's own operations may read from it.
+    Own,
+    /// Those of peers may, too.
+    Read,
+    /// Operations of this process and its peers may read, write and change it atomically.
+    Write,
+}
+
+/// Registered memory. The registration ends when this is dropped.
+#[derive(Debug)]
+pub struct Region {
+    region: *mut sys::ibv_mr,
+    /// It has to outlive the region.
+    device: Arc<Device>,
+}
+
+// SAFETY: libibverbs is thread safe, and the pointer is only handed to it.
+unsafe impl Send for Region {}
+// SAFETY: as above; the keys, which are read through it, do not change.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Registers `len` bytes from `start`.
+    ///
+    /// # Safety
+    ///
+    /// As long as the region lives, the bytes are valid for what `access` says, whenever an operation of this
+    /// process or of a peer with the region's key is outstanding, and nobody else writes to them meanwhile, or,
+    /// with [`Access::Write`], uses them at all.
+    ///
+    /// # Errors
+    /// When the system refuses: memory that there is not, or more than may be locked.
+    pub unsafe fn register(
+        device: &Arc<Device>,
+        start: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<Self, VerbsError> {
+        use sys::ibv_access_flags as flags;
+        let access = match access {
+            Access::Own => 0,
+            Access::Read => flags::IBV_ACCESS_REMOTE_READ.0,
+            Access::Write => {
+                flags::IBV_ACCESS_LOCAL_WRITE.0
+                    | flags::IBV_ACCESS_REMOTE_READ.0
+                    | flags::IBV_ACCESS_REMOTE_WRITE.0
+                    | flags::IBV_ACCESS_REMOTE_ATOMIC.0
+            }
+        };
+        // SAFETY: a live domain; of the memory the caller says that it may be touched.
+        let region = unsafe { sys::ibv_reg_mr(device.domain(), start.cast::<c_void>(), len, access as i32) };
+        Ok(Self { region: made("registering memory", region)?, device: Arc::clone(device) })
+    }
+
+    /// The key for operations of this process.
+    pub fn local_key(&self) -> u32 {
+        // SAFETY: a region that has not been given back.
+        unsafe { (*self.region).lkey }
+    }
+
+    /// The key for operations of peers.
+    pub fn remote_key(&self) -> u32 {
+        // SAFETY: a region that has not been given back.
+        unsafe { (*self.region).rkey }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: from `ibv_reg_mr`, given back once; the device still lives. That it fails would mean that
+        // something else in this process still uses it, which nothing can: then it stays registered.
+        let _ = unsafe { sys::ibv_dereg_mr(self.region) };
+        let _ = &self.device;
+    }
+}
+
+/// Registered memory of the library itself: slots of one size.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    // Before the memory, which it is about.
+    region: Region,
+    start: *mut u8,
+    size: usize,
+    count: u32,
+}
+
+// SAFETY: the memory belongs to this value alone, which can be sent like a `Box<[u8]>`.
+unsafe impl Send for Slots {}
+
+impl Slots {
+    /// `count` slots of `size` bytes each, rounded up to a multiple of a cache line, filled with zeros.
+    pub(crate) fn new(device: &Arc<Device>, count: u32, size: usize, access: Access) -> Result<Self, VerbsError> {
+        let size = size.next_multiple_of(64).max(64);
+        let bytes = size * count as usize;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: new memory, wherever the system puts it.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
+        let start = start
+            .map_err(|why| VerbsError::System { what: "memory for packets", why: why.into() })?
+            .cast::<u8>();
+        // SAFETY: the memory is mapped until `self` is dropped, after the region; nobody else has its address, and
+        // a slot is looked at only when nothing is posted for it.
+        match unsafe { Region::register(device, start, bytes, access) } {
+            Ok(region) => Ok(Self { region, start, size, count }),
+            Err(error) => {
+                // SAFETY: mapped above, and used by nobody.
+                let _ = unsafe { munmap(start.cast(), bytes) };
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    fn at(&self, slot: u32) -> *mut u8 {
+        assert!(slot < self.count, "there are {} slots", self.count);
+        // SAFETY: within the mapping, as asserted.
+        unsafe { self.start.add(slot as usize * self.size) }
+    }
+
+    /// The first bytes of a slot as the adapter knows them.
+    pub(crate) fn sge(&self, slot: u32, len: usize) -> super::Sge {
+        let len = len.min(self.size) as u32;
+        super::Sge { address: self.at(slot).addr() as u64, len, key: self.region.local_key() }
+    }
+
+    /// The first bytes of a slot that nothing is posted for.
+    #[inline]
+    pub(crate) fn bytes(&self, slot: u32, len: usize) -> &[u8] {
+        // SAFETY: initialised memory within the mapping; the adapter writes only into slots that are posted.
+        unsafe { std::slice::from_raw_parts(self.at(slot), len.min(self.size)) }
+    }
+
+    /// As [`Slots::bytes`], to be filled.
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self, slot: u32, len: usize) -> &mut [u8] {
+        // SAFETY: as above; the slot is borrowed with `self`.
+        unsafe { std::slice::from_raw_parts_mut(self.at(slot), len.min(self.size)) }
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        // Unmapping what is registered is allowed: the registration pins the pages, not the addresses. It ends right
+        // after this, when the fields are dropped.
+        // SAFETY: mapped by `new`, unmapped once, and no slice of it outlives `self`.
+        let _ = unsafe { munmap(self.start.cast(), self.size * self.count as usize) };
+    }
+}

@@ -1,0 +1,52 @@
+//! Messages between nodes, over InfiniBand and RoCE.
+//!
+//! [`Verbs`] is the contract of `carrousel-transport` over libibverbs: a reliable connection to each peer, made when it is
+//! first used; packets through receive buffers that all peers share; writes and reads by the adapter, directly
+//! between the memory of the ranks.
+//!
+//! **Promises.** No call waits for a peer. Packets of a peer arrive once, whole, in order. A packet costs one doorbell and
+//! no allocation while nothing has to wait. What the adapter is asked for stays within its limits; a peer that does
+//! not look for a long time makes its senders wait, never fail. A peer that is gone is a loss in bounded time, also
+//! for who only waits for it, if that one calls [`Verbs::check`]. What a peer sends may be anything: it is a loss of that
+//! peer at worst.
+//! **Leaves to others.** Who is where; registering the application's memory ([`Region`], which a
+//! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
+//! **Limits.** A peer that was told the key of some memory can write there until the registration ends.
+//! Connections are made by datagrams, which only a peer of the same job can address.
+//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::post`.
+//!
+//! Without the feature `verbs`, which needs libibverbs, there are addresses only.
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod address;
+#[cfg(feature = "verbs")]
+mod error;
+#[cfg(feature = "verbs")]
+mod frame;
+#[cfg(feature = "verbs")]
+mod hello;
+// The library is in C: all that calls it is here, and nothing else is.
+#[cfg(feature = "verbs")]
+#[allow(unsafe_code)]
+mod ibv;
+#[cfg(feature = "verbs")]
+mod outbound;
+#[cfg(feature = "verbs")]
+mod peer;
+#[cfg(feature = "verbs")]
+mod verbs;
+#[cfg(feature = "verbs")]
+mod wireup;
+
+pub use address::{Address, BadAddress};
+#[cfg(feature = "verbs")]
+pub use error::{Loss, VerbsError};
+#[cfg(feature = "verbs")]
+pub use ibv::{Access, Choice, Device, LinkLayer, Region};
+#[cfg(feature = "verbs")]
+pub use outbound::Out;
+#[cfg(feature = "verbs")]
+pub use peer::Change;
+#[cfg(feature = "verbs")]
+pub use verbs::{Settings, Verbs};

@@ -1,0 +1,426 @@
+//! The half that takes operations, and what it knows of peers.
+
+use crate::frame::PACKET;
+use crate::ibv::{Completion, Device, Failure, Slots};
+use crate::peer::{Change, Kind, Peer, Place, Posted, Shared, State, Transfer, Waiting};
+use crate::wireup::{News, Wireup};
+use crate::{Address, Loss, VerbsError};
+use carrousel_link::Credits;
+use carrousel_transport::wire::{HEAD_MAX, encode};
+use carrousel_transport::{
+    Arrival, Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write,
+};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// The half of a [`Verbs`](super::Verbs) that takes operations.
+#[derive(Debug)]
+pub struct Out {
+    /// By rank.
+    peers: Vec<Option<Box<Peer>>>,
+    /// Whose queue pair has this number.
+    by_number: HashMap<u32, RankId, ahash::RandomState>,
+    pub(crate) wireup: Wireup,
+    shared: Shared,
+    /// Lost, and not reported.
+    pub(crate) to_report: VecDeque<RankId>,
+    /// Completions that have not been reported.
+    pub(crate) done: VecDeque<Arrival>,
+    /// Peers that something waits for.
+    active: VecDeque<RankId>,
+    device: Arc<Device>,
+}
+
+impl Out {
+    pub(crate) fn new(device: &Arc<Device>, ranks: u32, wireup: Wireup, slots: Slots, room: u32) -> Self {
+        let (free, message) = ((0..slots.count()).collect(), device.limits.message);
+        Self {
+            peers: (0..ranks).map(|_| None).collect(),
+            by_number: HashMap::default(),
+            wireup,
+            shared: Shared { slots, free, outstanding: 0, room, message },
+            to_report: VecDeque::new(),
+            done: VecDeque::new(),
+            active: VecDeque::new(),
+            device: Arc::clone(device),
+        }
+    }
+
+    /// Asks for a connection to `rank`, unless there is one, or one was asked for. What is posted to it before
+    /// it is there waits. A peer that does not answer is lost.
+    pub fn connect(&mut self, rank: RankId, address: &Address) {
+        let Some(place @ None) = self.peers.get_mut(rank.0 as usize) else { return };
+        *place = Some(Box::new(Peer::new(rank)));
+        self.wireup.connect(rank, *address);
+    }
+
+    /// Whether a connection to `rank` was asked for, is there, or is lost.
+    #[inline]
+    pub fn is_known(&self, rank: RankId) -> bool {
+        self.peer(rank).is_some()
+    }
+
+    /// Why `rank` is lost, if it is.
+    pub fn loss_of(&self, rank: RankId) -> Option<&Loss> {
+        match &self.peer(rank)?.state {
+            State::Lost(why, _) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
+    /// acted upon any more.
+    pub fn abandon(&mut self, rank: RankId) {
+        if let Some(place) = self.peers.get_mut(rank.0 as usize) {
+            place.get_or_insert_with(|| Box::new(Peer::new(rank)));
+        }
+        self.lose(rank, Loss::Abandoned);
+    }
+
+    /// Whether something waits for room, for credits, or for a connection.
+    pub fn is_waiting(&self) -> bool {
+        self.active.iter().any(|rank| self.peer(*rank).is_some_and(|peer| !peer.waiting.is_empty()))
+    }
+
+    /// Whether peers have not acknowledged all that was posted; asks them to.
+    pub(crate) fn drain(&mut self) -> bool {
+        for rank in self.ranks() {
+            let Some((peer, shared)) = self.with_shared(rank) else { continue };
+            if peer.unsignaled > 0
+                && let Err(error) = peer.probe(shared)
+            {
+                self.refused(rank, &error);
+            }
+        }
+        self.is_waiting() || self.shared.outstanding > 0
+    }
+
+    /// Has everybody of whom no acknowledgement is expected acknowledge something: a peer that is gone is not noticed otherwise.
+    pub(crate) fn probe(&mut self) {
+        for rank in self.ranks() {
+            let Some((peer, shared)) = self.with_shared(rank) else { continue };
+            if !peer.finished
+                && !peer.expects()
+                && let Err(error) = peer.probe(shared)
+            {
+                self.refused(rank, &error);
+            }
+        }
+    }
+
+    /// Says to all peers that this process has sent all of its messages.
+    pub(crate) fn say_goodbye(&mut self) {
+        for rank in self.ranks() {
+            if self.peer(rank).is_some_and(|peer| matches!(peer.state, State::Made(_) | State::Up(_))) {
+                self.wait(rank, Waiting::Goodbye);
+            }
+        }
+        self.flush();
+    }
+
+    fn ranks(&self) -> Vec<RankId> {
+        (0..).map(RankId).zip(&self.peers).filter(|(_, peer)| peer.is_some()).map(|(rank, _)| rank).collect()
+    }
+
+    #[inline]
+    fn peer(&self, rank: RankId) -> Option<&Peer> {
+        self.peers.get(rank.0 as usize)?.as_deref()
+    }
+
+    #[inline]
+    fn with_shared(&mut self, rank: RankId) -> Option<(&mut Peer, &mut Shared)> {
+        Some((self.peers.get_mut(rank.0 as usize)?.as_deref_mut()?, &mut self.shared))
+    }
+
+    #[inline]
+    fn peer_mut(&mut self, rank: RankId) -> Option<&mut Peer> {
+        self.with_shared(rank).map(|(peer, _)| peer)
+    }
+
+    /// Takes what the thread that makes connections has to say. Returns how much that was.
+    #[inline]
+    pub(crate) fn hear(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(news) = self.wireup.news() {
+            count += 1;
+            self.one_news(news);
+        }
+        count
+    }
+
+    #[cold]
+    fn one_news(&mut self, news: News) {
+        match news {
+            News::Made { rank, pair, window } => {
+                let Some(place) = self.peers.get_mut(rank.0 as usize) else { return };
+                let peer = place.get_or_insert_with(|| Box::new(Peer::new(rank)));
+                if matches!(peer.state, State::Asked) {
+                    self.by_number.insert(pair.number(), rank);
+                    peer.credits = Credits::new(window);
+                    peer.state = State::Made(pair);
+                }
+            }
+            News::Up(rank) => self.up(rank),
+            News::Failed(rank, loss) => self.lose(rank, loss),
+            News::PairFailed(number) => {
+                if let Some(rank) = self.by_number.get(&number) {
+                    self.lose(*rank, Loss::Failed("its queue pair has failed"));
+                }
+            }
+            News::DeviceFailed(why) => self.fail(&Loss::Device(why)),
+        }
+    }
+
+    /// Nothing goes any more: everybody is lost.
+    #[cold]
+    pub(crate) fn fail(&mut self, loss: &Loss) {
+        for rank in self.ranks() {
+            self.lose(rank, loss.clone());
+        }
+    }
+
+    /// Packets may be sent.
+    fn up(&mut self, rank: RankId) {
+        if let Some(peer) = self.peer_mut(rank)
+            && let State::Made(pair) = &peer.state
+        {
+            peer.state = State::Up(Arc::clone(pair));
+        }
+    }
+
+    /// The peer whose queue pair has this number, if it is not lost.
+    #[inline]
+    pub(crate) fn sender(&mut self, number: u32) -> Option<RankId> {
+        let rank = match self.by_number.get(&number) {
+            Some(rank) => *rank,
+            None => {
+                // It sends as soon as it can, and news of it may not have been looked at.
+                self.hear();
+                *self.by_number.get(&number)?
+            }
+        };
+        match self.peer(rank)?.state {
+            State::Up(_) => {}
+            // Whoever sends is connected.
+            State::Made(_) => self.up(rank),
+            State::Asked | State::Lost(..) => return None,
+        }
+        Some(rank)
+    }
+
+    /// A frame of a peer has brought credits. False if no honest peer has so many.
+    #[inline]
+    pub(crate) fn credited(&mut self, rank: RankId, credits: u16) -> Result<(), Loss> {
+        let Some(peer) = self.peer_mut(rank) else { return Ok(()) };
+        peer.credits.given(credits).map_err(|error| Loss::Nonsense(error.to_string()))
+    }
+
+    /// A packet of a peer is out of its receive buffer.
+    #[inline]
+    pub(crate) fn took(&mut self, rank: RankId) {
+        let Some(peer) = self.peer_mut(rank) else { return };
+        peer.credits.took();
+        if peer.credits.owes() {
+            self.list(rank);
+        }
+    }
+
+    /// A peer has said that it has sent all of its messages.
+    pub(crate) fn finished(&mut self, rank: RankId) {
+        if let Some(peer) = self.peer_mut(rank) {
+            peer.finished = true;
+        }
+    }
+
+    fn list(&mut self, rank: RankId) {
+        if let Some(peer) = self.peer_mut(rank)
+            && !std::mem::replace(&mut peer.listed, true)
+        {
+            self.active.push_back(rank);
+        }
+    }
+
+    fn wait(&mut self, rank: RankId, waiting: Waiting) {
+        if let Some(peer) = self.peer_mut(rank) {
+            peer.waiting.push_back(waiting);
+            self.list(rank);
+        }
+    }
+
+    /// Takes the completion of something that was posted.
+    pub(crate) fn complete(&mut self, completion: &Completion) {
+        let id = completion.id();
+        let rank = RankId((id >> 32) as u32 & 0x7fff_ffff);
+        if let Some(failure) = completion.failure() {
+            self.lose(rank, self.loss(failure));
+        }
+        let Self { peers, shared, done, .. } = self;
+        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
+        peer.completed(id as u32, |posted| {
+            shared.outstanding -= 1;
+            match posted {
+                Posted::Nothing => {}
+                Posted::Slot(slot) => shared.free.push(slot),
+                Posted::Told(arrival) => done.push_back(arrival),
+            }
+        });
+    }
+
+    /// Why a peer is lost whose work request has failed.
+    fn loss(&self, failure: Failure) -> Loss {
+        match failure {
+            Failure::Unacknowledged if self.device.is_down() => {
+                Loss::Device(format!("port {} of {} is down", self.device.port, self.device.name()))
+            }
+            Failure::Unacknowledged => Loss::Silent,
+            Failure::Flushed => Loss::Failed("its connection has ended"),
+            Failure::Other(why) => Loss::Failed(why),
+        }
+    }
+
+    /// The system does not take what is posted to a peer.
+    #[cold]
+    fn refused(&mut self, rank: RankId, error: &VerbsError) {
+        self.lose(rank, Loss::System(error.to_string()));
+    }
+
+    /// Forgets a peer. What waits completes; what is posted does when the adapter has let go of it.
+    pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
+        let Self { peers, done, .. } = self;
+        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
+        let pair = match &peer.state {
+            State::Lost(..) => return,
+            State::Asked => None,
+            State::Made(pair) | State::Up(pair) => Some(Arc::clone(pair)),
+        };
+        // One that has sent everything, and is owed nothing, has ended as it should.
+        peer.ended = peer.finished && !peer.owes();
+        if let Some(pair) = &pair {
+            // That this fails means that it has failed already.
+            let _ = pair.fail();
+        }
+        peer.state = State::Lost(loss, pair.filter(|_| !peer.posted.is_empty()));
+        for waiting in std::mem::take(&mut peer.waiting) {
+            if let Waiting::Transfer(transfer) = waiting {
+                done.push_back(transfer.arrival());
+            }
+        }
+        let ended = peer.ended;
+        if !ended {
+            self.to_report.push_back(rank);
+        }
+    }
+
+    /// Posts what waits, as far as there is room. Returns how much went.
+    #[inline]
+    pub(crate) fn flush(&mut self) -> usize {
+        if self.active.is_empty() { 0 } else { self.flush_all() }
+    }
+
+    fn flush_all(&mut self) -> usize {
+        let mut went = 0;
+        for _ in 0..self.active.len() {
+            let Some(rank) = self.active.pop_front() else { break };
+            let Some((peer, shared)) = self.with_shared(rank) else { continue };
+            peer.listed = false;
+            match peer.flush(shared) {
+                Ok(count) => went += count,
+                Err(error) => self.refused(rank, &error),
+            }
+            if self.peer(rank).is_some_and(Peer::has_more) {
+                self.list(rank);
+            }
+        }
+        went
+    }
+
+    /// Changes 8 bytes of a peer's memory, and brings what was there into `into`; [`Arrival::Read`] of `request` follows.
+    /// They are in the peer's memory, aligned to 8 bytes, and registered for writing there.
+    pub fn change(
+        &mut self,
+        of: RankId,
+        what: Memory,
+        change: Change,
+        (into, request): (Memory, Handle),
+        regions: &mut impl Regions,
+    ) {
+        let len = size_of::<u64>() as u64;
+        let Some(local) = local(into, len, true, regions) else {
+            return self.done.push_back(Arrival::Read(request));
+        };
+        let remote = Place { address: what.address, key: what.key };
+        self.transfer(of, Transfer { kind: Kind::Change(change), local, remote, len, request, notice: None });
+    }
+
+    fn transfer(&mut self, rank: RankId, transfer: Transfer) {
+        let arrival = transfer.arrival();
+        let Some((peer, shared)) = self.with_shared(rank) else { return self.done.push_back(arrival) };
+        if matches!(peer.state, State::Lost(..)) {
+            // Its end was no loss as long as nobody wanted anything of it.
+            if std::mem::take(&mut peer.ended) {
+                self.to_report.push_back(rank);
+            }
+            return self.done.push_back(arrival);
+        }
+        let left = if peer.waiting.is_empty() { peer.transfer(shared, transfer) } else { Ok(Some(transfer)) };
+        match left {
+            Ok(None) => {}
+            Ok(Some(left)) => self.wait(rank, Waiting::Transfer(left)),
+            Err(error) => {
+                self.refused(rank, &error);
+                self.done.push_back(arrival);
+            }
+        }
+    }
+}
+
+/// The place of local bytes; `None` if they are not registered. Without bytes there is nothing to be registered.
+fn local(
+    memory: Memory,
+    len: u64,
+    writable: bool,
+    regions: &mut impl Regions,
+) -> Option<Place> {
+    if len == 0 {
+        return Some(Place { address: memory.address, key: 0 });
+    }
+    let keys = regions.keys(memory, len, writable)?;
+    Some(Place { address: memory.address, key: keys.local })
+}
+
+impl Outbound for Out {
+    #[inline]
+    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+        let Some((peer, shared)) = self.with_shared(to) else { return };
+        if matches!(peer.state, State::Lost(..)) {
+            return;
+        }
+        let mut head = [0; HEAD_MAX];
+        let len = encode(context, packet, &mut head);
+        let head = &head[..len];
+        let posted = if peer.waiting.is_empty() { peer.post(shared, PACKET, head, data) } else { Ok(false) };
+        match posted {
+            Ok(true) => {}
+            Ok(false) => self.wait(to, Waiting::Packet([head, data].concat())),
+            Err(error) => self.refused(to, &error),
+        }
+    }
+
+    fn write(&mut self, write: &Write, regions: &mut impl Regions) {
+        let Write { to, from, into, len, request, notice } = *write;
+        let Some(local) = local(from, len, false, regions) else {
+            return self.done.push_back(Arrival::Written(request));
+        };
+        let remote = Place { address: into.address, key: into.key };
+        self.transfer(to, Transfer { kind: Kind::Write, local, remote, len, request, notice });
+    }
+
+    fn read(&mut self, read: &Read, regions: &mut impl Regions) {
+        let Read { of, from, into, len, request } = *read;
+        let Some(local) = local(into, len, true, regions) else {
+            return self.done.push_back(Arrival::Read(request));
+        };
+        let remote = Place { address: from.address, key: from.key };
+        self.transfer(of, Transfer { kind: Kind::Read, local, remote, len, request, notice: None });
+    }
+}

@@ -1,0 +1,290 @@
+//! The transport between this rank and its peers on other nodes.
+
+use crate::frame::{self, CREDITS, GOODBYE, PACKET};
+use crate::ibv::{Access, Choice, Completion, Completions, Device, Receives, Shape, Slots};
+use crate::outbound::Out;
+use crate::peer::SENDS;
+use crate::wireup::{Common, Wireup};
+use crate::{Address, Loss, VerbsError};
+use carrousel_link::{Credits, Rules};
+use carrousel_transport::wire::{HEAD_MAX, decode};
+use carrousel_transport::{Arrival, Handler, RankId, Transport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How a transport is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Which device, port and global identifier.
+    pub choice: Choice,
+    /// The most data of an EAGER, in bytes.
+    pub eager: u64,
+    /// Packets that may be on their way from each peer.
+    pub window: u16,
+    /// Receive buffers, for all peers together.
+    pub receives: u32,
+    /// Work requests outstanding to each peer.
+    pub depth: u32,
+    /// Bytes that are copied into a work request instead of being sent from memory.
+    pub inline: u32,
+    /// The service level of connections (InfiniBand), or their priority (RoCE).
+    pub service_level: u8,
+    /// The exponent of the time until an acknowledgement is missed: 4.096 us x 2^timeout.
+    pub timeout: u8,
+    /// How often what is not acknowledged is sent again, at most 6.
+    pub retries: u8,
+    /// How long a peer may take to answer when it is asked for a connection.
+    pub patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            choice: Choice::default(),
+            eager: 8 << 10,
+            window: 64,
+            receives: 512,
+            depth: 128,
+            inline: 224,
+            service_level: 0,
+            // 0.27 s, seven times; adapters wait up to four times as long as they are told.
+            timeout: 16,
+            retries: 6,
+            patience: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Work requests of all peers together, as far as the device can have so many completions.
+const OUTSTANDING: u32 = 8 << 10;
+/// Packets at a time that are too large to be copied into a work request.
+const SLOTS: u32 = 256;
+/// Completions that are taken at once.
+const BATCH: usize = 16;
+/// Between two times at which peers that nothing is posted to are asked whether they live.
+const PROBE: Duration = Duration::from_millis(500);
+
+/// The transport between this rank and its peers on other nodes.
+#[derive(Debug)]
+pub struct Verbs {
+    // The queue pairs go first: then nothing is posted any more.
+    out: Out,
+    completions: Arc<Completions>,
+    receives: Receives,
+    device: Arc<Device>,
+    eager: u64,
+    probed: Instant,
+}
+
+impl Verbs {
+    /// The end of rank `me` of a job of `ranks`.
+    ///
+    /// # Errors
+    /// When there is no device with a port that is up, or the system refuses.
+    pub fn new(me: RankId, ranks: u32, settings: &Settings) -> Result<Self, VerbsError> {
+        let device = Device::open(&settings.choice)?;
+        Self::over(&device, me, ranks, settings)
+    }
+
+    /// As [`Verbs::new`], over a device that is open: what is registered with it can be used here.
+    ///
+    /// # Errors
+    /// As [`Verbs::new`].
+    pub fn over(device: &Arc<Device>, me: RankId, ranks: u32, settings: &Settings) -> Result<Self, VerbsError> {
+        let size = settings.eager as usize + HEAD_MAX;
+        // A window that the receive buffers cannot hold would only be refused by the adapter, again and again.
+        let alone = Credits::<Rules>::alone(settings.window) + 1;
+        let window = u32::from(settings.window.saturating_add(alone)).min(settings.receives);
+        let window = (window as u16).saturating_sub(alone).max(2);
+        let receives = Receives::new(device, settings.receives.max(window.into()), size)?;
+        let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
+        let room = completions.capacity().saturating_sub(receives.count()).max(2);
+        let slots = Slots::new(device, SLOTS, size, Access::Own)?;
+        let shape = Shape {
+            depth: settings.depth.min(device.limits.queue_depth).max(4),
+            inline: settings.inline,
+            service_level: settings.service_level,
+            timeout: settings.timeout,
+            retries: settings.retries,
+        };
+        let wireup = Wireup::start(Common {
+            me,
+            device: Arc::clone(device),
+            completions: Arc::clone(&completions),
+            receives: Arc::clone(receives.queue()),
+            shape,
+            window,
+            patience: settings.patience,
+        })?;
+        let out = Out::new(device, ranks, wireup, slots, room);
+        let (device, eager) = (Arc::clone(device), settings.eager);
+        Ok(Self { out, completions, receives, device, eager, probed: Instant::now() })
+    }
+
+    /// What peers need to connect.
+    pub fn address(&self) -> Address {
+        self.out.wireup.address()
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// The most data, in bytes, that an EAGER can have.
+    pub fn largest_eager(&self) -> u64 {
+        self.eager
+    }
+
+    /// Looks now and then whether connected peers still acknowledge: to be called while nothing arrives.
+    pub fn check(&mut self) {
+        let now = Instant::now();
+        if now - self.probed >= PROBE {
+            self.probed = now;
+            self.out.probe();
+        }
+    }
+
+    /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
+    pub fn finish(&mut self) {
+        self.out.say_goodbye();
+    }
+
+    /// Whether something that was posted has not been acknowledged. The end of this transport would lose it.
+    pub fn is_busy(&mut self) -> bool {
+        self.out.drain()
+    }
+
+    /// Sleeps until something may have arrived, at most for `timeout`. Nothing has when [`Transport::poll`] was
+    /// called last; what comes between is noticed.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> Result<usize, VerbsError> {
+        self.completions.arm()?;
+        // What has come before that is not announced.
+        let taken = self.poll(handler);
+        if taken > 0 {
+            return Ok(taken);
+        }
+        let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+        let fds = [self.completions.readable(), self.out.wireup.bell().as_fd()];
+        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let ready = poll(&mut fds, Some(&timeout)).unwrap_or(0);
+        let [completions, bell] = fds.map(|fd| fd.revents().contains(PollFlags::IN));
+        if ready > 0 && completions {
+            self.completions.noticed()?;
+        }
+        if ready > 0 && bell {
+            self.out.wireup.heard();
+        }
+        Ok(self.poll(handler))
+    }
+
+    /// Takes one completion of a receive.
+    #[inline]
+    fn received(&mut self, completion: &Completion, handler: &mut impl Handler<Out>) {
+        let slot = completion.id() as u32;
+        let Self { out, receives, .. } = self;
+        if completion.failure().is_none()
+            && let Some(rank) = out.sender(completion.pair())
+        {
+            let bytes = receives.bytes(slot, completion.len());
+            if let Err(loss) = accept(rank, completion.immediate(), bytes, handler, out) {
+                out.lose(rank, loss);
+            }
+        }
+        if let Err(error) = receives.done(slot) {
+            out.fail(&Loss::Device(error.to_string()));
+        }
+    }
+}
+
+/// Takes one frame.
+#[inline]
+fn accept(
+    from: RankId,
+    immediate: u32,
+    bytes: &[u8],
+    handler: &mut impl Handler<Out>,
+    out: &mut Out,
+) -> Result<(), Loss> {
+    let (kind, credits) = frame::parts(immediate);
+    if credits > 0 {
+        out.credited(from, credits)?;
+    }
+    match kind {
+        PACKET => {
+            let frame = decode(bytes).map_err(|error| Loss::Nonsense(error.to_string()))?;
+            let arrival = Arrival::Packet { from, context: frame.context, packet: frame.packet };
+            // Before the packet is looked at: what follows from it can carry the credit.
+            out.took(from);
+            handler.arrival(arrival, frame.data, out);
+        }
+        CREDITS => {}
+        GOODBYE => out.finished(from),
+        other => return Err(Loss::Nonsense(format!("a frame of kind {other}"))),
+    }
+    Ok(())
+}
+
+impl Out {
+    /// Reports losses, then completions: a completion cannot say that it is one of a failure, so whoever is told of it has
+    /// to know of the loss. What is posted meanwhile has to wait for the next time.
+    #[cold]
+    fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
+        let mut count = 0;
+        while let Some(rank) = self.to_report.pop_front() {
+            count += 1;
+            handler.arrival(Arrival::Lost(rank), &[] as &[u8], self);
+        }
+        for _ in 0..self.done.len() {
+            let Some(arrival) = self.done.pop_front() else { break };
+            count += 1;
+            handler.arrival(arrival, &[] as &[u8], self);
+        }
+        count
+    }
+}
+
+impl Transport for Verbs {
+    type Out = Out;
+
+    #[inline]
+    fn out(&mut self) -> &mut Out {
+        &mut self.out
+    }
+
+    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+        let mut count = self.out.hear();
+        let mut room = [const { MaybeUninit::<Completion>::uninit() }; BATCH];
+        let completions = Arc::clone(&self.completions);
+        match completions.poll(&mut room) {
+            Ok(taken) => {
+                count += taken.len();
+                for completion in taken {
+                    if completion.id() & SENDS != 0 {
+                        self.out.complete(completion);
+                    } else {
+                        self.received(completion, handler);
+                    }
+                }
+                if taken.len() < BATCH
+                    && let Err(error) = self.receives.refill(true)
+                {
+                    self.out.fail(&Loss::Device(error.to_string()));
+                }
+            }
+            Err(error) => self.out.fail(&Loss::Device(error.to_string())),
+        }
+        count += self.out.flush();
+        if !self.out.to_report.is_empty() || !self.out.done.is_empty() {
+            count += self.out.report(handler);
+        }
+        count
+    }
+}

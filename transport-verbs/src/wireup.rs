@@ -1,0 +1,355 @@
+//! A thread that makes connections, so that a rank that computes can be connected to.
+//!
+//! It owns the datagram queue and one [`Handshake`] for each peer, makes queue pairs and connects them, and tells the rank
+//! by [`News`]; the rank looks at one word to know whether there are any. The thread sleeps unless a datagram comes,
+//! a connection is asked for, the device has something to say, or an answer is overdue.
+
+use crate::hello::{Bytes, Told};
+use crate::ibv::{Completions, Datagrams, Device, DeviceEvent, QueuePair, ReceiveQueue, Shape};
+use crate::{Address, Loss, VerbsError};
+use carrousel_link::{Handshake, Progress, Rules};
+use carrousel_transport::RankId;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two times at which a peer is told again: many times what an answer takes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What the thread tells the rank.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// A queue pair is being connected to this peer: packets may come.
+    Made { rank: RankId, pair: Arc<QueuePair>, window: u16 },
+    /// Packets may be sent to it.
+    Up(RankId),
+    /// There is no connection to it, and there will be none.
+    Failed(RankId, Loss),
+    /// The queue pair of this number has failed.
+    PairFailed(u32),
+    /// Nothing goes any more.
+    DeviceFailed(String),
+}
+
+/// What the rank tells the thread.
+enum Wish {
+    Connect(RankId, Address),
+    Stop,
+}
+
+/// What all queue pairs of a rank have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    pub(crate) me: RankId,
+    pub(crate) device: Arc<Device>,
+    pub(crate) completions: Arc<Completions>,
+    pub(crate) receives: Arc<ReceiveQueue>,
+    pub(crate) shape: Shape,
+    pub(crate) window: u16,
+    /// How long a peer may take to answer.
+    pub(crate) patience: Duration,
+}
+
+/// The rank's side of the thread.
+#[derive(Debug)]
+pub(crate) struct Wireup {
+    wishes: Sender<Wish>,
+    news: Receiver<News>,
+    count: Arc<AtomicUsize>,
+    seen: usize,
+    wake: Arc<OwnedFd>,
+    /// Readable when there are news.
+    bell: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    address: Address,
+}
+
+impl Wireup {
+    /// Starts the thread.
+    pub(crate) fn start(common: Common) -> Result<Self, VerbsError> {
+        let system = |what: &'static str| move |why: std::io::Error| VerbsError::System { what, why };
+        let random = RandomState::new().hash_one(std::process::id());
+        // The upper bit of a key is for the system's own.
+        let datagrams = Datagrams::new(&common.device, random as u32 & 0x7fff_ffff)?;
+        let address = datagrams.address();
+        let bell = || -> Result<Arc<OwnedFd>, VerbsError> {
+            let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+            Ok(Arc::new(fd.map_err(|why| system("waking a thread")(why.into()))?))
+        };
+        let (wake, bell) = (bell()?, bell()?);
+        let (wishes, wished) = channel();
+        let (tell, news) = channel();
+        let count = Arc::new(AtomicUsize::new(0));
+        let told = Teller { tell, count: Arc::clone(&count), bell: Arc::clone(&bell) };
+        let mut maker = Maker { common, datagrams, peers: BTreeMap::new(), gone: BTreeSet::new(), told, random: random >> 32 };
+        let woken = Arc::clone(&wake);
+        let work = move || {
+            if let Err(error) = maker.run(&wished, &woken) {
+                maker.told.tell(News::DeviceFailed(error.to_string()));
+            }
+        };
+        let thread = std::thread::Builder::new().name("carrousel-wireup".to_owned()).spawn(work);
+        let thread = Some(thread.map_err(system("a thread that makes connections"))?);
+        Ok(Self { wishes, news, count, seen: 0, wake, bell, thread, address })
+    }
+
+    /// Where peers reach it.
+    pub(crate) fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Asks for a connection; [`News`] follow.
+    pub(crate) fn connect(&self, rank: RankId, address: Address) {
+        self.wish(Wish::Connect(rank, address));
+    }
+
+    fn wish(&self, wish: Wish) {
+        // A thread that has ended has said why.
+        let _ = self.wishes.send(wish);
+        ring(&self.wake);
+    }
+
+    /// Readable when there are news.
+    pub(crate) fn bell(&self) -> &OwnedFd {
+        &self.bell
+    }
+
+    /// The bell was heard.
+    pub(crate) fn heard(&self) {
+        silence(&self.bell);
+    }
+
+    /// The next news, if there are any. One load of a word if there are none.
+    #[inline]
+    pub(crate) fn news(&mut self) -> Option<News> {
+        if self.count.load(Ordering::Acquire) == self.seen {
+            return None;
+        }
+        self.seen = self.seen.wrapping_add(1);
+        self.news.recv().ok()
+    }
+}
+
+impl Drop for Wireup {
+    fn drop(&mut self) {
+        self.wish(Wish::Stop);
+        if let Some(thread) = self.thread.take() {
+            // That it has panicked was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ring(bell: &OwnedFd) {
+    // It can only fail when it rings already.
+    let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+}
+
+fn silence(bell: &OwnedFd) {
+    // It can only fail when it does not ring.
+    let _ = rustix::io::read(bell, &mut [0; 8]);
+}
+
+struct Teller {
+    tell: Sender<News>,
+    count: Arc<AtomicUsize>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Teller {
+    fn tell(&self, news: News) {
+        // The rank may have gone.
+        if self.tell.send(news).is_ok() {
+            // Behind the news: whoever sees the count finds them.
+            self.count.fetch_add(1, Ordering::Release);
+            ring(&self.bell);
+        }
+    }
+}
+
+/// One connection that is being made, or was: a peer that was not answered asks again.
+struct Making {
+    handshake: Handshake<Rules>,
+    pair: Arc<QueuePair>,
+    address: Address,
+    due: Instant,
+}
+
+struct Maker {
+    common: Common,
+    datagrams: Datagrams,
+    peers: BTreeMap<RankId, Making>,
+    /// Peers that have not answered, and are lost: what they tell now comes too late.
+    gone: BTreeSet<RankId>,
+    told: Teller,
+    random: u64,
+}
+
+impl Maker {
+    fn run(&mut self, wished: &Receiver<Wish>, wake: &OwnedFd) -> Result<(), VerbsError> {
+        loop {
+            let until = self.peers.values().filter(|one| !one.handshake.is_up()).map(|one| one.due).min();
+            let ready = self.sleep(wake, until)?;
+            if ready[0] {
+                silence(wake);
+            }
+            for wish in wished.try_iter() {
+                match wish {
+                    Wish::Connect(rank, address) => self.begin(rank, address)?,
+                    Wish::Stop => return Ok(()),
+                }
+            }
+            if ready[1] {
+                self.datagrams.noticed()?;
+            }
+            let mut told = Vec::new();
+            self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
+            for told in told {
+                self.hear(&told)?;
+            }
+            if ready[2] {
+                self.listen();
+            }
+            self.tick()?;
+        }
+    }
+
+    /// Waits until something has come, and says from where.
+    fn sleep(&self, wake: &OwnedFd, until: Option<Instant>) -> Result<[bool; 3], VerbsError> {
+        let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let rest = rest.map(|rest| Timespec {
+            tv_sec: rest.as_secs() as i64,
+            tv_nsec: rest.subsec_nanos().into(),
+        });
+        let fds = [wake.as_fd(), self.datagrams.readable(), self.common.device.events()];
+        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match poll(&mut fds, rest.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(fds.map(|fd| fd.revents().contains(PollFlags::IN))),
+            Err(why) => Err(VerbsError::System { what: "waiting for datagrams", why: why.into() }),
+        }
+    }
+
+    fn ticks(&self) -> u16 {
+        u16::try_from(self.common.patience.as_millis() / TICK.as_millis()).unwrap_or(u16::MAX).max(1)
+    }
+
+    /// Makes a queue pair for a connection to `rank`.
+    fn make(&mut self) -> Result<Arc<QueuePair>, VerbsError> {
+        let Common { device, completions, receives, shape, .. } = &self.common;
+        // Any number will do; an old packet of another connection is less likely to fit when they differ.
+        self.random = self.random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+        let first = (self.random >> 40) as u32;
+        Ok(Arc::new(QueuePair::new(device, completions, receives, *shape, first)?))
+    }
+
+    /// The rank wants a connection.
+    fn begin(&mut self, rank: RankId, address: Address) -> Result<(), VerbsError> {
+        if self.peers.contains_key(&rank) {
+            return Ok(());
+        }
+        let pair = match self.make() {
+            Ok(pair) => pair,
+            Err(error) => return self.refuse(rank, &error),
+        };
+        let (handshake, progress) = Handshake::begin(self.ticks());
+        self.peers.insert(rank, Making { handshake, pair, address, due: Instant::now() + TICK });
+        self.proceed(rank, progress, None)
+    }
+
+    /// There can be no queue pair for this peer; others may have theirs.
+    fn refuse(&mut self, rank: RankId, error: &VerbsError) -> Result<(), VerbsError> {
+        self.told.tell(News::Failed(rank, Loss::System(error.to_string())));
+        self.peers.remove(&rank);
+        self.gone.insert(rank);
+        Ok(())
+    }
+
+    /// A peer tells.
+    fn hear(&mut self, told: &Told) -> Result<(), VerbsError> {
+        let rank = told.from;
+        if told.to != self.common.me || rank == self.common.me || self.gone.contains(&rank) {
+            return Ok(());
+        }
+        if !self.peers.contains_key(&rank) {
+            let pair = match self.make() {
+                Ok(pair) => pair,
+                Err(error) => return self.refuse(rank, &error),
+            };
+            let handshake = Handshake::asked(self.ticks());
+            let due = Instant::now() + TICK;
+            self.peers.insert(rank, Making { handshake, pair, address: told.address, due });
+        }
+        let Some(making) = self.peers.get_mut(&rank) else { return Ok(()) };
+        let progress = making.handshake.told(told.hello);
+        self.proceed(rank, progress, Some(told))
+    }
+
+    /// Carries out what a handshake says.
+    fn proceed(&mut self, rank: RankId, progress: Progress, told: Option<&Told>) -> Result<(), VerbsError> {
+        let Some(making) = self.peers.get_mut(&rank) else { return Ok(()) };
+        let Common { me, window, .. } = self.common;
+        if let (true, Some(told)) = (progress.connect, told) {
+            // Before the peer can know of it: its packets find somebody who knows theirs.
+            let pair = Arc::clone(&making.pair);
+            self.told.tell(News::Made { rank, pair, window: window.min(told.window) });
+            if let Err(error) = making.pair.connect(&told.ends) {
+                return self.refuse(rank, &error);
+            }
+        }
+        if progress.up {
+            self.told.tell(News::Up(rank));
+        }
+        if progress.give_up {
+            self.told.tell(News::Failed(rank, Loss::NoAnswer));
+            self.peers.remove(&rank);
+            self.gone.insert(rank);
+            return Ok(());
+        }
+        if let Some(hello) = progress.tell {
+            let (address, ends) = (self.datagrams.address(), making.pair.ends());
+            let told = Told { from: me, to: rank, address, ends, window, hello };
+            let to = making.address;
+            // What cannot be sent is lost, like any other.
+            let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&told)));
+        }
+        Ok(())
+    }
+
+    /// Tells again what was not answered.
+    fn tick(&mut self) -> Result<(), VerbsError> {
+        let now = Instant::now();
+        let due: Vec<RankId> = self
+            .peers
+            .iter()
+            .filter(|(_, one)| !one.handshake.is_up() && one.due <= now)
+            .map(|(rank, _)| *rank)
+            .collect();
+        for rank in due {
+            let Some(making) = self.peers.get_mut(&rank) else { continue };
+            making.due = now + TICK;
+            let progress = making.handshake.tick();
+            self.proceed(rank, progress, None)?;
+        }
+        Ok(())
+    }
+
+    /// The device has something to say.
+    fn listen(&mut self) {
+        let device = &self.common.device;
+        match device.event() {
+            Some(DeviceEvent::Fatal(why)) => self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name()))),
+            // It may come up again before anybody misses it; who is missed meanwhile is told why.
+            Some(DeviceEvent::PortDown(port)) => device.set_down(port, true),
+            Some(DeviceEvent::PortUp(port)) => device.set_down(port, false),
+            Some(DeviceEvent::Pair(number)) => self.told.tell(News::PairFailed(number)),
+            Some(DeviceEvent::Other) | None => {}
+        }
+    }
+}

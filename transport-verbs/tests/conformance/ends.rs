@@ -1,0 +1,243 @@
+//! Single operations at the edges: without data, to a peer that is gone, and what only adapters do.
+
+use super::PATIENCE;
+use carrousel_transport::{
+    Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Read, Regions,
+    Transport, Write,
+};
+use carrousel_transport_verbs::{Access, Address, Change, Loss, Out, Region, Settings, Verbs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
+const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+
+/// A rank: its memory, all of it registered, and what was reported.
+struct Watch {
+    words: Box<[u64; 64]>,
+    arrivals: Vec<Arrival>,
+    region: Region,
+}
+
+impl Watch {
+    fn new(verbs: &Verbs) -> Self {
+        let mut words = Box::new([0; 64]);
+        // SAFETY: the memory goes with the region, after it is dropped or with nothing outstanding.
+        #[allow(unsafe_code)]
+        let region = unsafe {
+            Region::register(verbs.device(), words.as_mut_ptr().cast(), size_of_val(&*words), Access::Write)
+        };
+        Self { words, arrivals: Vec::new(), region: region.expect("it can be registered") }
+    }
+
+    fn word(&self, at: usize) -> Memory {
+        let address = self.words.as_ptr().wrapping_add(at) as u64;
+        Memory { address, key: self.region.remote_key() }
+    }
+}
+
+impl Regions for Watch {
+    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
+        None
+    }
+
+    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
+        Some(Keys { local: self.region.local_key(), remote: self.region.remote_key() })
+    }
+}
+
+impl Handler<Out> for Watch {
+    type Regions = Self;
+
+    fn regions(&mut self) -> &mut Self {
+        self
+    }
+
+    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
+        self.arrivals.push(arrival);
+    }
+}
+
+fn request(index: u32) -> Handle {
+    Handle { index, generation: 0 }
+}
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.patience = Duration::from_secs(5);
+    settings
+}
+
+/// Two ranks that are connected to each other.
+fn pair() -> [(Verbs, Watch); 2] {
+    let mut ranks = RANKS.map(|me| {
+        let verbs = Verbs::new(me, 2, &settings()).expect("there is a device");
+        let watch = Watch::new(&verbs);
+        (verbs, watch)
+    });
+    let addresses = [ranks[0].0.address(), ranks[1].0.address()];
+    ranks[0].0.out().connect(RANKS[1], &addresses[1]);
+    ranks[1].0.out().connect(RANKS[0], &addresses[0]);
+    for (verbs, _) in &mut ranks {
+        let to = RANKS[usize::from(verbs.address() == addresses[0])];
+        verbs.out().send(to, Context::MESSAGES, &DONE, &[]);
+    }
+    drive(&mut ranks, |ranks| ranks.iter().all(|(_, watch)| watch.arrivals.len() == 1));
+    ranks.iter_mut().for_each(|(_, watch)| watch.arrivals.clear());
+    ranks
+}
+
+fn drive<const N: usize>(ranks: &mut [(Verbs, Watch); N], until: impl Fn(&[(Verbs, Watch); N]) -> bool) {
+    let began = Instant::now();
+    while !until(ranks) {
+        for (verbs, watch) in ranks.iter_mut() {
+            if verbs.poll(watch) == 0 {
+                verbs.check();
+                thread::yield_now();
+            }
+        }
+        let heard: Vec<_> = ranks.iter().map(|(_, watch)| &watch.arrivals).collect();
+        assert!(began.elapsed() < PATIENCE, "what was waited for has not come; there are {heard:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn operations_without_data_wait_for_those_before_them() {
+    let mut ranks = pair();
+    let [(verbs, watch), (_, peer)] = &mut ranks;
+    for (index, len) in [(0, 500), (1, 0), (2, 8), (3, 0)] {
+        let (from, into, to) = (watch.word(0), peer.word(0), RANKS[1]);
+        verbs.out().write(&Write { to, from, into, len, request: request(index), notice: None }, watch);
+    }
+    for (index, len) in [(4, 500), (5, 0), (6, 8), (7, 0)] {
+        let (from, into, of) = (peer.word(0), watch.word(0), RANKS[1]);
+        verbs.out().read(&Read { of, from, into, len, request: request(index) }, watch);
+    }
+    drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 8);
+    let written = (0..4).map(|index| Arrival::Written(request(index)));
+    let read = (4..8).map(|index| Arrival::Read(request(index)));
+    assert_eq!(ranks[0].1.arrivals, written.chain(read).collect::<Vec<_>>());
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn changes_are_atomic_and_bring_what_was_there() {
+    let mut ranks = pair();
+    let [(verbs, watch), (_, peer)] = &mut ranks;
+    peer.words[7] = 40;
+    let what = peer.word(7);
+    let changes = [
+        Change::Add(2),
+        Change::Swap { expected: 41, new: 1 },
+        Change::Swap { expected: 42, new: 100 },
+        Change::Add(u64::MAX),
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        let into = (watch.word(at), request(at as u32));
+        verbs.out().change(RANKS[1], what, change, into, watch);
+    }
+    drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 4);
+    assert_eq!(ranks[0].1.words[..4], [40, 42, 42, 100]);
+    assert_eq!(ranks[1].1.words[7], 99);
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn who_only_waits_notices_that_a_peer_is_gone() {
+    let [(verbs, watch), (peer, _)] = pair();
+    drop(peer);
+    let mut rank = [(verbs, watch)];
+    drive(&mut rank, |rank| !rank[0].1.arrivals.is_empty());
+    let [(mut verbs, watch)] = rank;
+    assert_eq!(watch.arrivals, [Arrival::Lost(RANKS[1])]);
+    assert_eq!(verbs.out().loss_of(RANKS[1]), Some(&Loss::Silent));
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn the_end_of_who_has_finished_is_no_loss() {
+    let [(mut verbs, mut watch), (mut peer, mut theirs)] = pair();
+    peer.finish();
+    while peer.is_busy() {
+        peer.poll(&mut theirs);
+        verbs.poll(&mut watch);
+    }
+    drop((peer, theirs));
+    let began = Instant::now();
+    // Longer than it takes to notice.
+    while began.elapsed() < Duration::from_secs(4) {
+        if verbs.poll(&mut watch) == 0 {
+            verbs.check();
+            thread::yield_now();
+        }
+    }
+    assert_eq!(watch.arrivals, []);
+    // What is posted to it nobody takes.
+    let (from, into, to) = (watch.word(0), watch.word(1), RANKS[1]);
+    verbs.out().write(&Write { to, from, into, len: 8, request: request(1), notice: None }, &mut watch);
+    let mut rank = [(verbs, watch)];
+    drive(&mut rank, |rank| rank[0].1.arrivals.len() == 2);
+    assert_eq!(rank[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Written(request(1))]);
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn what_is_posted_to_nobody_completes_after_the_loss() {
+    let mut verbs = Verbs::new(RANKS[0], 2, &settings()).expect("there is a device");
+    let mut watch = Watch::new(&verbs);
+    let nobody = Address { queue: 0xff_fff0, ..verbs.address() };
+    verbs.out().connect(RANKS[1], &nobody);
+    let (own, other, to) = (watch.word(0), watch.word(1), RANKS[1]);
+    verbs.out().send(RANKS[1], Context::MESSAGES, &DONE, &[]);
+    let write = Write { to, from: own, into: other, len: 8, request: request(0), notice: None };
+    verbs.out().write(&write, &mut watch);
+    let read = Read { of: to, from: other, into: own, len: 8, request: request(1) };
+    verbs.out().read(&read, &mut watch);
+    let mut rank = [(verbs, watch)];
+    drive(&mut rank, |rank| rank[0].1.arrivals.len() == 3);
+    let [(mut verbs, watch)] = rank;
+    let completions = [Arrival::Written(request(0)), Arrival::Read(request(1))];
+    assert_eq!(watch.arrivals, [&[Arrival::Lost(RANKS[1])], &completions[..]].concat());
+    assert_eq!(verbs.out().loss_of(RANKS[1]), Some(&Loss::NoAnswer));
+    assert!(!verbs.is_busy());
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn memory_that_is_not_registered_is_the_end_of_the_connection() {
+    let mut ranks = pair();
+    let [(verbs, watch), (_, peer)] = &mut ranks;
+    let wrong = Memory { key: peer.region.remote_key() ^ 0x0101, ..peer.word(0) };
+    let write = Write { to: RANKS[1], from: watch.word(0), into: wrong, len: 8, request: request(0), notice: None };
+    verbs.out().write(&write, watch);
+    drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 2);
+    assert_eq!(ranks[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Written(request(0))]);
+    assert_eq!(ranks[1].1.words[..], [0; 64]);
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn who_sleeps_is_woken() {
+    let [(mut verbs, mut watch), (mut peer, mut theirs)] = pair();
+    let sleeper = thread::spawn(move || {
+        let began = Instant::now();
+        while watch.arrivals.is_empty() && began.elapsed() < PATIENCE {
+            verbs.sleep(&mut watch, PATIENCE).expect("it can sleep");
+        }
+        (watch.arrivals, began.elapsed())
+    });
+    thread::sleep(Duration::from_millis(200));
+    peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+    while peer.is_busy() {
+        peer.poll(&mut theirs);
+    }
+    let (arrivals, slept) = sleeper.join().expect("it does not panic");
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    assert_eq!(arrivals, [packet]);
+    assert!(slept < PATIENCE, "a packet has woken it");
+}

@@ -1,0 +1,204 @@
+//! The plans.
+
+use super::meeting::Meeting;
+use super::{PATIENCE, modes};
+use carrousel_transport::conformance::{
+    Event, Lent, Line, Plan, Player, Record, Size, check, generated, named, never_ending, parse_line,
+};
+use carrousel_transport::{Keys, Memory, RankId, Transport};
+use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn size(settings: &Settings) -> Size {
+    if settings.window == 2 {
+        Size { eager: settings.eager, large: 100_003, burst: 100 }
+    } else {
+        Size { eager: settings.eager, large: 1 << 20 | 3, burst: 400 }
+    }
+}
+
+fn plans(settings: &Settings) -> Vec<Plan> {
+    let size = size(settings);
+    let mut plans = named(&size);
+    let less = Size { large: size.large / 16, ..size };
+    plans.extend((0..4).map(|seed| generated(seed, 2 + seed as u32 % 3, 80, &less)));
+    plans
+}
+
+/// What peers have to know of a rank.
+fn name(verbs: &Verbs, memory: Memory) -> String {
+    format!("{} {} {}", verbs.address(), memory.address, memory.key)
+}
+
+fn parse_name(text: &str) -> (Address, Memory) {
+    let mut words = text.split(' ');
+    let mut word = || words.next().expect("three words");
+    let address = word().parse().expect("an address");
+    let (start, key) = (word().parse().expect("a number"), word().parse().expect("a number"));
+    (address, Memory { address: start, key })
+}
+
+/// A rank of a plan, ready to begin.
+struct Ready<'a> {
+    player: Player<'a>,
+    verbs: Verbs,
+    // After the transport: its memory is the player's, which goes before, when nothing is posted any more.
+    _region: Region,
+}
+
+fn ready<'a>(device: &Arc<Device>, plan: &'a Plan, me: u32, settings: &Settings, meeting: &Meeting) -> Ready<'a> {
+    let mut verbs = Verbs::over(device, RankId(me), plan.ranks(), settings).expect("there is a device");
+    let mut lent = Lent::new(plan, me);
+    let bytes = lent.bytes_mut();
+    // SAFETY: the region is dropped with the player that owns the bytes, which do not move; who looks at them while
+    // something is outstanding looks at others of them, or the suite has found a fault.
+    #[allow(unsafe_code)]
+    let region = unsafe { Region::register(device, bytes.as_mut_ptr(), bytes.len(), Access::Write) };
+    let region = region.expect("it can be registered");
+    let lent = lent.known_as(Keys { local: region.local_key(), remote: region.remote_key() });
+    meeting.say("name", me, &name(&verbs, lent.memory()));
+    let names: Vec<_> = (0..plan.ranks()).map(|rank| parse_name(&meeting.hear("name", rank))).collect();
+    let memories: Vec<_> = names.iter().map(|(_, memory)| *memory).collect();
+    for (rank, (address, _)) in (0..).zip(&names).filter(|(rank, _)| *rank != me) {
+        verbs.out().connect(RankId(rank), address);
+    }
+    Ready { player: Player::new(plan, me, lent, &memories), verbs, _region: region }
+}
+
+/// Plays one rank until its part is done, then until all are. Returns what it has noticed, and whether it ever
+/// had to wait for room.
+fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u32>) -> (Vec<Event>, bool) {
+    let Ready { mut player, mut verbs, _region } = ready;
+    let (began, mut idle, mut was_full, mut told) = (Instant::now(), 0_u32, false, false);
+    let mut ended = 0;
+    loop {
+        if player.drive(&mut verbs) > 0 {
+            idle = 0;
+        } else {
+            idle += 1;
+            if idle.is_multiple_of(32) {
+                verbs.check();
+            }
+            thread::yield_now();
+        }
+        was_full |= verbs.out().is_waiting();
+        let is_done = player.is_done() || began.elapsed() > PATIENCE;
+        if is_done && !told {
+            told = true;
+            meeting.say("done", me, "");
+        }
+        if told && idle > 32 {
+            thread::sleep(Duration::from_millis(1));
+            while ended < ranks && (but == Some(ended) || meeting.heard("done", ended).is_some()) {
+                ended += 1;
+            }
+            if ended == ranks {
+                break;
+            }
+        }
+    }
+    // What comes twice comes late.
+    for _ in 0..100 {
+        player.drive(&mut verbs);
+        thread::yield_now();
+    }
+    while verbs.is_busy() {
+        player.drive(&mut verbs);
+    }
+    meeting.say("over", me, "");
+    for rank in (0..ranks).filter(|rank| but != Some(*rank)) {
+        meeting.hear("over", rank);
+    }
+    (player.finish(), was_full)
+}
+
+/// Plays a plan, and checks it on the first node. Returns whether a rank of this node ever had to wait for room.
+fn run(name: &str, plan: &Plan, settings: &Settings) -> bool {
+    let meeting = Meeting::new(&format!("{name}-{}", plan.name));
+    let device = Device::open(&settings.choice).expect("there is a device");
+    let here: Vec<u32> = (0..plan.ranks()).filter(|rank| meeting.is_here(*rank)).collect();
+    let one = |me: u32| {
+        let ready = ready(&device, plan, me, settings, &meeting);
+        play(ready, me, plan.ranks(), &meeting, None)
+    };
+    let ends: Vec<_> = thread::scope(|scope| {
+        let one = &one;
+        let threads: Vec<_> = here.iter().map(|me| scope.spawn(move || one(*me))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
+    });
+    let mut was_full = false;
+    for (rank, (events, full)) in here.iter().zip(ends) {
+        meeting.say("record", *rank, &Line(Some(&events)).to_string());
+        was_full |= full;
+    }
+    if meeting.node == 0 {
+        let record = |rank| parse_line(&meeting.hear("record", rank)).expect("it is a record");
+        judge(name, plan, &(0..plan.ranks()).map(record).collect::<Vec<_>>());
+        meeting.say("judged", 0, "");
+    }
+    meeting.hear("judged", 0);
+    was_full
+}
+
+/// Fails the test if the record breaks the contract.
+fn judge(name: &str, plan: &Plan, ranks: &[Option<Vec<Event>>]) {
+    if let Err(breach) = check(plan, ranks) {
+        let record = Record { transport: name.to_owned(), plan: plan.name.clone(), ranks: ranks.to_vec() };
+        let text = record.to_string();
+        panic!("{name}, {}: {breach}; the record begins:\n{}", plan.name, &text[..text.len().min(4000)]);
+    }
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn every_plan() {
+    for (name, settings) in modes() {
+        let mut was_full = false;
+        for plan in plans(&settings) {
+            let began = Instant::now();
+            was_full |= run(name, &plan, &settings);
+            println!("{name}, {}: {:.1} s", plan.name, began.elapsed().as_secs_f64());
+        }
+        assert!(was_full, "{name}: ranks had to wait for room");
+    }
+}
+
+/// Needs two nodes, of which the second one is switched off in the middle.
+#[test]
+#[ignore = "needs two nodes, and switches one of them off"]
+fn a_node_that_is_switched_off_is_lost() {
+    let (name, settings) = &modes()[0];
+    let size = Size { large: 10_000, ..size(settings) };
+    let plan = never_ending(3, 1, &size);
+    let meeting = Meeting::new("switched off");
+    assert_eq!(meeting.nodes, 2, "one node cannot outlive itself");
+    let device = Device::open(&settings.choice).expect("there is a device");
+    let here: Vec<u32> = (0..plan.ranks()).filter(|rank| meeting.is_here(*rank)).collect();
+    if meeting.node == 1 {
+        let after = Duration::from_millis(1500);
+        thread::spawn(move || {
+            thread::sleep(after);
+            let _ = Command::new("poweroff").arg("-f").status();
+        });
+    }
+    let one = |me: u32| {
+        let ready = ready(&device, &plan, me, settings, &meeting);
+        play(ready, me, plan.ranks(), &meeting, Some(1)).0
+    };
+    let ends: Vec<_> = thread::scope(|scope| {
+        let one = &one;
+        let threads: Vec<_> = here.iter().map(|me| scope.spawn(move || one(*me))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
+    });
+    let survivors: Vec<_> = (0..plan.ranks()).map(|rank| here.iter().position(|one| *one == rank)).collect();
+    let records: Vec<_> = survivors.into_iter().map(|at| at.map(|at| ends[at].clone())).collect();
+    judge(name, &plan, &records);
+    for record in records.iter().flatten() {
+        assert!(record.contains(&Event::Lost(1)), "it was reported");
+        let packets = record.iter().filter(|event| matches!(event, Event::Packet { from: 1, .. })).count();
+        assert!(packets > 0, "it was switched off in the middle");
+    }
+}
