@@ -39,7 +39,7 @@ pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Op
         None => {}
         Some(Failure::Cancelled) => return Ok(None),
         Some(Failure::Truncated { sent }) => return Err(Error::Truncated { sent, room: status.len }),
-        Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0 }),
+        Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0, why: None }),
     }
     let Some((source, tag)) = status.message else { return Ok(None) };
     let len = status.len as usize;

@@ -87,10 +87,12 @@ pub enum Error {
         element: usize,
     },
     /// A peer has ended, or its connection is broken.
-    #[error("{class}: rank {rank} is gone", class = self.class())]
+    #[error("{class}: rank {rank} is gone{}", because(.why), class = self.class())]
     PeerLost {
         /// The peer.
         rank: u32,
+        /// How this was noticed, where there is something to be said about it.
+        why: Option<String>,
     },
     /// A peer does not speak the protocol.
     #[error("{class}: {0}", class = self.class())]
@@ -104,10 +106,12 @@ pub enum Error {
         why: String,
     },
     /// No transport leads to a rank.
-    #[error("{class}: rank {rank} is on another node, and this build has no transport between nodes", class = self.class())]
+    #[error("{class}: rank {rank} is on another node: {why}", class = self.class())]
     Unreachable {
         /// The rank.
         rank: u32,
+        /// Why there is no transport between nodes.
+        why: String,
     },
     /// There are no more communicators.
     #[error("{class}: there are no more communicators", class = self.class())]
@@ -127,6 +131,10 @@ pub enum Error {
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
+}
+
+fn because(why: &Option<String>) -> String {
+    why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
 }
 
 /// An error inside the library, in a word: nothing as large as an [`Error`] is moved wherever something succeeds.

@@ -4,10 +4,11 @@ use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{OptionError, SIMULATION, Settings};
+use carrousel_options::{Between, OptionError, SIMULATION, Settings};
 use carrousel_rank::RankId;
 use carrousel_trace::End;
 use carrousel_transport_shm as shm;
+use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
 use std::env;
 use std::sync::Arc;
@@ -62,17 +63,20 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         Some(client) => {
             let nodes = client.nodes()?;
             let own = nodes.get(client.rank() as usize).copied();
-            let here = (0..).zip(&nodes).filter(|(_, node)| Some(**node) == own);
-            let neighbours = here.map(|(rank, _)| RankId(rank)).collect();
+            let apart = settings.verbs().between == Between::All;
+            let is_here = |(rank, node): &(u32, &u32)| {
+                if apart { *rank == client.rank() } else { Some(**node) == own }
+            };
+            let neighbours = (0..).zip(&nodes).filter(is_here).map(|(rank, _)| RankId(rank)).collect();
             Place { me: RankId(client.rank()), ranks: client.size(), neighbours }
         }
     };
     let link = Link::new(client);
     let directory = link.clone();
-    let look_up = move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0 });
+    let look_up = move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
     let ring = ring_bytes(settings.shm_ring(), place.neighbours.len() as u64);
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
-    let core = Core::new(&place, &settings.protocol(), rings, Box::new(look_up));
+    let core = Core::new(&place, &settings.protocol(), rings, far(&place, settings), Box::new(look_up));
     let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
     if let Some(directory) = settings.trace() {
         core.trace_to(directory)?;
@@ -83,6 +87,46 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
     Ok(Job { world: Communicator::world(Shared::new(core)), link })
+}
+
+/// Bytes of a receive buffer of the transport between nodes: every one of them takes the largest eager message.
+const LEAST: u64 = 1 << 10;
+const MOST: u64 = 64 << 10;
+
+/// The transport to other nodes, if there are any; or why there is none.
+fn far(place: &Place, settings: &Settings) -> Result<Option<Verbs>, String> {
+    if place.neighbours.len() == place.ranks as usize {
+        return Ok(None);
+    }
+    let options = settings.verbs();
+    if options.between == Between::None {
+        return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
+    }
+    let verbs = Verbs::new(place.me, place.ranks, &verbs_settings(settings));
+    verbs.map(Some).map_err(|error| error.to_string())
+}
+
+/// What ranks of different nodes talk over here, as far as the options decide, in words; or why they cannot.
+///
+/// # Errors
+/// When they cannot; the error says why, and what would help.
+pub fn describe_verbs(settings: &Settings) -> Result<String, String> {
+    verbs::Device::describe(&verbs_settings(settings)).map_err(|error| error.to_string())
+}
+
+/// How the transport between nodes is made, as the options say.
+fn verbs_settings(settings: &Settings) -> verbs::Settings {
+    let options = settings.verbs();
+    let choice = verbs::Choice { device: options.device, port: options.port, gid_index: options.gid };
+    let mut made = verbs::Settings::default();
+    made.choice = choice;
+    made.eager = settings.protocol().eager_threshold.clamp(LEAST, MOST);
+    made.service_level = options.service_level;
+    made.window = options.window;
+    made.receives = options.receives;
+    made.timeout = options.timeout;
+    made.retries = options.retries;
+    made
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
@@ -98,7 +142,7 @@ fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
 
 /// Under which name a rank's address is published.
 fn key(rank: RankId) -> String {
-    format!("shm.{}", rank.0)
+    format!("rank.{}", rank.0)
 }
 
 impl Job {
@@ -113,6 +157,10 @@ impl Job {
     /// When a rank is gone, or the launcher.
     pub fn finalize(self) -> Result<(), Error> {
         self.world.shared.with(Core::finalize)?;
+        // A connection is needed until the peer has heard that everything has arrived.
+        if self.world.shared.with(|core| core.is_far()) {
+            self.link.barrier()?;
+        }
         self.link.finalize()
     }
 
@@ -129,7 +177,7 @@ impl Job {
 impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Self {
         match error {
-            LaunchError::Lost { rank, .. } => Error::PeerLost { rank },
+            LaunchError::Lost { rank, .. } => Error::PeerLost { rank, why: None },
             other => Error::Launch(other.to_string()),
         }
     }

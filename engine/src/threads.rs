@@ -14,13 +14,13 @@ type Addresses = Arc<Mutex<Vec<String>>>;
 /// Rank `me` of a job whose ranks are all in this process.
 fn rank(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
     let place = Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect() };
-    let lost = |rank: RankId| Error::PeerLost { rank: rank.0 };
+    let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
     let known = Arc::clone(addresses);
     let look_up = move |rank: RankId| {
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(&place, &Options::default(), settings, Box::new(look_up));
+    let core = Core::new(&place, &Options::default(), settings, Ok(None), Box::new(look_up));
     let core = core.map_err(|error| Error::Memory(error.to_string()))?;
     addresses.lock().map_err(|_| lost(place.me))?[me as usize] = core.address();
     Ok(Communicator::world(Shared::new(core)))

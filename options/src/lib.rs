@@ -26,5 +26,5 @@ mod value;
 
 pub use protocol::protocol;
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{OptionError, Origin, SIMULATION, Settings};
+pub use settings::{Between, OptionError, Origin, SIMULATION, Settings, Verbs};
 pub use value::parse_size;

@@ -19,6 +19,8 @@ pub enum Kind {
     OnOff,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// The name of something of this machine; a scenario, which is for any machine, cannot set it.
+    Name,
 }
 
 /// One option.
@@ -35,6 +37,11 @@ pub struct Spec {
 
 const SPECULATION: [&str; 3] = ["off", "always", "adaptive"];
 
+/// The words of `verbs`.
+pub(crate) const VERBS: [&str; 3] = ["auto", "off", "always"];
+/// The name that stands for none in particular.
+pub(crate) const ANY: &str = "any";
+
 /// The words of `speculation`.
 pub(crate) fn speculation(word: &str) -> Speculation {
     match word {
@@ -45,7 +52,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 6] = [
+pub const OPTIONS: [Spec; 15] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
@@ -78,6 +85,62 @@ pub const OPTIONS: [Spec; 6] = [
         doc: "whether large messages are copied directly between the memory of processes, where the system \
               permits that",
         default: || OptionValue::OnOff(true),
+    },
+    Spec {
+        name: "verbs",
+        kind: Kind::Choice(&VERBS),
+        doc: "which ranks talk over InfiniBand or RoCE: those of different nodes, none, or all of them",
+        default: || OptionValue::Word(VERBS[0].to_owned()),
+    },
+    Spec {
+        name: "verbs_device",
+        kind: Kind::Name,
+        doc: "the device, as ibv_devices names it; any: the first one with a port that is up",
+        default: || OptionValue::Word(ANY.to_owned()),
+    },
+    Spec {
+        name: "verbs_port",
+        kind: Kind::Integer(0, 254),
+        doc: "the port of the device; 0: the first one that is up",
+        default: || OptionValue::Integer(0),
+    },
+    Spec {
+        name: "verbs_gid",
+        kind: Kind::Integer(-1, 254),
+        doc: "the index of the port's global identifier; -1: that of RoCE v2 over IPv4 if there is one, or the next \
+              best",
+        default: || OptionValue::Integer(-1),
+    },
+    Spec {
+        name: "verbs_sl",
+        kind: Kind::Integer(0, 15),
+        doc: "the service level of connections (InfiniBand), or their priority (RoCE)",
+        default: || OptionValue::Integer(0),
+    },
+    Spec {
+        name: "verbs_window",
+        kind: Kind::Integer(2, 4096),
+        doc: "packets that may be on their way from one peer",
+        default: || OptionValue::Integer(64),
+    },
+    Spec {
+        name: "verbs_receives",
+        kind: Kind::Integer(8, 1 << 20),
+        doc: "receive buffers of a rank, which all peers share; each takes an eager message",
+        default: || OptionValue::Integer(512),
+    },
+    Spec {
+        name: "verbs_timeout",
+        kind: Kind::Integer(1, 31),
+        doc: "what is not acknowledged is sent again after 4.096 us times 2 to the power of this, or up to four \
+              times as long",
+        default: || OptionValue::Integer(16),
+    },
+    Spec {
+        name: "verbs_retries",
+        kind: Kind::Integer(0, 6),
+        doc: "how often something is sent again before its receiver is taken for lost",
+        default: || OptionValue::Integer(6),
     },
     Spec {
         name: "hang_report",
@@ -114,6 +177,7 @@ impl Spec {
             Kind::Integer(least, most) => format!("{least} to {most}"),
             Kind::OnOff => "on, off".to_owned(),
             Kind::Choice(words) => words.join(", "),
+            Kind::Name => "a name".to_owned(),
         }
     }
 
@@ -132,7 +196,7 @@ impl Spec {
                 "off" => false,
                 _ => return Err(wrong()),
             }),
-            Kind::Choice(_) => OptionValue::Word(text.to_owned()),
+            Kind::Choice(_) | Kind::Name => OptionValue::Word(text.to_owned()),
         };
         if self.takes(&value) { Ok(value) } else { Err(wrong()) }
     }
@@ -148,6 +212,9 @@ impl Spec {
             }
             (Kind::Integer(least, most), OptionValue::Integer(number)) => (least..=most).contains(number),
             (Kind::Choice(words), OptionValue::Word(word)) => words.contains(&word.as_str()),
+            (Kind::Name, OptionValue::Word(word)) => {
+                !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control())
+            }
             _ => false,
         }
     }
@@ -180,14 +247,17 @@ pub(crate) fn written(value: &OptionValue) -> String {
 
 /// The options that a scenario may set.
 pub fn vocabulary() -> Vocabulary {
-    let option = |spec: &Spec| match spec.kind {
-        Kind::Size | Kind::Power(..) => OptionSpec::new(spec.name, OptionKind::Size),
-        Kind::Time => OptionSpec::new(spec.name, OptionKind::Time),
-        Kind::Integer(..) => OptionSpec::new(spec.name, OptionKind::Integer),
-        Kind::OnOff => OptionSpec::new(spec.name, OptionKind::OnOff),
-        Kind::Choice(words) => OptionSpec::choice(spec.name, words),
+    let option = |spec: &Spec| {
+        Some(match spec.kind {
+            Kind::Size | Kind::Power(..) => OptionSpec::new(spec.name, OptionKind::Size),
+            Kind::Time => OptionSpec::new(spec.name, OptionKind::Time),
+            Kind::Integer(..) => OptionSpec::new(spec.name, OptionKind::Integer),
+            Kind::OnOff => OptionSpec::new(spec.name, OptionKind::OnOff),
+            Kind::Choice(words) => OptionSpec::choice(spec.name, words),
+            Kind::Name => return None,
+        })
     };
-    Vocabulary { engine: OPTIONS.iter().map(option).collect(), ..Vocabulary::default() }
+    Vocabulary { engine: OPTIONS.iter().filter_map(option).collect(), ..Vocabulary::default() }
 }
 
 #[cfg(test)]
@@ -220,6 +290,11 @@ mod tests {
             ("shm_ring", "16"),
             ("shm_direct", "yes"),
             ("hang_report", "30"),
+            ("verbs", "on"),
+            ("verbs_device", ""),
+            ("verbs_device", "rxe 0"),
+            ("verbs_gid", "-2"),
+            ("verbs_retries", "7"),
         ] {
             let spec = Spec::named(name).expect("it is registered");
             assert!(spec.parse(text).is_err(), "{name}={text}");

@@ -1,7 +1,7 @@
 //! Which value each option has, and where it comes from.
 
 use crate::protocol;
-use crate::registry::{OPTIONS, Spec, written};
+use crate::registry::{ANY, OPTIONS, Spec, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -56,6 +56,41 @@ impl fmt::Display for Origin {
             Self::Scenario(line) => write!(f, "scenario, line {line}"),
         }
     }
+}
+
+/// Which ranks talk over InfiniBand or RoCE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Between {
+    /// Those of different nodes.
+    Nodes,
+    /// None.
+    None,
+    /// All, also those of one node.
+    All,
+}
+
+/// The options of the transport between nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Verbs {
+    /// Which ranks use it.
+    pub between: Between,
+    /// The name of the device; `None` for any.
+    pub device: Option<String>,
+    /// The port; `None` for the first one that is up.
+    pub port: Option<u8>,
+    /// The index of the global identifier; `None` for the best.
+    pub gid: Option<u8>,
+    /// The service level of connections.
+    pub service_level: u8,
+    /// Packets that may be on their way from one peer.
+    pub window: u16,
+    /// Receive buffers of a rank.
+    pub receives: u32,
+    /// The exponent of the time until an acknowledgement is missed.
+    pub timeout: u8,
+    /// How often something is sent again.
+    pub retries: u8,
 }
 
 /// The values of all options, by position in [`OPTIONS`].
@@ -216,6 +251,32 @@ impl Settings {
     /// `shm_direct`.
     pub fn shm_direct(&self) -> bool {
         self.number("shm_direct") != 0
+    }
+
+    /// The options of the transport between nodes.
+    pub fn verbs(&self) -> Verbs {
+        let small = |name: &str| u8::try_from(self.number(name)).unwrap_or(u8::MAX);
+        let word = |name: &str| match self.value(name) {
+            OptionValue::Word(word) => word.clone(),
+            _ => String::new(),
+        };
+        let between = match word("verbs").as_str() {
+            "off" => Between::None,
+            "always" => Between::All,
+            _ => Between::Nodes,
+        };
+        let is_given = |name: &str| !matches!(self.value(name), OptionValue::Integer(..0));
+        Verbs {
+            between,
+            device: Some(word("verbs_device")).filter(|name| name != ANY),
+            port: Some(small("verbs_port")).filter(|port| *port > 0),
+            gid: is_given("verbs_gid").then(|| small("verbs_gid")),
+            service_level: small("verbs_sl"),
+            window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
+            receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
+            timeout: small("verbs_timeout"),
+            retries: small("verbs_retries"),
+        }
     }
 
     /// The directory in which a trace is to be written: what `CARROUSEL_TRACE` says.

@@ -15,10 +15,12 @@
 //! Connections are made by datagrams, which only a peer of the same job can address.
 //! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::post`.
 //!
-//! Without the feature `verbs`, which needs libibverbs, there are addresses only.
+//! Without the feature `verbs`, which needs libibverbs, all of this has a name and nothing can be made.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[cfg(not(feature = "verbs"))]
+mod absent;
 mod address;
 #[cfg(feature = "verbs")]
 mod error;
@@ -34,19 +36,23 @@ mod ibv;
 mod outbound;
 #[cfg(feature = "verbs")]
 mod peer;
+mod settings;
 #[cfg(feature = "verbs")]
 mod verbs;
 #[cfg(feature = "verbs")]
 mod wireup;
 
+#[cfg(not(feature = "verbs"))]
+pub use absent::{Access, Device, Loss, Out, Region, Verbs, VerbsError};
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};
 #[cfg(feature = "verbs")]
-pub use ibv::{Access, Choice, Device, LinkLayer, Region};
+pub use ibv::{Access, Device, Region};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
 #[cfg(feature = "verbs")]
 pub use peer::Change;
+pub use settings::{Choice, Settings};
 #[cfg(feature = "verbs")]
-pub use verbs::{Settings, Verbs};
+pub use verbs::Verbs;

@@ -1,11 +1,11 @@
 //! The transport between this rank and its peers on other nodes.
 
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
-use crate::ibv::{Access, Choice, Completion, Completions, Device, Receives, Shape, Slots};
+use crate::ibv::{Access, Completion, Completions, Device, Receives, Shape, Slots};
 use crate::outbound::Out;
 use crate::peer::SENDS;
 use crate::wireup::{Common, Wireup};
-use crate::{Address, Loss, VerbsError};
+use crate::{Address, Loss, Settings, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
@@ -14,50 +14,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How a transport is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Settings {
-    /// Which device, port and global identifier.
-    pub choice: Choice,
-    /// The most data of an EAGER, in bytes.
-    pub eager: u64,
-    /// Packets that may be on their way from each peer.
-    pub window: u16,
-    /// Receive buffers, for all peers together.
-    pub receives: u32,
-    /// Work requests outstanding to each peer.
-    pub depth: u32,
-    /// Bytes that are copied into a work request instead of being sent from memory.
-    pub inline: u32,
-    /// The service level of connections (InfiniBand), or their priority (RoCE).
-    pub service_level: u8,
-    /// The exponent of the time until an acknowledgement is missed: 4.096 us x 2^timeout.
-    pub timeout: u8,
-    /// How often what is not acknowledged is sent again, at most 6.
-    pub retries: u8,
-    /// How long a peer may take to answer when it is asked for a connection.
-    pub patience: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            choice: Choice::default(),
-            eager: 8 << 10,
-            window: 64,
-            receives: 512,
-            depth: 128,
-            inline: 224,
-            service_level: 0,
-            // 0.27 s, seven times; adapters wait up to four times as long as they are told.
-            timeout: 16,
-            retries: 6,
-            patience: Duration::from_secs(20),
-        }
-    }
-}
 
 /// Work requests of all peers together, as far as the device can have so many completions.
 const OUTSTANDING: u32 = 8 << 10;

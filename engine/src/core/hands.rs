@@ -2,14 +2,14 @@
 
 use super::directory::Directory;
 use super::kept::Store;
+use super::ways::Ways;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
     Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
 };
 use carrousel_trace::Recorder;
-use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Regions, Write};
-use carrousel_transport_shm::Out;
+use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
 use std::collections::VecDeque;
 
 /// What is on its way from this process to itself.
@@ -46,28 +46,28 @@ pub(super) struct Hands {
 
 /// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet
 /// at hand.
-pub(super) struct Performer<'a, D: ?Sized> {
+pub(super) struct Performer<'a, 'b, D: ?Sized> {
     tools: &'a mut Tools,
-    out: &'a mut Out,
+    ways: &'a mut Ways<'b>,
     data: &'a D,
     /// The bytes of the call that is made, if it is an eager send: they need no name.
     lent: &'a [u8],
 }
 
-impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
+impl<D: Payload + ?Sized> Sink for Performer<'_, '_, D> {
     #[inline(always)]
     fn work(&mut self, work: Work) {
-        let Self { tools, out, data, lent } = self;
+        let Self { tools, ways, data, lent } = self;
         match work {
             Work::Send { to, context, packet: Packet::Eager { tag, len }, data: Some(memory) } => {
                 let named = memory != Registry::NONE;
                 let bytes = if named { tools.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
-                if !out.send_now(to, context, tag, bytes) {
-                    tools.send(to, context, &Packet::Eager { tag, len }, Some(memory), lent, out);
+                if !ways.send_now(to, context, tag, bytes) {
+                    tools.send(to, context, &Packet::Eager { tag, len }, Some(memory), lent, ways);
                 }
             }
             Work::Send { to, context, packet, data: memory } => {
-                tools.send(to, context, &packet, memory, lent, out);
+                tools.send(to, context, &packet, memory, lent, ways);
             }
             Work::Place { into, len, .. } => {
                 if let Some(bytes) = tools.registry.bytes_mut(into, len) {
@@ -80,12 +80,12 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
             Work::Complete { .. } => {}
             Work::Write { to, context, from, into, len, notice, request, .. } => {
                 let notice = notice.map(|packet| (context, packet));
-                tools.write(&Write { to, from, into, len, request, notice }, out);
+                tools.write(&Write { to, from, into, len, request, notice }, ways);
             }
             Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
             Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
             Work::Read { of, from, into, len, request, .. } => {
-                tools.read(&Read { of, from, into, len, request }, out);
+                tools.read(&Read { of, from, into, len, request }, ways);
             }
         }
     }
@@ -94,8 +94,8 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
 impl Tools {
     /// Whether a peer can be sent to; connects it if it is not yet.
     #[inline]
-    pub(super) fn reaches(&mut self, peer: RankId, out: &mut Out) -> bool {
-        out.is_connected(peer) || self.directory.connect(peer, out, &mut self.trouble)
+    pub(super) fn reaches(&mut self, peer: RankId, ways: &mut Ways<'_>) -> bool {
+        ways.is_connected(peer) || self.directory.connect(peer, ways, &mut self.trouble)
     }
 
     #[inline(never)]
@@ -106,21 +106,33 @@ impl Tools {
         packet: &Packet,
         memory: Option<Memory>,
         lent: &[u8],
-        out: &mut Out,
+        ways: &mut Ways<'_>,
     ) {
-        let connected = to == self.me || self.reaches(to, out);
+        if to != self.me && !self.reaches(to, ways) {
+            return;
+        }
+        let packet = match ways.far_to(to).map(|_| self.registry.exported(packet)) {
+            None => *packet,
+            Some(Ok(packet)) => packet,
+            Some(Err(refused)) => return self.refuse(to, refused, ways),
+        };
         let data = match (packet, memory) {
             (Packet::Eager { .. }, Some(Registry::NONE)) => lent,
-            (Packet::Eager { len, .. }, Some(memory)) => {
-                self.registry.bytes(memory, *len).unwrap_or_default()
-            }
+            (Packet::Eager { len, .. }, Some(memory)) => self.registry.bytes(memory, len).unwrap_or_default(),
             _ => &[],
         };
         if to == self.me {
-            self.local.push_back(Local::Packet(context, *packet, data.to_vec()));
-        } else if connected {
-            out.send(to, context, packet, data);
+            self.local.push_back(Local::Packet(context, packet, data.to_vec()));
+        } else {
+            ways.send(to, context, &packet, data);
         }
+    }
+
+    /// Memory cannot be shown to the adapter: what was to be done with it for this peer is not going to be.
+    #[cold]
+    fn refuse(&mut self, peer: RankId, refused: Error, ways: &mut Ways<'_>) {
+        self.trouble.get_or_insert(refused);
+        ways.abandon(peer);
     }
 
     #[inline(never)]
@@ -142,24 +154,34 @@ impl Tools {
     }
 
     #[inline(never)]
-    fn write(&mut self, write: &Write, out: &mut Out) {
+    fn write(&mut self, write: &Write, ways: &mut Ways<'_>) {
         if write.to == self.me {
             self.registry.copy(write.from, write.into, write.len);
             self.local.push_back(Local::Written(write.request));
             let notice = write.notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new()));
             self.local.extend(notice);
-        } else if self.reaches(write.to, out) {
-            out.write(write, &mut self.registry);
+        } else if self.reaches(write.to, ways) {
+            if ways.far_to(write.to).is_some()
+                && let Err(refused) = self.registry.export(write.from, write.len, false)
+            {
+                self.refuse(write.to, refused, ways);
+            }
+            ways.write(write, &mut self.registry);
         }
     }
 
     #[inline(never)]
-    fn read(&mut self, read: &Read, out: &mut Out) {
+    fn read(&mut self, read: &Read, ways: &mut Ways<'_>) {
         if read.of == self.me {
             self.registry.copy(read.from, read.into, read.len);
             self.local.push_back(Local::Read(read.request));
-        } else if self.reaches(read.of, out) {
-            out.read(read, &mut self.registry);
+        } else if self.reaches(read.of, ways) {
+            if ways.far_to(read.of).is_some()
+                && let Err(refused) = self.registry.export(read.into, read.len, true)
+            {
+                self.refuse(read.of, refused, ways);
+            }
+            ways.read(read, &mut self.registry);
         }
     }
 }
@@ -167,12 +189,12 @@ impl Tools {
 impl Hands {
     /// The application calls, with `lent` bytes if it sends them eagerly: they have gone when this returns.
     #[inline(always)]
-    pub(super) fn call(&mut self, call: Call, lent: &[u8], out: &mut Out) -> Result<Handle, UsageError> {
+    pub(super) fn call(&mut self, call: Call, lent: &[u8], ways: &mut Ways<'_>) -> Result<Handle, UsageError> {
         if self.recorder.is_some() {
-            return self.call_recorded(call, lent, out);
+            return self.call_recorded(call, lent, ways);
         }
-        let request = self.make(call, lent, out)?;
-        self.announce(out);
+        let request = self.make(call, lent, ways)?;
+        self.announce(ways);
         Ok(request)
     }
 
@@ -188,41 +210,41 @@ impl Hands {
 
     /// Makes a call, which may have `lent` bytes.
     #[inline(always)]
-    pub(super) fn make(&mut self, call: Call, lent: &[u8], out: &mut Out) -> Result<Handle, UsageError> {
+    pub(super) fn make(&mut self, call: Call, lent: &[u8], ways: &mut Ways<'_>) -> Result<Handle, UsageError> {
         let Self { rank, tools, .. } = self;
-        rank.call(call, &mut Performer { tools, out, data: &[] as &[u8], lent })
+        rank.call(call, &mut Performer { tools, ways, data: &[] as &[u8], lent })
     }
 
     #[inline]
-    fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+    fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), ways: &mut Ways<'_>) {
         if self.recorder.is_some() {
-            return self.event_recorded(event, data, out);
+            return self.event_recorded(event, data, ways);
         }
-        self.feed(event, data, out);
+        self.feed(event, data, ways);
     }
 
     /// Tells the rank of an event.
     #[inline]
-    pub(super) fn feed(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+    pub(super) fn feed(&mut self, event: Event, data: &(impl Payload + ?Sized), ways: &mut Ways<'_>) {
         let Self { rank, tools, .. } = self;
-        let result = rank.event(event, &mut Performer { tools, out, data, lent: &[] });
-        self.announce(out);
+        let result = rank.event(event, &mut Performer { tools, ways, data, lent: &[] });
+        self.announce(ways);
         if let Err(error) = result {
             // Whatever it sends next, it does not speak this protocol.
             self.tools.trouble.get_or_insert(Error::from(error));
-            out.abandon(error.peer);
+            ways.abandon(error.peer);
         }
     }
 
     /// Announces what may be announced.
     #[inline]
-    pub(super) fn announce(&mut self, out: &mut Out) {
+    pub(super) fn announce(&mut self, ways: &mut Ways<'_>) {
         while let Some(request) = self.rank.may_announce() {
             if self.recorder.is_some() {
                 self.record_event(Event::Announce(request));
             }
             let Self { rank, tools, .. } = self;
-            let mut performer = Performer { tools, out, data: &[] as &[u8], lent: &[] };
+            let mut performer = Performer { tools, ways, data: &[] as &[u8], lent: &[] };
             // There is no packet in it that a peer could have got wrong.
             let announced = rank.event(Event::Announce(request), &mut performer);
             debug_assert_eq!(announced, Ok(()));
@@ -231,44 +253,44 @@ impl Hands {
 
     /// Feeds the rank what has come from this process itself. Returns how much.
     #[inline]
-    pub(super) fn local(&mut self, out: &mut Out) -> usize {
+    pub(super) fn local(&mut self, ways: &mut Ways<'_>) -> usize {
         let mut count = 0;
         while let Some(local) = self.tools.local.pop_front() {
             count += 1;
-            self.one_local(local, out);
+            self.one_local(local, ways);
         }
         count
     }
 
     #[inline(never)]
-    fn one_local(&mut self, local: Local, out: &mut Out) {
+    fn one_local(&mut self, local: Local, ways: &mut Ways<'_>) {
         match local {
             Local::Packet(context, packet, data) => {
                 let arrival = Arrival::Packet { from: self.tools.me, context, packet };
-                self.arrival(arrival, &data[..], out);
+                self.arrival(arrival, &data[..], ways);
             }
-            Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], out),
-            Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], out),
+            Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], ways),
+            Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], ways),
         }
     }
 }
 
-impl Handler<Out> for Hands {
-    type Regions = Registry;
-
+impl Hands {
+    /// The registered memory of this process.
     #[inline]
-    fn regions(&mut self) -> &mut Registry {
+    pub(super) fn registry(&mut self) -> &mut Registry {
         &mut self.tools.registry
     }
 
+    /// Takes what a transport reports.
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut Out) {
+    pub(super) fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), ways: &mut Ways<'_>) {
         let event = match arrival {
             Arrival::Packet { from, context, packet } => Event::Packet { from, context, packet },
             Arrival::Written(request) => Event::Written(request),
             Arrival::Read(request) => Event::Read(request),
             Arrival::Lost(peer) => Event::Lost(peer),
         };
-        self.event(event, data, out);
+        self.event(event, data, ways);
     }
 }

@@ -33,6 +33,11 @@ impl Link {
         .map(|_| ())
     }
 
+    /// Waits until all ranks have come here.
+    pub(crate) fn barrier(&self) -> Result<(), Error> {
+        self.with(|client| Ok(client.barrier()?)).map(|_| ())
+    }
+
     /// Tells our own launcher something; false if it is another one's job to listen, or nobody's.
     pub(crate) fn report(&self, json: &str) -> Result<bool, Error> {
         let told = self.with(|client| {

@@ -8,6 +8,7 @@ mod link;
 mod pace;
 mod pending;
 mod recording;
+mod ways;
 
 pub(crate) use self::hands::Operation;
 pub(crate) use self::launcher::Launcher;
@@ -21,6 +22,7 @@ use self::hands::{Hands, Tools};
 use self::kept::Store;
 use self::pace::Idle;
 use self::pending::{Pending, What};
+use self::ways::{Far, FromFar, FromNear, Ways};
 use crate::Error;
 use crate::error::Fault;
 use crate::lend::Registry;
@@ -29,8 +31,9 @@ use carrousel_rank::{
     Source, Status, Tag, TagSelector,
 };
 use carrousel_trace::End;
-use carrousel_transport::{Arrival, Handler, Transport};
+use carrousel_transport::{Arrival, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
+use carrousel_transport_verbs::Verbs;
 use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use std::time::Duration;
@@ -49,6 +52,9 @@ pub(crate) struct Place {
 /// One rank at work.
 pub(crate) struct Core {
     node: Node,
+    far: Far,
+    /// Why there is no way to other nodes, if there is none.
+    why_near: Option<String>,
     hands: Hands,
     pending: Pending,
     ranks: u32,
@@ -70,19 +76,28 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// The rank at `place`. Its [`Core::address`] has to be published before any peer is used.
+    /// The rank at `place`, which reaches other nodes by `far`, or there is a reason why not. Its [`Core::address`] has
+    /// to be published before any peer is used.
     pub(crate) fn new(
         place: &Place,
         options: &Options,
         settings: Settings,
+        far: Result<Option<Verbs>, String>,
         look_up: LookUp,
     ) -> Result<Self, NodeError> {
         let node = Node::new(place.me, &place.neighbours, settings)?;
-        let eager_threshold = options.eager_threshold.min(node.largest_eager());
+        let (far, why_near) = match far {
+            Ok(far) => (far.map(Box::new), None),
+            Err(why) => (None, Some(why)),
+        };
+        let largest = far.as_ref().map_or(u64::MAX, |far| far.largest_eager());
+        let eager_threshold = options.eager_threshold.min(node.largest_eager()).min(largest);
         let options = Options { eager_threshold, ..*options };
+        let mut registry = Registry::default();
+        far.iter().for_each(|far| registry.attach(far.device()));
         let tools = Tools {
             me: place.me,
-            registry: Registry::default(),
+            registry,
             kept: Store::default(),
             local: VecDeque::new(),
             directory: Directory::new(look_up),
@@ -94,6 +109,8 @@ impl Core {
         let neighbours = place.neighbours.clone();
         Ok(Self {
             node,
+            far,
+            why_near,
             hands,
             pending: Pending::default(),
             ranks: place.ranks,
@@ -126,7 +143,15 @@ impl Core {
 
     /// What peers need to connect, as text.
     pub(crate) fn address(&self) -> String {
-        self.node.address().to_string()
+        match &self.far {
+            Some(far) => format!("{} {}", self.node.address(), far.address()),
+            None => self.node.address().to_string(),
+        }
+    }
+
+    /// Whether there is a transport to other nodes.
+    pub(crate) fn is_far(&self) -> bool {
+        self.far.is_some()
     }
 
     pub(crate) fn me(&self) -> u32 {
@@ -173,7 +198,8 @@ impl Core {
         tag: u32,
     ) -> Result<bool, Fault> {
         let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
-        let request = self.hands.call(call, bytes, self.node.out())?;
+        let ways = &mut Ways::of(&mut self.node, &mut self.far);
+        let request = self.hands.call(call, bytes, ways)?;
         self.release(request, |_| Registry::NONE.key, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
@@ -259,7 +285,7 @@ impl Core {
         operation: Option<Operation>,
     ) -> Result<Handle, Fault> {
         if let Some(rank) = (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
-            return Err(Error::Unreachable { rank }.into());
+            return Err(self.unreachable(rank));
         }
         self.hands.tools.operation = operation;
         self.start(Call::Collective(call), What::Collective(call.kind), Registry::NONE.key)
@@ -268,7 +294,7 @@ impl Core {
     #[inline(always)]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Fault> {
         self.look_in();
-        match self.hands.call(call, &[], self.node.out()) {
+        match self.hands.call(call, &[], &mut Ways::of(&mut self.node, &mut self.far)) {
             Ok(request) => {
                 self.pending.begin(request, what, key);
                 Ok(request)
@@ -283,7 +309,7 @@ impl Core {
     /// Cancels a receive if it has no message yet.
     pub(crate) fn cancel(&mut self, request: Handle) {
         // The only mistake that could be made is to cancel what is no receive, which changes nothing.
-        let _ = self.hands.call(Call::Cancel(request), &[], self.node.out());
+        let _ = self.hands.call(Call::Cancel(request), &[], &mut Ways::of(&mut self.node, &mut self.far));
     }
 
     /// Takes in what has arrived, now and then: an application that starts messages and never waits has to
@@ -301,6 +327,7 @@ impl Core {
     fn is_reachable(&self, rank: u32) -> bool {
         // A rank that does not exist is for the protocol to refuse.
         self.neighbours.len() == self.ranks as usize
+            || self.far.is_some()
             || rank >= self.ranks
             || self.neighbours.binary_search(&RankId(rank)).is_ok()
     }
@@ -311,15 +338,25 @@ impl Core {
             return Ok(());
         }
         self.hands.tools.registry.release(key);
-        Err(Error::Unreachable { rank }.into())
+        Err(self.unreachable(rank))
+    }
+
+    #[cold]
+    fn unreachable(&self, rank: u32) -> Fault {
+        let none = "there is no transport between nodes";
+        Error::Unreachable { rank, why: self.why_near.clone().unwrap_or_else(|| none.to_owned()) }.into()
     }
 
     /// Takes in what has arrived. Returns whether anything had.
     #[inline]
     pub(crate) fn progress(&mut self) -> bool {
-        let local = self.hands.local(self.node.out());
-        let arrived = self.node.poll(&mut self.hands);
-        local + arrived > 0
+        let Self { node, far, hands, .. } = self;
+        let mut count = hands.local(&mut Ways::of(node, far));
+        count += node.poll(&mut FromNear { hands, far: far.as_deref_mut().map(Transport::out) });
+        if let Some(far) = far {
+            count += far.poll(&mut FromFar { hands, near: node.out() });
+        }
+        count > 0
     }
 
     #[inline]
@@ -380,7 +417,11 @@ impl Core {
     /// A peer is lost: because of what went wrong before, if something did.
     #[cold]
     fn gone(&mut self, rank: RankId) -> Fault {
-        self.hands.tools.trouble.take().unwrap_or(Error::PeerLost { rank: rank.0 }).into()
+        let lost = || {
+            let loss = self.far.as_mut().and_then(|far| far.out().loss_of(rank));
+            Error::PeerLost { rank: rank.0, why: loss.map(ToString::to_string) }
+        };
+        self.hands.tools.trouble.take().unwrap_or_else(lost).into()
     }
 
     /// Waits for a request and ends it, see [`Core::finish`].
@@ -458,9 +499,10 @@ impl Core {
             .collect();
         let me = self.hands.tools.me;
         for peer in awaited.into_iter().filter(|peer| *peer != me) {
-            self.hands.tools.reaches(peer, self.node.out());
+            self.hands.tools.reaches(peer, &mut Ways::of(&mut self.node, &mut self.far));
         }
         self.node.check();
+        self.far.iter_mut().for_each(|far| far.check());
         self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
             if let Err(error) = self.hear(&mut launcher) {
@@ -476,7 +518,14 @@ impl Core {
         }
         // Those of this node are seen by the transport, once what they had sent has been taken.
         for rank in launcher.lost()?.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
-            self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], self.node.out());
+            match &mut self.far {
+                Some(far) => far.out().abandon(rank),
+                None => self.hands.arrival(
+                    Arrival::Lost(rank),
+                    &[] as &[u8],
+                    &mut Ways::of(&mut self.node, &mut self.far),
+                ),
+            }
         }
         Ok(())
     }
@@ -526,10 +575,15 @@ impl Core {
         let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
         let result = self.wait(barrier, |_| ());
         let mut pace = Pace::new(self.crowded);
-        while self.node.out().is_waiting() {
+        while Ways::of(&mut self.node, &mut self.far).is_waiting() {
             self.step(&mut pace, Awaited::Any);
         }
         self.node.finish();
+        self.far.iter_mut().for_each(|far| far.finish());
+        // What a card has not been told to have arrived would be lost with its connection.
+        while self.far.as_mut().is_some_and(|far| far.is_busy()) {
+            self.step(&mut pace, Awaited::Any);
+        }
         self.end_trace(End::Finalized);
         Ok(result?)
     }

@@ -4,11 +4,11 @@
 
 use super::Core;
 use super::hands::Hands;
+use super::ways::Ways;
 use crate::Error;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, UsageError};
 use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
 use carrousel_transport::Payload;
-use carrousel_transport_shm::Out;
 use std::env;
 use std::path::Path;
 
@@ -84,16 +84,16 @@ impl Hands {
         &mut self,
         call: Call,
         lent: &[u8],
-        out: &mut Out,
+        ways: &mut Ways<'_>,
     ) -> Result<Handle, UsageError> {
-        let result = self.make(call, lent, out);
+        let result = self.make(call, lent, ways);
         let answer = match &result {
             Ok(request) => Answer::Request(*request),
             Err(error) => Answer::Refused(error.to_string()),
         };
         let line = self.recorder.as_ref().and_then(|recorder| recorder.line());
         self.write_down(&Record::Call { call, answer, line });
-        self.announce(out);
+        self.announce(ways);
         result
     }
 
@@ -109,9 +109,9 @@ impl Hands {
     /// An event that is recorded.
     #[cold]
     #[inline(never)]
-    pub(super) fn event_recorded(&mut self, event: Event, data: &(impl Payload + ?Sized), out: &mut Out) {
+    pub(super) fn event_recorded(&mut self, event: Event, data: &(impl Payload + ?Sized), ways: &mut Ways<'_>) {
         self.record_event(event);
-        self.feed(event, data, out);
+        self.feed(event, data, ways);
     }
 
     #[cold]

@@ -4,8 +4,11 @@
 //! has a name, an address with a key; everything else in the library has the name only, and asks here
 //! for the bytes. A name that is out of date, or a peer's invention, has none.
 
-use carrousel_rank::Memory;
-use carrousel_transport::Regions;
+use crate::Error;
+use carrousel_rank::{Memory, Packet};
+use carrousel_transport::{Keys, Regions};
+use carrousel_transport_verbs as verbs;
+use std::sync::Arc;
 
 /// The bits of a key that are a position; the others count how often it was used.
 const POSITION_BITS: u32 = 20;
@@ -36,6 +39,10 @@ pub(crate) struct Registry {
     regions: Vec<Region>,
     /// Positions that are free.
     free: Vec<u32>,
+    /// The adapter that peers of other nodes reach this memory by, if there is one.
+    device: Option<Arc<verbs::Device>>,
+    /// By position: what the adapter knows of the region, if it had to know.
+    known: Vec<Option<verbs::Region>>,
 }
 
 impl Registry {
@@ -85,6 +92,9 @@ impl Registry {
             && region.uses == key >> POSITION_BITS
         {
             region.access = Access::None;
+            if let Some(known) = self.known.get_mut(position as usize) {
+                *known = None;
+            }
             region.uses = (region.uses + 1) & (u32::MAX >> POSITION_BITS);
             self.free.push(position);
         }
@@ -115,6 +125,44 @@ impl Registry {
 }
 
 impl Registry {
+    /// From now on memory can be shown to an adapter.
+    pub(crate) fn attach(&mut self, device: &Arc<verbs::Device>) {
+        self.device = Some(Arc::clone(device));
+    }
+
+    /// Shows registered bytes to the adapter, unless it knows them.
+    pub(crate) fn export(&mut self, memory: Memory, len: u64, writable: bool) -> Result<Option<Keys>, Error> {
+        let Some(device) = &self.device else { return Ok(None) };
+        // Without bytes there is nothing to be shown.
+        let Some((_, 1.., access)) = self.find(memory, len) else { return Ok(None) };
+        let access = match access {
+            Access::None => return Ok(None),
+            Access::Read if writable => return Ok(None),
+            Access::Read => verbs::Access::Read,
+            Access::Write => verbs::Access::Write,
+        };
+        let position = (memory.key & POSITION_MASK) as usize;
+        if self.known.len() <= position {
+            self.known.resize_with(self.regions.len(), || None);
+        }
+        if self.known[position].is_none() {
+            let region = &self.regions[position];
+            // SAFETY: until `release` drops what is made here, the bytes are valid for this, and used by nobody else,
+            // so by the promises of `register` and `register_mut`.
+            // Noticed by: the jobs between guests, whose programs check every byte.
+            let known = unsafe { verbs::Region::register(device, region.start, region.len, access) };
+            self.known[position] = Some(known.map_err(|error| Error::Memory(error.to_string()))?);
+        }
+        Ok(self.known[position].as_ref().map(verbs::Region::keys))
+    }
+
+    /// A packet as a peer of another node has to see it: with the keys that the adapter knows memory by.
+    pub(crate) fn exported(&mut self, packet: &Packet) -> Result<Packet, Error> {
+        let Some((memory, len, writable)) = packet.offers() else { return Ok(*packet) };
+        let keys = self.export(memory, len, writable)?;
+        Ok(keys.map_or(*packet, |keys| packet.with_key(keys.remote)))
+    }
+
     /// Two registered places of the same length, one to be read and one to be written; `None` if one of
     /// them is none, or if they overlap.
     pub(crate) fn pair(&mut self, from: Memory, into: Memory, len: u64) -> Option<(&[u8], &mut [u8])> {
@@ -155,6 +203,10 @@ impl Regions for Registry {
             // else; the slice borrows `self`, so there is no other one.
             (start, len, _) => Some(unsafe { std::slice::from_raw_parts_mut(start, len) }),
         }
+    }
+
+    fn keys(&mut self, memory: Memory, len: u64, writable: bool) -> Option<Keys> {
+        self.export(memory, len, writable).ok().flatten()
     }
 }
 

@@ -169,6 +169,28 @@ impl Packet {
         }
     }
 
+    /// The memory of its sender that it offers to the peer, with its bytes and whether it is to be written to.
+    pub fn offers(&self) -> Option<(Memory, u64, bool)> {
+        match *self {
+            Self::Rts { memory, len, .. } => Some((memory, len, false)),
+            Self::Rtr(Rtr { memory, len, .. }) | Self::Clear { memory, len, .. } => Some((memory, len, true)),
+            _ => None,
+        }
+    }
+
+    /// The same packet, its memory under another key: that of the adapter through which the peer reaches it. To the
+    /// protocols a key is a name that the other end gives back; which one it is makes no difference to them.
+    #[must_use]
+    pub fn with_key(mut self, new: u32) -> Self {
+        match &mut self {
+            Self::Rts { memory, .. } | Self::Rtr(Rtr { memory, .. }) | Self::Clear { memory, .. } => {
+                memory.key = new;
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// The packet's name as people write it.
     pub fn name(&self) -> &'static str {
         match self {

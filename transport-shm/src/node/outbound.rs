@@ -173,6 +173,12 @@ impl Out {
         Ok(())
     }
 
+    /// Whether `rank` is one of those of this node.
+    #[inline]
+    pub fn serves(&self, rank: RankId) -> bool {
+        self.places.of(rank).is_some()
+    }
+
     /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
     /// connected.
     pub fn is_direct(&self, rank: RankId) -> Option<bool> {

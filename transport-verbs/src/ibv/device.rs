@@ -1,7 +1,7 @@
 //! A device, its port, and what it can do.
 
 use super::{checked, last, made};
-use crate::VerbsError;
+use crate::{Choice, Settings, VerbsError};
 use rdma_sys as sys;
 use std::ffi::CStr;
 use std::fs;
@@ -10,20 +10,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which device, port and global identifier to use; what is not said is chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// As `ibv_devices` names it.
-    pub device: Option<String>,
-    /// Counted from 1.
-    pub port: Option<u8>,
-    /// The index of a global identifier of the port.
-    pub gid_index: Option<u8>,
-}
-
 /// What is under a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkLayer {
+pub(crate) enum LinkLayer {
     /// Addressed by LID in a subnet, by GID between subnets.
     InfiniBand,
     /// RoCE: addressed by GID.
@@ -290,19 +279,23 @@ impl Device {
             && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
     }
 
+    /// The device that these settings choose, in words.
+    ///
+    /// # Errors
+    /// As [`Device::open`].
+    pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
+        let open = Self::open(&settings.choice)?;
+        let layer = match open.link {
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Ethernet => "RoCE",
+        };
+        let Self { name, port, gid_index, .. } = &*open;
+        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index})"))
+    }
+
     /// As `ibv_devices` names it.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// What is under its port.
-    pub fn link(&self) -> LinkLayer {
-        self.link
-    }
-
-    /// Its port, and the index of the global identifier that is used.
-    pub fn port(&self) -> (u8, u8) {
-        (self.port, self.gid_index)
     }
 
     /// Whether registrations can follow what the process maps (on-demand paging).

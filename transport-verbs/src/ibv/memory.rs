@@ -2,6 +2,7 @@
 
 use super::{Device, made};
 use crate::VerbsError;
+use carrousel_transport::Keys;
 use rdma_sys as sys;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::c_void;
@@ -64,16 +65,10 @@ impl Region {
         Ok(Self { region: made("registering memory", region)?, device: Arc::clone(device) })
     }
 
-    /// The key for operations of this process.
-    pub fn local_key(&self) -> u32 {
+    /// The names under which the adapter knows the memory.
+    pub fn keys(&self) -> Keys {
         // SAFETY: a region that has not been given back.
-        unsafe { (*self.region).lkey }
-    }
-
-    /// The key for operations of peers.
-    pub fn remote_key(&self) -> u32 {
-        // SAFETY: a region that has not been given back.
-        unsafe { (*self.region).rkey }
+        unsafe { Keys { local: (*self.region).lkey, remote: (*self.region).rkey } }
     }
 }
 
@@ -139,7 +134,7 @@ impl Slots {
     /// The first bytes of a slot as the adapter knows them.
     pub(crate) fn sge(&self, slot: u32, len: usize) -> super::Sge {
         let len = len.min(self.size) as u32;
-        super::Sge { address: self.at(slot).addr() as u64, len, key: self.region.local_key() }
+        super::Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
     }
 
     /// The first bytes of a slot that nothing is posted for.

@@ -15,7 +15,7 @@ pub(crate) use self::datagrams::Datagrams;
 #[cfg(test)]
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub(crate) use self::device::DeviceEvent;
-pub use self::device::{Choice, Device, LinkLayer};
+pub use self::device::Device;
 pub use self::memory::{Access, Region};
 pub(crate) use self::memory::Slots;
 pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Sge, Shape};

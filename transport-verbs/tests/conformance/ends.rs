@@ -32,7 +32,7 @@ impl Watch {
 
     fn word(&self, at: usize) -> Memory {
         let address = self.words.as_ptr().wrapping_add(at) as u64;
-        Memory { address, key: self.region.remote_key() }
+        Memory { address, key: self.region.keys().remote }
     }
 }
 
@@ -46,7 +46,7 @@ impl Regions for Watch {
     }
 
     fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
-        Some(Keys { local: self.region.local_key(), remote: self.region.remote_key() })
+        Some(self.region.keys())
     }
 }
 
@@ -212,7 +212,7 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
 fn memory_that_is_not_registered_is_the_end_of_the_connection() {
     let mut ranks = pair();
     let [(verbs, watch), (_, peer)] = &mut ranks;
-    let wrong = Memory { key: peer.region.remote_key() ^ 0x0101, ..peer.word(0) };
+    let wrong = Memory { key: peer.region.keys().remote ^ 0x0101, ..peer.word(0) };
     let write = Write { to: RANKS[1], from: watch.word(0), into: wrong, len: 8, request: request(0), notice: None };
     verbs.out().write(&write, watch);
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 2);

@@ -5,7 +5,7 @@ use super::{PATIENCE, modes};
 use carrousel_transport::conformance::{
     Event, Lent, Line, Plan, Player, Record, Size, check, generated, named, never_ending, parse_line,
 };
-use carrousel_transport::{Keys, Memory, RankId, Transport};
+use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
 use std::process::Command;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn ready<'a>(device: &Arc<Device>, plan: &'a Plan, me: u32, settings: &Settings,
     #[allow(unsafe_code)]
     let region = unsafe { Region::register(device, bytes.as_mut_ptr(), bytes.len(), Access::Write) };
     let region = region.expect("it can be registered");
-    let lent = lent.known_as(Keys { local: region.local_key(), remote: region.remote_key() });
+    let lent = lent.known_as(region.keys());
     meeting.say("name", me, &name(&verbs, lent.memory()));
     let names: Vec<_> = (0..plan.ranks()).map(|rank| parse_name(&meeting.hear("name", rank))).collect();
     let memories: Vec<_> = names.iter().map(|(_, memory)| *memory).collect();

@@ -1,0 +1,164 @@
+//! What there is in a build without the feature `verbs`: the same names, and no way to make one of them.
+//!
+//! So whoever uses this crate is written once. A type without values costs nothing, and neither does code for it.
+
+use crate::{Address, Settings};
+use carrousel_transport::{
+    Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
+};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why there is no transport.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum VerbsError {
+    /// This program was built without it.
+    #[error(
+        "this build has no transport between nodes (build it with `--features verbs`, on a machine with libibverbs-dev, \
+         librdmacm-dev and libclang-dev)"
+    )]
+    NotBuilt,
+}
+
+/// Why a peer is lost.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("")]
+pub enum Loss {}
+
+/// An open device and one of its ports.
+#[derive(Debug)]
+pub enum Device {}
+
+/// What an adapter may do with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// This process's own operations may read from it.
+    Own,
+    /// Those of peers may, too.
+    Read,
+    /// Operations of this process and its peers may read, write and change it atomically.
+    Write,
+}
+
+/// Registered memory.
+#[derive(Debug)]
+pub enum Region {}
+
+/// The transport between this rank and its peers on other nodes.
+#[derive(Debug)]
+pub enum Verbs {}
+
+/// The half of a [`Verbs`] that takes operations.
+#[derive(Debug)]
+pub enum Out {}
+
+impl Device {
+    /// There are none that this build could use.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn describe(_: &Settings) -> Result<String, VerbsError> {
+        Err(VerbsError::NotBuilt)
+    }
+}
+
+#[allow(missing_docs)]
+impl Region {
+    /// # Safety
+    ///
+    /// There is no device.
+    ///
+    /// # Errors
+    /// Never.
+    #[allow(unsafe_code)]
+    pub unsafe fn register(device: &Arc<Device>, _: *mut u8, _: usize, _: Access) -> Result<Self, VerbsError> {
+        match **device {}
+    }
+
+    pub fn keys(&self) -> Keys {
+        match *self {}
+    }
+}
+
+#[allow(missing_docs)]
+impl Verbs {
+    /// # Errors
+    /// Always.
+    pub fn new(_: RankId, _: u32, _: &Settings) -> Result<Self, VerbsError> {
+        Err(VerbsError::NotBuilt)
+    }
+
+    pub fn address(&self) -> Address {
+        match *self {}
+    }
+
+    pub fn device(&self) -> &Arc<Device> {
+        match *self {}
+    }
+
+    pub fn largest_eager(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn check(&mut self) {
+        match *self {}
+    }
+
+    pub fn finish(&mut self) {
+        match *self {}
+    }
+
+    pub fn is_busy(&mut self) -> bool {
+        match *self {}
+    }
+}
+
+impl Transport for Verbs {
+    type Out = Out;
+
+    fn out(&mut self) -> &mut Out {
+        match *self {}
+    }
+
+    fn poll(&mut self, _: &mut impl Handler<Out>) -> usize {
+        match *self {}
+    }
+}
+
+#[allow(missing_docs)]
+impl Out {
+    pub fn connect(&mut self, _: RankId, _: &Address) {
+        match *self {}
+    }
+
+    pub fn is_known(&self, _: RankId) -> bool {
+        match *self {}
+    }
+
+    pub fn loss_of(&self, _: RankId) -> Option<&Loss> {
+        match *self {}
+    }
+
+    pub fn abandon(&mut self, _: RankId) {
+        match *self {}
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        match *self {}
+    }
+}
+
+impl Outbound for Out {
+    fn send(&mut self, _: RankId, _: Context, _: &Packet, _: &[u8]) {
+        match *self {}
+    }
+
+    fn write(&mut self, _: &Write, _: &mut impl Regions) {
+        match *self {}
+    }
+
+    fn read(&mut self, _: &Read, _: &mut impl Regions) {
+        match *self {}
+    }
+}
