@@ -25,3 +25,30 @@ fn hits_and_releases_allocate_nothing() {
     });
     assert_eq!((counts.count_total, work.len()), (0, 0));
 }
+
+#[test]
+fn direct_transfers_allocate_nothing() {
+    let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
+    let mut memory = Direct::<AllCacheRules, AllReuseRules>::new(Limits::default(), policy);
+    let mut work = Vec::new();
+    let mut directly = 0;
+    let mut transfer_all = |memory: &mut Direct<AllCacheRules, AllReuseRules>| {
+        for at in 0..1000u64 {
+            let region = match memory.transfer(at << 12, 1000, Path::EagerByWrite, &mut work) {
+                Route::Copy => continue,
+                Route::Direct(region) => {
+                    directly += 1;
+                    region
+                }
+                Route::Register(region, _) => {
+                    assert_eq!(memory.registered(region, &mut work), Ok(Registration::Usable));
+                    region
+                }
+            };
+            memory.release(region, &mut work).expect("it is held");
+        }
+    };
+    transfer_all(&mut memory);
+    let counts = measure(|| transfer_all(&mut memory));
+    assert_eq!((counts.count_total, directly), (0, 1000));
+}
