@@ -44,6 +44,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "carrousel-options",
             "carrousel-rank",
             "carrousel-rendezvous",
+            "carrousel-reuse",
             "carrousel-matching",
             "carrousel-trace",
             "carrousel-transport",
