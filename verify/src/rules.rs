@@ -1,6 +1,7 @@
-//! Rule sets with one rule off, by name. Only the checker has them: what runs in production is a type with
+//! Rule sets of the protocols with one rule off, by name; those of registered memory are in `memory`. Only the checker has them: what runs in production is a type with
 //! every rule on.
 
+use crate::memory;
 use crate::model::Settings;
 use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_rendezvous::{MirrorRules, PublishedRules, Resume};
@@ -95,6 +96,12 @@ without! {
         PublishedDeclineTakesAll DECLINE_TAKES_ONE = false, "DECLINE_TAKES_ONE";
         PublishedWithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
     }
+}
+
+/// Every rule that can be switched off, of protocols and of registered memory: the name of its set, and its own.
+pub fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let protocols = RULES.iter().map(|(set, rule)| (set.name(), *rule));
+    protocols.chain(memory::RULES.iter().map(|rule| (memory::SET, *rule)))
 }
 
 /// No such rule.

@@ -66,7 +66,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "ablations"] {
+        for suite in ["rendezvous", "memory", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
                 let carrousel =
                     ["run", "--profile", "suite", "--locked", "--quiet", "--package", "carrousel-cli", "--"];

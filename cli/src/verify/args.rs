@@ -22,6 +22,7 @@ Examples:
   carrousel verify ring.scn --format json          for a script
   carrousel verify ring.scn --explore              walk through the states in a browser
   carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
+  carrousel verify --suite memory                  prove the registration cache, and sends without a copy
   carrousel verify --suite ablations               each rule off in turn: what must then go wrong
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
@@ -90,6 +91,8 @@ pub(crate) struct Args {
 pub(crate) enum Suite {
     /// Every program of two and three ranks up to a bound, in every order, under both rule sets
     Rendezvous,
+    /// Registered memory: everything that an application, a kernel and an adapter can do, up to a bound
+    Memory,
     /// Every rule off in turn; the counterexample must be found
     Ablations,
 }

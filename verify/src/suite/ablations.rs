@@ -3,23 +3,42 @@
 use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
-use super::{Row, SuiteReport, SuiteSettings};
+use super::{Row, SuiteReport, SuiteSettings, memory};
+use crate::memory::{Bounds, SET, explore_without};
 use crate::model::Reached;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// A rule that is switched off, and what that must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ablation {
-    /// The rule set.
-    pub set: RuleSet,
-    /// The rule, as [`crate::rules::RULES`] names it.
+    /// Whose rule, and where to search.
+    pub subject: Subject,
+    /// The rule, as [`crate::rules::switches`] names it.
     pub rule: &'static str,
     /// Where the race was published, or which reading of which rule it is.
     pub source: &'static str,
-    /// Which programs to search.
-    pub search: Search,
+}
+
+/// Whose rule is switched off, and where to search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A rendezvous protocol's: in these programs.
+    Protocol(RuleSet, Search),
+    /// That of registered memory: in all that can happen within these bounds.
+    Memory(Bounds),
+}
+
+impl Ablation {
+    /// The set that the rule belongs to.
+    pub fn set(&self) -> &'static str {
+        match self.subject {
+            Subject::Protocol(set, _) => set.name(),
+            Subject::Memory(_) => SET,
+        }
+    }
 }
 
 /// Which programs to search for the race, the smallest first.
@@ -67,10 +86,26 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Published, "DECLINED_RTR_GOES", "P12, kept; H6", Search::OneTag(2, 2)),
     ablation(Published, "DECLINE_TAKES_ONE", "P12, all cleared; H6", Search::OneTag(3, 4)),
     ablation(Published, "CANCEL_ASKS", "H4", Search::Cancelled(2, 2)),
+    memory_ablation("COVERS", "C1; 5.3.3", Bounds::SMALL),
+    memory_ablation("NAME_IS_CHECKED", "C2", Bounds::SMALL),
+    memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", Bounds::SMALL),
+    memory_ablation("IN_USE_STAYS", "C4; 3.5.1", Bounds::SMALL),
+    memory_ablation("INVALIDATION_REACHES_REGISTERING", "C5", MOVED),
+    memory_ablation("STALE_IS_NOT_USED", "C6", MOVED),
+    memory_ablation("EVICTS_IDLE_ONLY", "C7; 3.5.1", Bounds::SMALL),
+    memory_ablation("COMPLETES_LOCALLY", "B1; 5.3.1", Bounds::SMALL),
+    memory_ablation("REFUSED_IS_COPIED", "B3; 5.3.4", Bounds { uses: 2, one_chain: true, ..Bounds::SMALL }),
+    memory_ablation("TOLD_BEFORE_REUSE", "K1; 3.5.1", Bounds::SMALL),
 ];
 
+const MOVED: Bounds = Bounds { moves: 1, ..Bounds::SMALL };
+
 const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
-    Ablation { set, rule, source, search }
+    Ablation { subject: Subject::Protocol(set, search), rule, source }
+}
+
+const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bounds) -> Ablation {
+    Ablation { subject: Subject::Memory(bounds), rule, source }
 }
 
 impl Search {
@@ -117,7 +152,7 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
         .enumerate()
         .map(|(at, ablation)| {
             if let Some(began) = settings.began {
-                began(&format!("{}: without {}", ablation.set.name(), ablation.rule), at, mine.len());
+                began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
             }
             run(ablation, settings)
         })
@@ -135,7 +170,7 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     let began = Instant::now();
     let mut row = Row {
         name: format!("without {}", ablation.rule),
-        protocol: ablation.set.name().to_owned(),
+        protocol: ablation.set().to_owned(),
         source: Some(ablation.source.to_owned()),
         programs: 0,
         programs_in_all: 0,
@@ -143,22 +178,34 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
         transitions: 0,
         seconds: 0.0,
         verdict: Verdict::Proven,
-        reached: Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect(),
+        reached: BTreeMap::new(),
         must_reach: Vec::new(),
         counterexample: None,
     };
     // One thread: the counterexample is a shortest one, and the same in every run.
     let settings = SuiteSettings { threads: 1, ..*settings };
-    for family in ablation.search.families() {
+    match ablation.subject {
+        Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
+        Subject::Memory(bounds) => {
+            if let Some(outcome) = explore_without(ablation.rule, bounds, settings.threads) {
+                memory::add(outcome, &mut row);
+            }
+        }
+    }
+    row.seconds = began.elapsed().as_secs_f64();
+    row
+}
+
+fn search_programs(set: RuleSet, rule: &str, search: Search, settings: &SuiteSettings<'_>, row: &mut Row) {
+    row.reached = Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect();
+    for family in search.families() {
         row.programs += family.programs.len() as u64;
         row.programs_in_all += family.in_all;
         let jobs = family.programs.iter().map(job).collect();
-        explore_batch(jobs, ablation.set, Some(ablation.rule), &settings).add_to(&mut row);
+        explore_batch(jobs, set, Some(rule), settings).add_to(row);
         if row.verdict == Verdict::Violated {
             row.name = format!("{} ({})", row.name, family.name);
             break;
         }
     }
-    row.seconds = began.elapsed().as_secs_f64();
-    row
 }

@@ -1,4 +1,5 @@
-//! The built-in suites: every program up to a bound, and every rule off in turn.
+//! The built-in suites: every program up to a bound, everything that can happen to registered memory, and every
+//! rule off in turn.
 
 use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 /// What a run of a suite found. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// `rendezvous` or `ablations`.
+    /// `rendezvous`, `memory` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -50,10 +51,12 @@ pub struct Row {
 
 mod ablations;
 mod families;
+mod memory;
 mod rendezvous;
 mod space;
 
-pub use ablations::{ABLATIONS, Ablation, ablations};
+pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
+pub use memory::memory;
 pub use rendezvous::rendezvous;
 
 /// Told of a line of the table before it is begun: its name, its position from 0, and how many there are.

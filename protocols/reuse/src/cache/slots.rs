@@ -1,0 +1,158 @@
+//! The table of registrations, and the list of those that nobody uses, longest unused first.
+
+use crate::{RegionId, Span};
+use alloc::vec::Vec;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// Where a registration is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum State {
+    /// Asked of the driver.
+    Registering,
+    /// Asked of the driver, and invalidated since.
+    Stale,
+    /// In the index: can be handed out.
+    Valid,
+    /// In use, never handed out again, deregistered when it is no longer in use.
+    Doomed,
+}
+
+/// One registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Entry {
+    pub(super) span: Span,
+    pub(super) state: State,
+    /// How many use it. Who asked for it counts from the beginning.
+    pub(super) holds: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+    /// The neighbours in the list of idle entries; of a free slot, `newer` is the next free one.
+    older: u32,
+    newer: u32,
+}
+
+/// All registrations by index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    first_free: u32,
+    oldest: u32,
+    newest: u32,
+    entries: u32,
+    bytes: u64,
+    idle_entries: u32,
+    idle_bytes: u64,
+}
+
+impl Slots {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            first_free: NONE,
+            oldest: NONE,
+            newest: NONE,
+            entries: 0,
+            bytes: 0,
+            idle_entries: 0,
+            idle_bytes: 0,
+        }
+    }
+
+    /// Entries and bytes of all registrations.
+    pub(super) const fn all(&self) -> (u32, u64) {
+        (self.entries, self.bytes)
+    }
+
+    /// Entries and bytes of those that are in use, or under way.
+    pub(super) const fn busy(&self) -> (u32, u64) {
+        (self.entries - self.idle_entries, self.bytes - self.idle_bytes)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&Entry> {
+        self.slots.get(index as usize)?.entry.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Entry> {
+        self.slots.get_mut(index as usize)?.entry.as_mut()
+    }
+
+    /// The present name of a position.
+    #[inline]
+    pub(super) fn name(&self, index: u32) -> RegionId {
+        let generation = self.slots.get(index as usize).map_or(0, |slot| slot.generation);
+        RegionId { index, generation }
+    }
+
+    /// Adds an entry that is in use. None if there are as many as can be counted.
+    pub(super) fn insert(&mut self, entry: Entry) -> Option<u32> {
+        let index = if self.first_free == NONE {
+            let index = u32::try_from(self.slots.len()).ok().filter(|index| *index != NONE)?;
+            self.slots.push(Slot { generation: 0, entry: None, older: NONE, newer: NONE });
+            index
+        } else {
+            self.first_free
+        };
+        let slot = &mut self.slots[index as usize];
+        self.first_free = core::mem::replace(&mut slot.newer, NONE);
+        slot.entry = Some(entry);
+        self.entries += 1;
+        self.bytes += entry.span.len();
+        Some(index)
+    }
+
+    /// Removes an entry that is not in the list of idle ones.
+    pub(super) fn remove(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let Some(entry) = slot.entry.take() else { return };
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.newer = self.first_free;
+        self.first_free = index;
+        self.entries -= 1;
+        self.bytes -= entry.span.len();
+    }
+
+    /// The entry that has been idle for longest.
+    pub(super) fn longest_idle(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Puts an entry that is no longer in use at the end of the list.
+    #[inline]
+    pub(super) fn set_idle(&mut self, index: u32) {
+        let before = core::mem::replace(&mut self.newest, index);
+        let slot = &mut self.slots[index as usize];
+        (slot.older, slot.newer) = (before, NONE);
+        self.idle_entries += 1;
+        self.idle_bytes += slot.entry.as_ref().map_or(0, |entry| entry.span.len());
+        match self.slots.get_mut(before as usize) {
+            Some(slot) => slot.newer = index,
+            None => self.oldest = index,
+        }
+    }
+
+    /// Takes an entry out of the list.
+    #[inline]
+    pub(super) fn set_busy(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        let older = core::mem::replace(&mut slot.older, NONE);
+        let newer = core::mem::replace(&mut slot.newer, NONE);
+        self.idle_entries -= 1;
+        self.idle_bytes -= slot.entry.as_ref().map_or(0, |entry| entry.span.len());
+        match self.slots.get_mut(older as usize) {
+            Some(slot) => slot.newer = newer,
+            None => self.oldest = newer,
+        }
+        match self.slots.get_mut(newer as usize) {
+            Some(slot) => slot.older = older,
+            None => self.newest = older,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Counting the uses of buffers, and when that is enough.
+
+use super::table::{Entry, Key, Table};
+use super::{Advice, Path, Policy, Thresholds, class};
+use crate::RegionId;
+use alloc::vec::Vec;
+
+/// Registrations that have paid or not, before anything is learned from them.
+const LEARNED_FROM: u32 = 16;
+
+/// The marks on one registration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Marks {
+    generation: u32,
+    /// Entries that bear its name. 0 once it is lost.
+    entries: u32,
+    /// Of these, how many have not paid for it.
+    unpaid: u32,
+}
+
+/// Which buffers are used often enough.
+///
+/// Counts the uses of each buffer, an address with messages of one size class, on all paths together. What it
+/// says is advice: wrong counts cost time, never data.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reuse {
+    policy: Policy,
+    table: Table,
+    /// By index of the registration.
+    marks: Vec<Marks>,
+    /// Entries whose registration is not lost.
+    registered: u32,
+    /// Entries that have paid for their registration, and such that lost it before.
+    paid: u32,
+    wasted: u32,
+}
+
+impl Reuse {
+    /// Nothing was used.
+    pub const fn new(policy: Policy) -> Self {
+        let table = Table::new(policy.bucket_bits_min, policy.bucket_bits_max);
+        Self { policy, table, marks: Vec::new(), registered: 0, paid: 0, wasted: 0 }
+    }
+
+    /// `len` bytes at `address` are about to be transferred. Allocates only for a buffer that is new.
+    #[inline]
+    pub fn on_use(&mut self, address: u64, len: u64, path: Path) -> Advice {
+        if len < self.policy.bytes_min || len > self.policy.bytes_max {
+            return Advice::Copy;
+        }
+        let key = Key { address, class: class(len) };
+        let enough = self.policy.thresholds.uses(path, key.class);
+        if enough == Thresholds::NEVER {
+            return Advice::Copy;
+        }
+        let needed = self.needed(enough);
+        let Some(entry) = self.table.find(key) else { return self.on_first_use(key, needed) };
+        entry.uses = entry.uses.saturating_add(1);
+        match entry.mark {
+            Some(region) => {
+                if !entry.has_paid && entry.uses >= enough {
+                    entry.has_paid = true;
+                    self.has_paid_for(region);
+                }
+                Advice::Direct(region)
+            }
+            None if entry.uses >= needed => Advice::Register,
+            None => Advice::Copy,
+        }
+    }
+
+    /// The buffer's memory is registered by this name.
+    pub fn registered(&mut self, address: u64, len: u64, region: RegionId) {
+        let Some(entry) = self.table.find(Key { address, class: class(len) }) else { return };
+        let before = *entry;
+        if before.mark == Some(region) {
+            return;
+        }
+        (entry.mark, entry.has_paid) = (Some(region), false);
+        self.unmark(&before);
+        let index = region.index as usize;
+        if self.marks.len() <= index {
+            self.marks.resize(index + 1, Marks::default());
+        }
+        let marks = self.marks[index];
+        if marks.generation != region.generation {
+            self.lost(RegionId { generation: marks.generation, ..region });
+        }
+        let marks = &mut self.marks[index];
+        marks.generation = region.generation;
+        marks.entries += 1;
+        marks.unpaid += 1;
+        self.registered += 1;
+    }
+
+    /// The buffer's memory is not registered, or no longer: it has to be used often enough once more, beginning
+    /// with this use.
+    pub fn restart(&mut self, address: u64, len: u64) {
+        let Some(entry) = self.table.find(Key { address, class: class(len) }) else { return };
+        let before = *entry;
+        (entry.uses, entry.mark, entry.has_paid) = (1, None, false);
+        self.unmark(&before);
+    }
+
+    /// This registration has ended. Costs the same for any number of buffers that bear its name.
+    pub fn lost(&mut self, region: RegionId) {
+        if let Some(marks) = self.marks_of(region) {
+            let Marks { entries, unpaid, .. } = *marks;
+            (marks.entries, marks.unpaid) = (0, 0);
+            self.registered -= entries;
+            self.wasted = self.wasted.saturating_add(unpaid);
+        }
+    }
+
+    /// Forgets all buffers.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.policy);
+    }
+
+    /// Whether buffers that are new are not counted (speculative-rendezvous 5.3.4): less than the demanded
+    /// share of all is registered, and the chains of the table have begun to grow. Not for good: those in the
+    /// table go on counting, and each insertion asks anew.
+    pub fn is_stopped(&self) -> bool {
+        let share = u64::from(self.registered) * 100;
+        let demanded = self.table.len() as u64 * u64::from(self.policy.share_percent);
+        self.table.has_growing_chains() && share < demanded
+    }
+
+    /// How many buffers are counted.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of them are registered.
+    pub const fn registered_len(&self) -> u32 {
+        self.registered
+    }
+
+    /// After how many uses of `enough`, from which on it pays, a buffer is registered.
+    #[inline]
+    fn needed(&self, enough: u32) -> u32 {
+        let has_learned =
+            self.policy.learns && self.wasted > self.paid && self.wasted + self.paid >= LEARNED_FROM;
+        let percent = if has_learned { 100 } else { self.policy.speculation_percent };
+        let uses = (u64::from(enough) * u64::from(percent)).div_ceil(100);
+        u32::try_from(uses).unwrap_or(u32::MAX).max(1)
+    }
+
+    #[cold]
+    fn on_first_use(&mut self, key: Key, needed: u32) -> Advice {
+        if self.table.len() >= self.policy.entries_max as usize || self.is_stopped() {
+            return Advice::Copy;
+        }
+        let Some(entry) = self.table.insert(key) else { return Advice::Copy };
+        entry.uses = 1;
+        if needed <= 1 { Advice::Register } else { Advice::Copy }
+    }
+
+    #[cold]
+    fn has_paid_for(&mut self, region: RegionId) {
+        if let Some(marks) = self.marks_of(region).filter(|marks| marks.unpaid > 0) {
+            marks.unpaid -= 1;
+            self.paid = self.paid.saturating_add(1);
+        }
+    }
+
+    /// An entry does not bear the name any more that it bore.
+    fn unmark(&mut self, before: &Entry) {
+        let marks = before.mark.and_then(|region| self.marks_of(region));
+        if let Some(marks) = marks.filter(|marks| marks.entries > 0) {
+            marks.entries -= 1;
+            marks.unpaid -= u32::from(!before.has_paid);
+            self.registered -= 1;
+        }
+    }
+
+    /// The marks on a registration, unless its place has become another one's.
+    fn marks_of(&mut self, region: RegionId) -> Option<&mut Marks> {
+        let marks = self.marks.get_mut(region.index as usize)?;
+        (marks.generation == region.generation).then_some(marks)
+    }
+}

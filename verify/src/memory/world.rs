@@ -1,0 +1,216 @@
+//! The state: pages, frames, translations, and what is on its way.
+
+use super::model::{Bounds, PAGE};
+use carrousel_reuse::{CacheRules, Direct, Limits, Misuse, Policy, RegionId, ReuseRules, Span, Thresholds};
+
+/// What was never in a buffer: the content of a frame that is another one's by now.
+pub(super) const FOREIGN: u8 = 0;
+
+/// Some pages in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pages {
+    pub(super) first: u8,
+    pub(super) len: u8,
+}
+
+impl Pages {
+    pub(super) fn of(span: Span) -> Self {
+        Self { first: (span.start() / PAGE) as u8, len: (span.len() / PAGE) as u8 }
+    }
+
+    pub(super) fn address(self) -> u64 {
+        u64::from(self.first) * PAGE
+    }
+
+    pub(super) fn bytes(self) -> u64 {
+        u64::from(self.len) * PAGE
+    }
+
+    pub(super) fn span(self) -> Span {
+        Span::new(self.address(), self.bytes()).unwrap_or(Span::ALL)
+    }
+
+    pub(super) fn has(self, page: u8) -> bool {
+        self.first <= page && page < self.first + self.len
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = u8> {
+        self.first..self.first + self.len
+    }
+}
+
+/// How a message was asked to travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A small one, which may be copied.
+    Small,
+    /// A rendezvous.
+    Large,
+}
+
+/// A send call that has not returned.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sending {
+    pub(super) kind: Kind,
+    pub(super) buffer: Pages,
+    /// The registration that the driver was asked for. None if it waits to be let in, which no driver does that
+    /// keeps the rules.
+    pub(super) region: Option<RegionId>,
+}
+
+/// What the adapter knows of a registration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Translation {
+    pub(super) region: RegionId,
+    pub(super) pages: Pages,
+    /// The frame of each page, when it was looked up.
+    pub(super) frames: Vec<u8>,
+    /// From the answer on.
+    pub(super) is_pinned: bool,
+}
+
+/// A message that the adapter sends from its buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flight {
+    pub(super) region: RegionId,
+    pub(super) buffer: Pages,
+    /// What was in the buffer when the message was posted.
+    pub(super) posted: Vec<u8>,
+    /// Pages that have been read.
+    pub(super) read: u8,
+    /// The application has been told that it is complete.
+    pub(super) is_complete: bool,
+}
+
+/// A broken promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wrong {
+    /// What was read is not what was posted.
+    OtherBytes { page: u8 },
+    /// A message goes out through a registration that does not exist.
+    NotRegistered { region: RegionId },
+    /// A message goes out through a registration that is too short.
+    NotCovered { region: RegionId, page: u8 },
+    /// A registration is to go through which a message is being read.
+    DeregisteredInUse { region: RegionId },
+    /// The machine says that the driver has miscounted.
+    Misuse(Misuse),
+}
+
+impl Wrong {
+    /// The promise.
+    pub(super) fn check(self) -> &'static str {
+        match self {
+            Self::OtherBytes { .. } => "buffer-safety",
+            _ => "registration-safety",
+        }
+    }
+}
+
+/// One state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World<C, R> {
+    pub(super) machine: Direct<C, R>,
+    /// The frame of each page that is mapped.
+    pub(super) pages: Vec<Option<u8>>,
+    /// The token in each frame.
+    pub(super) frames: Vec<u8>,
+    /// By index of the registration, as a driver keeps its keys.
+    pub(super) translations: Vec<Option<Translation>>,
+    pub(super) sending: Vec<Sending>,
+    pub(super) flights: Vec<Flight>,
+    /// Pages of which the process has not heard that they went. None if the kernel keeps its rule.
+    pub(super) untold: Vec<u8>,
+    /// What may still happen.
+    pub(super) sends: u8,
+    pub(super) unmaps: u8,
+    pub(super) moves: u8,
+    pub(super) writes: u8,
+    /// The last token that was written.
+    pub(super) token: u8,
+    pub(super) wrong: Option<Wrong>,
+}
+
+impl<C: CacheRules, R: ReuseRules> World<C, R> {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        let limits = Limits {
+            page_bits: PAGE.trailing_zeros(),
+            entries: bounds.entries,
+            bytes: bounds.registered_pages * PAGE,
+        };
+        let policy = Policy {
+            thresholds: Thresholds::uniform(bounds.uses),
+            speculation_percent: 100,
+            bucket_bits_min: 0,
+            bucket_bits_max: if bounds.one_chain { 0 } else { 4 },
+            ..Policy::default()
+        };
+        Self {
+            machine: Direct::new(limits, policy),
+            pages: (0..bounds.pages).map(Some).collect(),
+            frames: (1..=bounds.pages).collect(),
+            translations: Vec::new(),
+            sending: Vec::new(),
+            flights: Vec::new(),
+            untold: Vec::new(),
+            sends: bounds.sends,
+            unmaps: bounds.unmaps,
+            moves: bounds.moves,
+            writes: bounds.writes,
+            token: bounds.pages,
+            wrong: None,
+        }
+    }
+
+    /// The content of a page.
+    pub(super) fn content(&self, page: u8) -> u8 {
+        let frame = self.pages.get(usize::from(page)).copied().flatten();
+        frame.and_then(|frame| self.frames.get(usize::from(frame))).copied().unwrap_or(FOREIGN)
+    }
+
+    pub(super) fn is_mapped(&self, page: u8) -> bool {
+        self.pages.get(usize::from(page)).is_some_and(Option::is_some)
+    }
+
+    /// Whether the application has to leave a page alone.
+    pub(super) fn is_being_sent(&self, page: u8) -> bool {
+        self.sending.iter().any(|sending| sending.buffer.has(page))
+            || self.flights.iter().any(|flight| !flight.is_complete && flight.buffer.has(page))
+    }
+
+    pub(super) fn fail(&mut self, wrong: Wrong) {
+        self.wrong = self.wrong.or(Some(wrong));
+    }
+
+    fn is_free(&self, frame: u8) -> bool {
+        let pins = |at: &Option<Translation>| {
+            at.as_ref().is_some_and(|at| at.is_pinned && at.frames.contains(&frame))
+        };
+        !self.pages.contains(&Some(frame)) && !self.translations.iter().any(pins)
+    }
+
+    /// Takes a frame that nobody has.
+    pub(super) fn take_frame(&mut self, token: u8) -> u8 {
+        let frames = self.frames.len() as u8;
+        let frame = (0..frames).find(|frame| self.is_free(*frame)).unwrap_or(frames);
+        self.frames.resize(self.frames.len().max(usize::from(frame) + 1), FOREIGN);
+        self.frames[usize::from(frame)] = token;
+        frame
+    }
+
+    /// What nobody has any more becomes another process's.
+    pub(super) fn free_frames(&mut self) {
+        for frame in 0..self.frames.len() as u8 {
+            if self.is_free(frame) {
+                self.frames[usize::from(frame)] = FOREIGN;
+            }
+        }
+        while self.frames.last() == Some(&FOREIGN) {
+            self.frames.pop();
+        }
+    }
+
+    pub(super) fn translation(&self, region: RegionId) -> Option<&Translation> {
+        self.translations.get(region.index as usize)?.as_ref()
+    }
+}
