@@ -36,9 +36,14 @@ mod ibv;
 mod outbound;
 #[cfg(feature = "verbs")]
 mod peer;
+#[cfg(feature = "verbs")]
+#[allow(unsafe_code)]
+mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
 mod verbs;
+#[cfg(feature = "verbs")]
+mod watch;
 #[cfg(feature = "verbs")]
 mod wireup;
 
@@ -53,6 +58,8 @@ pub use ibv::{Access, Device, Region};
 pub use outbound::Out;
 #[cfg(feature = "verbs")]
 pub use peer::Change;
+#[cfg(feature = "verbs")]
+pub use registrations::{Held, Registrations};
 pub use settings::{Choice, Settings};
 #[cfg(feature = "verbs")]
 pub use verbs::Verbs;

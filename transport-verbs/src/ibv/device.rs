@@ -110,9 +110,15 @@ impl Device {
     /// # Errors
     /// When there is none, or the system refuses.
     pub fn open(choice: &Choice) -> Result<Arc<Self>, VerbsError> {
-        // SAFETY: no memory of this process has been registered by this crate before a device is open. Where the
-        // kernel copies pinned pages when a process forks (Linux 5.12), the library does nothing here.
-        checked("preparing for fork", unsafe { sys::ibv_fork_init() })?;
+        // Where the kernel does not copy pinned pages when a process forks (before Linux 5.12), the library has to keep them
+        // from the child. Where it does, that would only take memory from the child, and tear mappings apart.
+        // SAFETY: a question without arguments; and no memory of this process has been registered by this crate before
+        // a device is open.
+        unsafe {
+            if sys::ibv_is_fork_initialized() != sys::ibv_fork_status::IBV_FORK_UNNEEDED {
+                checked("preparing for fork", sys::ibv_fork_init())?;
+            }
+        }
         let list = List::new()?;
         let known: Vec<String> = list.iter().map(|(_, name)| name).collect();
         let mut why = None;

@@ -33,7 +33,8 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Registers `len` bytes from `start`.
+    /// Registers `len` bytes from `start`. Their pages are pinned, or, if `on_demand`, follow what is mapped there: that is
+    /// for devices that [can](Device::is_on_demand).
     ///
     /// # Safety
     ///
@@ -48,6 +49,7 @@ impl Region {
         start: *mut u8,
         len: usize,
         access: Access,
+        on_demand: bool,
     ) -> Result<Self, VerbsError> {
         use sys::ibv_access_flags as flags;
         let access = match access {
@@ -60,6 +62,7 @@ impl Region {
                     | flags::IBV_ACCESS_REMOTE_ATOMIC.0
             }
         };
+        let access = access | if on_demand { flags::IBV_ACCESS_ON_DEMAND.0 } else { 0 };
         // SAFETY: a live domain; of the memory the caller says that it may be touched.
         let region = unsafe { sys::ibv_reg_mr(device.domain(), start.cast::<c_void>(), len, access as i32) };
         Ok(Self { region: made("registering memory", region)?, device: Arc::clone(device) })
@@ -107,7 +110,7 @@ impl Slots {
             .cast::<u8>();
         // SAFETY: the memory is mapped until `self` is dropped, after the region; nobody else has its address, and
         // a slot is looked at only when nothing is posted for it.
-        match unsafe { Region::register(device, start, bytes, access) } {
+        match unsafe { Region::register(device, start, bytes, access, false) } {
             Ok(region) => Ok(Self { region, start, size, count }),
             Err(error) => {
                 // SAFETY: mapped above, and used by nobody.

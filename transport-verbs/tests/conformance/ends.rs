@@ -13,9 +13,9 @@ const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
 /// A rank: its memory, all of it registered, and what was reported.
-struct Watch {
-    words: Box<[u64; 64]>,
-    arrivals: Vec<Arrival>,
+pub(super) struct Watch {
+    pub(super) words: Box<[u64; 64]>,
+    pub(super) arrivals: Vec<Arrival>,
     region: Region,
 }
 
@@ -25,12 +25,12 @@ impl Watch {
         // SAFETY: the memory goes with the region, after it is dropped or with nothing outstanding.
         #[allow(unsafe_code)]
         let region = unsafe {
-            Region::register(verbs.device(), words.as_mut_ptr().cast(), size_of_val(&*words), Access::Write)
+            Region::register(verbs.device(), words.as_mut_ptr().cast(), size_of_val(&*words), Access::Write, false)
         };
         Self { words, arrivals: Vec::new(), region: region.expect("it can be registered") }
     }
 
-    fn word(&self, at: usize) -> Memory {
+    pub(super) fn word(&self, at: usize) -> Memory {
         let address = self.words.as_ptr().wrapping_add(at) as u64;
         Memory { address, key: self.region.keys().remote }
     }
@@ -62,7 +62,7 @@ impl Handler<Out> for Watch {
     }
 }
 
-fn request(index: u32) -> Handle {
+pub(super) fn request(index: u32) -> Handle {
     Handle { index, generation: 0 }
 }
 
@@ -73,7 +73,7 @@ fn settings() -> Settings {
 }
 
 /// Two ranks that are connected to each other.
-fn pair() -> [(Verbs, Watch); 2] {
+pub(super) fn pair() -> [(Verbs, Watch); 2] {
     let mut ranks = RANKS.map(|me| {
         let verbs = Verbs::new(me, 2, &settings()).expect("there is a device");
         let watch = Watch::new(&verbs);
@@ -91,7 +91,7 @@ fn pair() -> [(Verbs, Watch); 2] {
     ranks
 }
 
-fn drive<const N: usize>(ranks: &mut [(Verbs, Watch); N], until: impl Fn(&[(Verbs, Watch); N]) -> bool) {
+pub(super) fn drive<const N: usize>(ranks: &mut [(Verbs, Watch); N], until: impl Fn(&[(Verbs, Watch); N]) -> bool) {
     let began = Instant::now();
     while !until(ranks) {
         for (verbs, watch) in ranks.iter_mut() {

@@ -56,7 +56,7 @@ fn ready<'a>(device: &Arc<Device>, plan: &'a Plan, me: u32, settings: &Settings,
     // SAFETY: the region is dropped with the player that owns the bytes, which do not move; who looks at them while
     // something is outstanding looks at others of them, or the suite has found a fault.
     #[allow(unsafe_code)]
-    let region = unsafe { Region::register(device, bytes.as_mut_ptr(), bytes.len(), Access::Write) };
+    let region = unsafe { Region::register(device, bytes.as_mut_ptr(), bytes.len(), Access::Write, false) };
     let region = region.expect("it can be registered");
     let lent = lent.known_as(region.keys());
     meeting.say("name", me, &name(&verbs, lent.memory()));

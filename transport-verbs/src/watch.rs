@@ -1,0 +1,243 @@
+//! Hearing of it when memory is unmapped, moved or emptied, before whoever did it goes on.
+//!
+//! A registration is of pages, its name is of addresses. When the application unmaps memory and maps other there, a kept
+//! registration is of pages that nobody has any more. The kernel tells the holder of a userfaultfd of every change of a
+//! range that was registered with it, and lets the call that makes the change return only when the message has been
+//! read (Linux: Documentation/admin-guide/mm/userfaultfd.rst, "Non-cooperative mode"). The ranges are
+//! registered for write protection, which is never switched on: so nothing faults. Mappings are watched as a whole: one that
+//! is watched in part is two to the kernel, and `mremap` refuses to move two at once.
+//!
+//! A thread reads. It holds a lock while it does, and raises a flag before: who sees no flag has missed nothing that was
+//! over before, and who sees one waits for the lock. That is one load for every look-up.
+//!
+//! **The thread must not allocate or free, nor anybody who has the lock.** The allocator may give memory back to the system
+//! that is watched: then the thread would wait for itself.
+
+use crate::VerbsError;
+use carrousel_reuse::Span;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use userfaultfd::{Event, FeatureFlags, RegisterMode, Uffd, UffdBuilder};
+
+/// Changes that are remembered one by one until somebody looks; more are all that there is.
+const REMEMBERED: usize = 512;
+
+/// Changes that nobody has looked at.
+#[derive(Debug)]
+struct Gone {
+    spans: [Option<Span>; REMEMBERED],
+    count: usize,
+}
+
+impl Gone {
+    fn add(&mut self, start: u64, end: u64) {
+        let Some(span) = Span::new(start, end.saturating_sub(start)) else { return };
+        match self.spans.get_mut(self.count) {
+            Some(place) => {
+                *place = Some(span);
+                self.count += 1;
+            }
+            None => self.spans[0] = Some(Span::ALL),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Heard {
+    /// Raised before something is read.
+    flag: AtomicBool,
+    gone: Mutex<Box<Gone>>,
+}
+
+/// Watches over ranges of this process's memory.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// `None` when it has come to its end.
+    watched: Option<Arc<Uffd>>,
+    heard: Arc<Heard>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+    /// What is watched, as far as it has not changed.
+    covered: Vec<Span>,
+}
+
+fn refused(error: &userfaultfd::Error) -> VerbsError {
+    VerbsError::System { what: "watching memory (userfaultfd)", why: io::Error::other(error.to_string()) }
+}
+
+impl Watch {
+    /// Starts the thread.
+    pub(crate) fn start() -> Result<Self, VerbsError> {
+        let features = FeatureFlags::EVENT_UNMAP
+            | FeatureFlags::EVENT_REMAP
+            | FeatureFlags::EVENT_REMOVE
+            | FeatureFlags::PAGEFAULT_FLAG_WP;
+        let mut builder = UffdBuilder::new();
+        // There are no faults to be handled, so none of the kernel's: then no privilege is needed.
+        builder.close_on_exec(true).non_blocking(true).user_mode_only(true).require_features(features);
+        let watched = Arc::new(builder.create().map_err(|error| refused(&error))?);
+        let gone = Box::new(Gone { spans: [None; REMEMBERED], count: 0 });
+        let heard = Arc::new(Heard { flag: AtomicBool::new(false), gone: Mutex::new(gone) });
+        let system = |why: io::Error| VerbsError::System { what: "a thread that watches memory", why };
+        let stop = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let stop = Arc::new(stop.map_err(|why| system(why.into()))?);
+        let (reader, listener, stopped) = (Arc::clone(&watched), Arc::clone(&heard), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("carrousel-watch".to_owned())
+            .spawn(move || read(reader, &listener, &stopped))
+            .map_err(system)?;
+        Ok(Self { watched: Some(watched), heard, stop, thread: Some(thread), covered: Vec::new() })
+    }
+
+    /// Watches over these pages, from now on. Only memory without a file behind it can be watched.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub(crate) fn cover(&mut self, pages: Span) -> Result<(), VerbsError> {
+        if self.covered.iter().any(|covered| covered.contains(pages)) {
+            return Ok(());
+        }
+        let what = "reading /proc/self/maps";
+        let maps = fs::read_to_string("/proc/self/maps").map_err(|why| VerbsError::System { what, why })?;
+        let all = mappings(&maps, pages).unwrap_or(pages);
+        let start = std::ptr::with_exposed_provenance_mut(all.start() as usize);
+        let mode = RegisterMode::WRITE_PROTECT;
+        if let Some(watched) = &self.watched {
+            let covered = watched.register_with_mode(start, all.len() as usize, mode);
+            covered.map_err(|error| refused(&error))?;
+        }
+        self.covered.retain(|covered| !all.contains(*covered));
+        self.covered.push(all);
+        Ok(())
+    }
+
+    /// Hands over what has changed since this was last called: all that was over when it is called is among it.
+    #[inline]
+    pub(crate) fn look(&mut self, each: impl FnMut(Span)) {
+        if self.heard.flag.load(Ordering::SeqCst) {
+            self.look_closely(each);
+        }
+    }
+
+    #[cold]
+    fn look_closely(&mut self, mut each: impl FnMut(Span)) {
+        let mut copy = [None; REMEMBERED];
+        let count = {
+            let mut gone = self.heard.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            // What is read from here on raises it again.
+            self.heard.flag.store(false, Ordering::SeqCst);
+            copy = std::mem::replace(&mut gone.spans, copy);
+            std::mem::take(&mut gone.count)
+        };
+        for span in copy.into_iter().take(count).flatten() {
+            // What is mapped there next is another mapping.
+            self.covered.retain(|covered| !covered.overlaps(span));
+            each(span);
+        }
+    }
+}
+
+/// The mappings that have these pages, as one range, from what the kernel says of all mappings.
+fn mappings(maps: &str, pages: Span) -> Option<Span> {
+    let parse = |line: &str| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+        Span::new(start, end.checked_sub(start)?)
+    };
+    let mut having = maps.lines().filter_map(parse).filter(|mapping| mapping.overlaps(pages));
+    let first = having.next()?;
+    let last = having.next_back().unwrap_or(first);
+    Span::new(first.start(), last.end() - first.start()).filter(|all| all.contains(pages))
+}
+
+/// What the thread does. See above: it does not allocate.
+fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
+    // SAFETY: the descriptor belongs to `watched`, which lives as long as this borrow of it.
+    #[allow(unsafe_code)]
+    let fd = unsafe { BorrowedFd::borrow_raw(watched.as_raw_fd()) };
+    loop {
+        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+        if poll(&mut fds, None).is_err() {
+            continue;
+        }
+        if !fds[1].revents().is_empty() {
+            // Before the end of this thread, which gives back memory that may be watched.
+            return drop(watched);
+        }
+        let mut gone = heard.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // Before it is read: whoever made the change goes on as soon as it is.
+        heard.flag.store(true, Ordering::SeqCst);
+        while let Ok(Some(event)) = watched.read_event() {
+            match event {
+                Event::Unmap { start, end } | Event::Remove { start, end } => {
+                    gone.add(start.addr() as u64, end.addr() as u64);
+                }
+                Event::Remap { from, len, .. } => gone.add(from.addr() as u64, (from.addr() + len) as u64),
+                // Neither is asked for.
+                Event::Pagefault { .. } | Event::Fork { .. } => {}
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It can only fail when it was told before.
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        // Nobody reads any more: whoever waits for that must not.
+        self.watched = None;
+        if let Some(thread) = self.thread.take() {
+            // That it has panicked was printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "\
+1000-3000 rw-p 00000000 00:00 0                          [heap]
+3000-4000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
+5000-9000 rw-p 00000000 00:00 0
+";
+
+    fn span(start: u64, end: u64) -> Span {
+        Span::new(start, end - start).expect("it is not empty")
+    }
+
+    #[test]
+    fn mappings_are_taken_as_a_whole() {
+        for (pages, all) in [
+            ((0x2000, 0x3000), Some((0x1000, 0x3000))),
+            ((0x2000, 0x4000), Some((0x1000, 0x4000))),
+            ((0x6000, 0x7000), Some((0x5000, 0x9000))),
+            // A part of it is not mapped.
+            ((0x8000, 0xa000), None),
+            ((0x4000, 0x5000), None),
+        ] {
+            let found = mappings(MAPS, span(pages.0, pages.1));
+            assert_eq!(found, all.map(|(start, end)| span(start, end)), "{pages:x?}");
+        }
+        assert_eq!(mappings("nonsense\n1-0 x\n", span(0x1000, 0x2000)), None);
+    }
+
+    #[test]
+    fn what_is_too_much_to_be_remembered_is_everything() {
+        let mut gone = Gone { spans: [None; REMEMBERED], count: 0 };
+        for at in 0..REMEMBERED as u64 {
+            gone.add(at * 4096, (at + 1) * 4096);
+        }
+        assert_eq!(gone.spans[0], Some(span(0, 4096)));
+        gone.add(1, 2);
+        assert_eq!(gone.spans[0], Some(Span::ALL));
+        assert_eq!(gone.count, REMEMBERED);
+    }
+}
