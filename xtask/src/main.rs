@@ -5,6 +5,7 @@ mod bench;
 mod docs;
 mod fuzz;
 mod guards;
+mod guest;
 mod hydra;
 mod nightly;
 mod slurm;
@@ -52,6 +53,11 @@ enum Chore {
         #[command(subcommand)]
         what: bench::Bench,
     },
+    /// Small virtual machines that have Soft-RoCE, for what needs InfiniBand
+    Guest {
+        #[command(subcommand)]
+        what: guest::Guest,
+    },
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -61,6 +67,7 @@ fn main() -> ExitCode {
         Chore::Test { fast, only } => return test::run(fast, &only),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Chore::Bench { what } => bench::run(&what),
+        Chore::Guest { what } => return guest::run(&what),
         Chore::Docs => docs::run(),
     };
     match done {
