@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod built;
 mod docs;
 mod fuzz;
 mod guards;
@@ -53,11 +54,11 @@ enum Chore {
         #[command(subcommand)]
         what: bench::Bench,
     },
-    /// Small virtual machines that have Soft-RoCE, for what needs InfiniBand
-    Guest {
-        #[command(subcommand)]
-        what: guest::Guest,
-    },
+    /// Test what needs InfiniBand, in small virtual machines that have Soft-RoCE
+    ///
+    /// The tests are listed in xtask/src/guest/cases.rs, and are steps of `cargo xtask test`, too. As root on Debian,
+    /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
+    Guest(guest::Guest),
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
         Chore::Test { fast, only } => return test::run(fast, &only),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Chore::Bench { what } => bench::run(&what),
-        Chore::Guest { what } => return guest::run(&what),
+        Chore::Guest(guest) => return guest::run(&guest),
         Chore::Docs => docs::run(),
     };
     match done {

@@ -79,8 +79,9 @@ command=$!
         session=$(sed 's/.*) //' "$process/stat" 2>/dev/null | cut -d' ' -f4)
         [ -n "$session" ] && [ "$session" != "$own" ] || continue
         for thread in "$process"/task/*; do
-            echo "guest: thread $(cat "$thread/comm") of process ${process#/proc/} is in"
-            cat "$thread/stack"
+            name=$(cat "$thread/comm" 2>/dev/null) || continue # it has ended meanwhile
+            echo "guest: thread $name of process ${process#/proc/} is in"
+            cat "$thread/stack" 2>/dev/null
         done
     done
     kill -KILL -$command

@@ -5,6 +5,7 @@
 //! [`run::Host::run`]; what happens inside is in [`init.sh`](init.sh).
 
 mod archive;
+mod cases;
 mod contents;
 mod job;
 mod kernel;
@@ -14,6 +15,9 @@ mod run;
 mod signals;
 mod ssh;
 
+pub(crate) use cases::steps;
+
+use crate::steps::Steps;
 use clap::{Args, Subcommand};
 use job::{BROKEN, End, Job, Program};
 use run::Host;
@@ -22,9 +26,19 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What to do with guests.
+/// A command in guests, or the tests.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Guest {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// Take only the tests whose name contains this
+    #[arg(long, default_value = "", value_name = "NAME")]
+    only: String,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum Guest {
+enum What {
     /// Run a command in every guest
     ///
     /// COMMAND is a program and its arguments; write sh -c '...' for a line of shell. Guests start it together,
@@ -48,8 +62,9 @@ Examples:
     else sleep 1; ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX $PEER_ADDR; fi'
 
 Each line of output begins with its guest, as [n0]. A guest that runs poweroff -f
-is a dead peer; the others go on. A command that hangs is killed, and where its
-threads are stuck is printed first.
+is a dead peer; the others go on. The shell prefers what is in busybox: write
+/usr/local/bin/tc if you mean the one that was copied. A command that hangs is
+killed, and where its threads are stuck is printed first.
 
 Exit status: the highest of the guests'; 124 when the command was killed; 125 when
 a guest could not be started, has died, or its kernel has logged a BUG, a WARNING
@@ -60,7 +75,7 @@ that is deleted. GUEST_ACCEL sets QEMU's accelerator (tcg,thread=multi): kvm is 
 faster where it works.";
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+struct Run {
     /// How many guests, on one Ethernet segment
     #[arg(short = 'n', long, default_value_t = 1, value_name = "NODES")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=9))]
@@ -98,14 +113,17 @@ pub(crate) struct Run {
 
 /// `cargo xtask guest`.
 pub(crate) fn run(guest: &Guest) -> ExitCode {
-    let done = match guest {
-        Guest::Run(run) => run.job().and_then(|job| {
-            Host::prepare()?.run(&job, &mut |line| {
-                // A reader who has left does not change how the command ends.
-                let _ = writeln!(std::io::stdout(), "{line}");
-            })
-        }),
+    let Some(What::Run(run)) = &guest.what else {
+        let mut steps = Steps::new(&guest.only);
+        cases::steps(&mut steps);
+        return steps.finish();
     };
+    let done = run.job().and_then(|job| {
+        Host::prepare()?.run(&job, &mut |line| {
+            // A reader who has left does not change how the command ends.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        })
+    });
     match done {
         Ok(ends) => ExitCode::from(ends.iter().map(End::status).max().unwrap_or(0)),
         Err(message) => {

@@ -2,7 +2,7 @@
 
 use crate::tools::{self, find};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Programs, and the packages that they come from.
@@ -28,6 +28,7 @@ const PROGRAMS: [(&str, &str); 18] = [
 ];
 /// How libibverbs is told of the library for Soft-RoCE devices.
 pub(super) const PROVIDER: &str = "/etc/libibverbs.d/rxe.driver";
+const PROVIDER_PACKAGE: &str = "ibverbs-providers";
 
 /// Where a program is.
 ///
@@ -44,6 +45,39 @@ pub(super) fn program(name: &str) -> Result<PathBuf, String> {
 /// A command that runs a program of the table.
 pub(super) fn command(name: &str) -> Result<Command, String> {
     program(name).map(Command::new)
+}
+
+/// The packages that are missing.
+pub(super) fn missing() -> Vec<&'static str> {
+    let programs = PROGRAMS.iter().filter(|(program, _)| find(program).is_none());
+    let mut packages: Vec<&str> = programs.map(|(_, package)| *package).collect();
+    if !Path::new(PROVIDER).exists() {
+        packages.push(PROVIDER_PACKAGE);
+    }
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+/// Installs what is missing.
+///
+/// # Errors
+/// When this user may not, or apt cannot.
+pub(super) fn install_missing() -> Result<(), String> {
+    let packages = missing();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !is_root() || find("apt-get").is_none() {
+        return Err(format!("missing: {}; {}", packages.join(", "), way_out(&packages)));
+    }
+    eprintln!("{} are missing: installing them", packages.join(", "));
+    update()?;
+    let mut install = command("apt-get")?;
+    install.args(["install", "--quiet", "--yes", "--no-install-recommends"]).args(packages);
+    // What apt says is no output of a guest.
+    install.env("DEBIAN_FRONTEND", "noninteractive").stdout(io::stderr());
+    tools::run(install)
 }
 
 /// Asks for the lists of packages that there are now.

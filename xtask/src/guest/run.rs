@@ -39,6 +39,9 @@ pub(super) struct Host {
 impl Host {
     /// With the kernel that is there, or one that is downloaded.
     pub(super) fn prepare() -> Result<Self, String> {
+        if std::env::consts::ARCH != "x86_64" {
+            return Err("guests run programs of this machine, and are x86-64".to_owned());
+        }
         Ok(Self { kernel: Kernel::obtain()?, signals: Signals::catch()? })
     }
 
