@@ -41,14 +41,14 @@ pub(crate) struct Guest {
 enum What {
     /// Run a command in every guest
     ///
-    /// COMMAND is a program and its arguments; write sh -c '...' for a line of shell. Guests start it together,
-    /// and stay up until it has ended in all of them. It sees
+    /// COMMAND is a program and its arguments; write sh -c '...' for a line of shell. Guests start it
+    /// together, and stay up until it has ended in all of them. It sees
     ///   NODE_ID, NODE_COUNT         this guest, from 0, and how many there are
     ///   NODE_ADDR, PEER_ADDR        its address, and that of the next guest
     ///   RDMA_DEV, RDMA_GID_INDEX    what to give to -d and -g of verbs programs
     ///   /out                        a directory that --out keeps
     ///   /shared                     a directory that all guests see (9p: no shared mmap)
-    /// Guest I is called nI, at 10.9.0.(I+1). It has busybox, `rdma`, `tc`, and the netem queueing discipline.
+    /// Guest I is called nI, at 10.9.0.(I+1). It has busybox, `rdma`, and `tc` with its netem.
     #[command(verbatim_doc_comment, after_help = AFTER_HELP)]
     Run(Run),
 }
