@@ -47,35 +47,35 @@ pub(super) fn contents(job: &Job, kernel: &Kernel, directory: &Path) -> Result<A
     for library in provider_libraries()? {
         put(&mut archive, &library)?;
     }
-    let mut programs: Vec<Program> = job.programs.clone();
     let tools = ["rdma", "tc"].iter().chain(if job.ssh { &["ssh", "sshd"][..] } else { &[] });
     for name in tools {
-        programs.push(Program { name: (*name).to_owned(), path: program(name)? });
+        put_program(&mut archive, &Program { name: (*name).to_owned(), path: program(name)? })?;
     }
-    for Program { name, path } in &programs {
-        put(&mut archive, path)?;
-        archive.link(&format!("/usr/local/bin/{name}"), text(path)?);
+    for program in &job.programs {
+        put_program(&mut archive, program)?;
     }
     for file in &job.files {
         put_all(&mut archive, &absolute(file)?)?;
     }
     let hosts: Vec<String> = (0..job.nodes).map(|node| format!("n{node}")).collect();
-    let mut users = "root:x:0:0:root:/root:/bin/sh\n".to_owned();
     if job.ssh {
-        users.push_str(ssh::USER);
         ssh::configure(&mut archive, &hosts, directory)?;
         for helper in ssh::HELPERS.map(Path::new).into_iter().filter(|helper| helper.exists()) {
             put(&mut archive, helper)?;
         }
     }
-    archive.bytes("/etc/passwd", users, PLAIN);
-    archive.bytes("/etc/group", "root:x:0:\nsshd:x:100:\n", PLAIN);
+    put_settings(&mut archive, job, &hosts);
+    Ok(archive)
+}
+
+fn put_settings(archive: &mut Archive, job: &Job, hosts: &[String]) {
+    archive.bytes("/etc/passwd", format!("root:x:0:0:root:/root:/bin/sh\n{}", ssh::USER), PLAIN);
+    archive.bytes("/etc/group", format!("root:x:0:\n{}", ssh::GROUP), PLAIN);
     archive.bytes("/etc/nsswitch.conf", "hosts: files\n", PLAIN);
-    archive.bytes("/etc/hosts", hosts_file(&hosts), PLAIN);
+    archive.bytes("/etc/hosts", hosts_file(hosts), PLAIN);
     let exports: String = job.environment.iter().map(|(name, value)| export(name, value)).collect();
     archive.bytes("/etc/guest/environment", exports, PLAIN);
     archive.bytes("/etc/guest/command", format!("exec {}\n", shell_words::join(&job.command)), PLAIN);
-    Ok(archive)
 }
 
 fn put_modules(archive: &mut Archive, kernel: &Kernel) -> Result<(), String> {
@@ -88,6 +88,16 @@ fn put_modules(archive: &mut Archive, kernel: &Kernel) -> Result<(), String> {
         order.push('\n');
     }
     archive.bytes("/modules/order", order, PLAIN);
+    Ok(())
+}
+
+/// A program at its own path, which is found by its name: before a tool of that name.
+fn put_program(archive: &mut Archive, program: &Program) -> Result<(), String> {
+    put(archive, &program.path)?;
+    let (link, path) = (format!("/usr/local/bin/{}", program.name), text(&program.path)?);
+    if link != path {
+        archive.link(&link, path);
+    }
     Ok(())
 }
 
@@ -230,6 +240,18 @@ mod tests {
     #[test]
     fn a_value_reaches_the_command_as_it_is() {
         assert_eq!(export("WORDS", "it's $HOME"), "export WORDS='it'\\''s $HOME'\n");
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_name_wherever_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tool-1a2b");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        let mut archive = Archive::new();
+        put_program(&mut archive, &Program { name: "tool".to_owned(), path: path.clone() }).unwrap();
+        assert!(archive.contains("/usr/local/bin/tool") && archive.contains(path.to_str().unwrap()));
+        let gone = Program { name: "tool".to_owned(), path: directory.path().join("gone") };
+        assert!(put_program(&mut archive, &gone).unwrap_err().ends_with("/gone"));
     }
 
     #[test]

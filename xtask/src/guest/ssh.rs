@@ -17,6 +17,7 @@ PidFile none
 ";
 /// The user as whom the server does what needs no rights, and his directory, which must be root's.
 pub(super) const USER: &str = "sshd:x:100:100::/run/sshd:/bin/false\n";
+pub(super) const GROUP: &str = "sshd:x:100:\n";
 /// What the server starts for each connection; since version 9.8 these are programs of their own.
 pub(super) const HELPERS: [&str; 2] = ["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"];
 
