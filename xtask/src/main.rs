@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod built;
 mod docs;
 mod fuzz;
 mod guards;
+mod guest;
 mod hydra;
 mod nightly;
 mod slurm;
@@ -52,6 +54,11 @@ enum Chore {
         #[command(subcommand)]
         what: bench::Bench,
     },
+    /// Test what needs InfiniBand, in small virtual machines that have Soft-RoCE
+    ///
+    /// The tests are listed in xtask/src/guest/cases.rs, and are steps of `cargo xtask test`, too. As root on Debian,
+    /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
+    Guest(guest::Guest),
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -61,6 +68,7 @@ fn main() -> ExitCode {
         Chore::Test { fast, only } => return test::run(fast, &only),
         Chore::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Chore::Bench { what } => bench::run(&what),
+        Chore::Guest(guest) => return guest::run(&guest),
         Chore::Docs => docs::run(),
     };
     match done {

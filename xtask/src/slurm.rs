@@ -1,7 +1,7 @@
 //! A Slurm of this machine alone, for as long as the tests take: what our ranks have to start under, too.
 
 use crate::steps::Ended;
-use crate::tools::output_of;
+use crate::tools::{find, output_of};
 use std::fs::{self, Permissions};
 use std::io::Read;
 use std::net::TcpListener;
@@ -106,13 +106,6 @@ impl Drop for Slurm {
         }
         let _ = fs::remove_dir_all(&self.directory);
     }
-}
-
-/// Where a program is. Daemons are where only root looks.
-fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let sbin = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(sbin).map(|place| place.join(name)).find(|path| path.is_file())
 }
 
 fn program(name: &str, arguments: &[&str]) -> Command {

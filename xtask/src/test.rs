@@ -1,6 +1,8 @@
 //! `cargo xtask test`.
 
+use crate::built::{COMMAND, example};
 use crate::guards;
+use crate::guest;
 use crate::hydra;
 use crate::slurm::{self, Slurm};
 use crate::steps::Steps;
@@ -74,31 +76,27 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
             });
         }
         steps.step("example programs as jobs", examples);
+        guest::steps(&mut steps);
     }
     steps.finish()
 }
 
 /// Runs the example programs on several numbers of ranks, and simulates them on more; each checks its own result.
 fn examples() -> Result<(), String> {
-    let build = |what: &[&str]| {
-        let arguments = ["build", "--profile", "suite", "--locked", "--quiet", "--package"];
-        tools::run(cargo(&[&arguments[..], what].concat()))
-    };
-    build(&["carrousel-app", "--examples"])?;
-    build(&["carrousel-cli"])?;
-    let built = tools::target().join("suite");
-    for (example, ranks) in
+    let carrousel = COMMAND.build()?;
+    for (name, ranks) in
         [("pi", &["1", "3"][..]), ("heat", &["1", "2", "4"]), ("workers", &["1", "4"]), ("pingpong", &["2"])]
     {
+        let program = example(name).build()?;
         for ranks in ranks {
-            let mut job = Command::new(built.join("carrousel"));
-            job.args(["run", "-n", ranks, "--"]).arg(built.join("examples").join(example));
+            let mut job = Command::new(&carrousel);
+            job.args(["run", "-n", ranks, "--"]).arg(&program);
             tools::run(job)?;
         }
     }
-    for (example, ranks) in [("pi", "4096"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")] {
-        let mut simulation = Command::new(built.join("carrousel"));
-        simulation.args(["sim", "-n", ranks, "--app"]).arg(built.join("examples").join(example));
+    for (name, ranks) in [("pi", "4096"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")] {
+        let mut simulation = Command::new(&carrousel);
+        simulation.args(["sim", "-n", ranks, "--app"]).arg(example(name).build()?);
         tools::run(simulation)?;
     }
     Ok(())

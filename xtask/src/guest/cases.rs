@@ -1,0 +1,271 @@
+//! The tests in guests: a table. Who adds one adds an entry to [`CASES`].
+
+use super::job::{End, Job, Program};
+use super::packages;
+use super::run::Host;
+use crate::built::{Built, COMMAND, Kind, example};
+use crate::steps::{Ended, Steps};
+use std::cell::OnceCell;
+use std::env;
+
+/// A command in guests, and what must come of it.
+#[derive(Debug)]
+struct Case {
+    /// A sentence about what works.
+    name: &'static str,
+    /// The status that each guest's command ends with; there are as many guests.
+    statuses: &'static [u8],
+    /// Programs of Debian that it needs.
+    programs: &'static [&'static str],
+    /// Programs of ours that it needs, found by name in the guest.
+    built: &'static [Built],
+    /// Whether it needs ssh between guests.
+    ssh: bool,
+    timeout_s: u32,
+    /// Lines of shell, with the functions of [`PRELUDE`]. The first one that fails ends them.
+    command: &'static str,
+    /// Parts of lines that must be printed.
+    says: &'static [&'static str],
+}
+
+/// What a case has unless it says otherwise: one guest, whose command succeeds.
+const CASE: Case = Case {
+    name: "",
+    statuses: &[0],
+    programs: &[],
+    built: &[],
+    ssh: false,
+    timeout_s: 60,
+    command: "",
+    says: &[],
+};
+
+/// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
+/// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
+/// `ibv_rc_pingpong` always needs.
+const PRELUDE: &str = r#"set -e
+listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
+tell() { : >/shared/$1; }
+hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
+tc() { /usr/local/bin/tc "$@"; }
+pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
+"#;
+
+/// The suite that every transport has to pass, over the one between processes of a node.
+const SHM_CONFORMANCE: Built =
+    Built { package: "carrousel-transport-shm", kind: Kind::Test, name: "conformance" };
+
+/// Short ones first.
+const CASES: &[Case] = &[
+    Case {
+        name: "a guest has an RDMA device, and writes to itself",
+        programs: &["ibv_devinfo", "ib_write_lat"],
+        command: r#"
+            ibv_devinfo -d $RDMA_DEV
+            ib_write_lat -F -d $RDMA_DEV -x $RDMA_GID_INDEX -n 100 >/dev/null & server=$!
+            listens 18515
+            ib_write_lat -F -d $RDMA_DEV -x $RDMA_GID_INDEX -n 100 localhost
+            wait $server
+            ping -c 1 $PEER_ADDR"#,
+        says: &["PORT_ACTIVE (4)", "active_mtu:\t\t4096 (5)", "t_typical[usec]", "1 packets received"],
+        ..CASE
+    },
+    Case {
+        name: "a command that hangs is killed, and shows where it hangs",
+        statuses: &[124],
+        timeout_s: 1,
+        command: "mkfifo never; read line <never",
+        says: &["thread sh of process", "fifo_open", "n0: killed after 1 s"],
+        ..CASE
+    },
+    Case {
+        name: "a kernel's complaint fails a command that has succeeded",
+        statuses: &[125],
+        // To the kernel's log, as the kernel itself does.
+        command: "echo '<4>WARNING: CPU: 0 PID: 1 at test' >/dev/kmsg",
+        says: &["n0: its kernel complains", "WARNING: CPU: 0"],
+        ..CASE
+    },
+    Case {
+        name: "shared memory in a guest keeps the contract of transports",
+        built: &[SHM_CONFORMANCE],
+        // Not those that play random plans, which are too long for an emulated processor.
+        command: "conformance ends:: hostile::",
+        says: &["test hostile::what_an_honest_peer_sends_is_taken ... ok"],
+        ..CASE
+    },
+    Case {
+        name: "two guests exchange messages",
+        statuses: &[0, 0],
+        programs: &["ibv_rc_pingpong"],
+        command: r#"
+            if [ $NODE_ID = 0 ]; then
+                pingpong -c & server=$!
+                listens 18515
+                tell ready
+                wait $server
+            else
+                hear ready
+                pingpong -c n0
+            fi"#,
+        says: &["[n0] 1000 iters", "[n1] 1000 iters"],
+        ..CASE
+    },
+    Case {
+        name: "messages arrive although packets are lost and reordered",
+        statuses: &[0, 0],
+        programs: &["ibv_rc_pingpong"],
+        command: r#"
+            # 2 % are late. Of many more, go-back-N makes retries that take a minute.
+            tc qdisc add dev eth0 root netem limit 10000 loss 1% delay 2ms reorder 98%
+            large="-c -m 4096 -s 65536 -n 100"
+            if [ $NODE_ID = 0 ]; then
+                pingpong $large & server=$!
+                listens 18515
+                tell ready
+                wait $server
+            else
+                hear ready
+                pingpong $large n0
+            fi
+            cd /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters
+            for counter in out_of_seq_request rcvd_seq_err duplicate_request; do
+                echo $counter $(cat $counter)
+            done
+            tc -s qdisc show dev eth0
+            tc -s qdisc show dev eth0 | grep -q 'dropped [1-9]'
+            [ $(cat out_of_seq_request) -gt 0 ]"#,
+        says: &["[n0] 100 iters", "[n1] 100 iters"],
+        ..CASE
+    },
+    Case {
+        name: "who has lost its peer goes on",
+        statuses: &[0, 125],
+        programs: &["ibv_rc_pingpong"],
+        command: r#"
+            if [ $NODE_ID = 1 ]; then
+                pingpong -n 1000000 >/dev/null & listens 18515
+                tell ready
+                hear connected
+                poweroff -f
+            fi
+            hear ready
+            pingpong -n 1000000 n1 >/dev/null & client=$!
+            sent=/sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/sent_pkts
+            until [ $(cat $sent) -gt 100 ]; do usleep 10000; done
+            tell connected
+            while ping -c 1 -W 1 n1 >/dev/null; do usleep 10000; done
+            # Its peer's silence is no error to who only waits for a message.
+            kill -0 $client
+            kill $client
+            wait $client || true
+            pingpong -n 100 & server=$!
+            listens 18515
+            pingpong -n 100 localhost >/dev/null
+            wait $server"#,
+        says: &["n1: the guest has died", "[n0] 100 iters"],
+        ..CASE
+    },
+    Case {
+        name: "a job's ranks are in two guests",
+        statuses: &[0, 0],
+        built: &[COMMAND, example("pi")],
+        ssh: true,
+        command: r#"
+            [ $NODE_ID = 0 ] || exit 0
+            carrousel run -n 2 --prefix --hosts n0,n1 -- hostname
+            carrousel run -n 2 --hosts n1:2 -- pi"#,
+        says: &["[n0] [0] n0", "[n0] [1] n1", "[n0] pi is 3.141592653590 on 2 ranks"],
+        ..CASE
+    },
+];
+
+/// Takes the cases as steps.
+pub(crate) fn steps(steps: &mut Steps) {
+    let host = OnceCell::new();
+    for case in CASES {
+        steps.step(&format!("guests: {}", case.name), || {
+            match host.get_or_init(|| packages::install_missing().and_then(|()| Host::prepare())) {
+                Ok(host) => case.run(host).map(|()| Ended::Passed),
+                // Where everything can be installed, nothing is left out.
+                Err(why) if env::var("CI").is_ok_and(|ci| ci == "true") => Err(why.clone()),
+                Err(why) => Ok(Ended::Skipped(why.clone())),
+            }
+        });
+    }
+}
+
+impl Case {
+    fn run(&self, host: &Host) -> Result<(), String> {
+        let mut printed = Vec::new();
+        let ends = host.run(&self.job()?, &mut |line| {
+            println!("{line}");
+            printed.push(line.to_owned());
+        })?;
+        self.judge(&ends, &printed)
+    }
+
+    fn job(&self) -> Result<Job, String> {
+        let mut programs: Vec<Program> =
+            self.programs.iter().map(|name| Program::find(name)).collect::<Result<_, _>>()?;
+        for built in self.built {
+            programs.push(Program { name: built.name.to_owned(), path: built.build()? });
+        }
+        Ok(Job {
+            nodes: self.statuses.len(),
+            programs,
+            files: Vec::new(),
+            environment: Vec::new(),
+            ssh: self.ssh,
+            timeout_s: self.timeout_s,
+            cpus: None,
+            memory_mib: 1024,
+            command: vec!["sh".to_owned(), "-c".to_owned(), format!("{PRELUDE}{}", self.command)],
+            out: None,
+        })
+    }
+
+    /// Whether what came of it is what must.
+    fn judge(&self, ends: &[End], printed: &[String]) -> Result<(), String> {
+        // All of them: a guest that waits for one that has failed is late, and not to blame.
+        let statuses: Vec<u8> = ends.iter().map(End::status).collect();
+        if statuses != self.statuses {
+            return Err(format!("the guests have ended with {statuses:?} instead of {:?}", self.statuses));
+        }
+        match self.says.iter().find(|part| !printed.iter().any(|line| line.contains(*part))) {
+            Some(part) => Err(format!("nobody has printed {part:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: Case = Case { statuses: &[0, 125], says: &["fine"], ..CASE };
+
+    #[test]
+    fn statuses_are_compared_node_by_node() {
+        let printed = ["[n0] fine".to_owned()];
+        assert_eq!(TWO.judge(&[End::Status(0), End::Died], &printed), Ok(()));
+        let error = TWO.judge(&[End::Died, End::Died], &printed).unwrap_err();
+        assert_eq!(error, "the guests have ended with [125, 125] instead of [0, 125]");
+        let error = TWO.judge(&[End::Status(0), End::Status(0)], &printed).unwrap_err();
+        assert_eq!(error, "the guests have ended with [0, 0] instead of [0, 125]");
+    }
+
+    #[test]
+    fn what_must_be_printed_is_looked_for() {
+        let error = TWO.judge(&[End::Status(0), End::Died], &["other".to_owned()]).unwrap_err();
+        assert_eq!(error, "nobody has printed \"fine\"");
+    }
+
+    #[test]
+    fn every_case_has_a_name_of_its_own_and_a_command() {
+        for (index, case) in CASES.iter().enumerate() {
+            assert!(!case.name.is_empty() && !case.command.is_empty() && !case.statuses.is_empty());
+            assert!(CASES[..index].iter().all(|other| other.name != case.name), "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What guests need of this machine: programs and files of Debian packages.
+
+use crate::tools::{self, find};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs, and the packages that they come from.
+const PROGRAMS: [(&str, &str); 18] = [
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("depmod", "kmod"),
+    ("modprobe", "kmod"),
+    ("rdma", "iproute2"),
+    ("tc", "iproute2"),
+    ("xz", "xz-utils"),
+    ("setpriv", "util-linux"),
+    ("ldd", "libc-bin"),
+    ("apt-cache", "apt"),
+    ("apt-get", "apt"),
+    ("dpkg-deb", "dpkg"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
+    ("sshd", "openssh-server"),
+    ("ibv_devinfo", "ibverbs-utils"),
+    ("ibv_rc_pingpong", "ibverbs-utils"),
+    ("ib_write_lat", "perftest"),
+];
+/// How libibverbs is told of the library for Soft-RoCE devices.
+pub(super) const PROVIDER: &str = "/etc/libibverbs.d/rxe.driver";
+const PROVIDER_PACKAGE: &str = "ibverbs-providers";
+
+/// Where a program is.
+///
+/// # Errors
+/// When there is none: says which package has it, if that is known.
+pub(super) fn program(name: &str) -> Result<PathBuf, String> {
+    find(name).ok_or_else(|| {
+        let package = PROGRAMS.iter().find(|(program, _)| *program == name);
+        let way_out = package.map_or_else(String::new, |(_, package)| format!(": {}", way_out(&[package])));
+        format!("there is no program {name}{way_out}")
+    })
+}
+
+/// A command that runs a program of the table.
+pub(super) fn command(name: &str) -> Result<Command, String> {
+    program(name).map(Command::new)
+}
+
+/// The packages that are missing.
+pub(super) fn missing() -> Vec<&'static str> {
+    let programs = PROGRAMS.iter().filter(|(program, _)| find(program).is_none());
+    let mut packages: Vec<&str> = programs.map(|(_, package)| *package).collect();
+    if !Path::new(PROVIDER).exists() {
+        packages.push(PROVIDER_PACKAGE);
+    }
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+/// Installs what is missing.
+///
+/// # Errors
+/// When this user may not, or apt cannot.
+pub(super) fn install_missing() -> Result<(), String> {
+    let packages = missing();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !is_root() || find("apt-get").is_none() {
+        return Err(format!("missing: {}; {}", packages.join(", "), way_out(&packages)));
+    }
+    eprintln!("{} are missing: installing them", packages.join(", "));
+    update()?;
+    let mut install = command("apt-get")?;
+    install.args(["install", "--quiet", "--yes", "--no-install-recommends"]).args(packages);
+    // What apt says is no output of a guest.
+    install.env("DEBIAN_FRONTEND", "noninteractive").stdout(io::stderr());
+    tools::run(install)
+}
+
+/// Asks for the lists of packages that there are now.
+pub(super) fn update() -> Result<(), String> {
+    let mut update = command("apt-get")?;
+    update.args(["update", "--quiet"]).stdout(io::stderr());
+    tools::run(update)
+}
+
+/// Whether packages may be installed.
+pub(super) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn way_out(packages: &[&str]) -> String {
+    format!("as root, on Debian: apt-get install --no-install-recommends {}", packages.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named() {
+        assert_eq!(program("no-such-program").unwrap_err(), "there is no program no-such-program");
+    }
+
+    #[test]
+    fn the_way_out_can_be_typed() {
+        assert!(
+            way_out(&["kmod", "perftest"]).ends_with("apt-get install --no-install-recommends kmod perftest")
+        );
+    }
+}
