@@ -115,7 +115,7 @@ impl Device {
         // SAFETY: a question without arguments; and no memory of this process has been registered by this crate before
         // a device is open.
         unsafe {
-            if sys::ibv_is_fork_initialized() != sys::ibv_fork_status::IBV_FORK_UNNEEDED {
+            if sys::ibv_is_fork_initialized() != sys::IBV_FORK_UNNEEDED {
                 checked("preparing for fork", sys::ibv_fork_init())?;
             }
         }
