@@ -124,6 +124,7 @@ fn verbs_settings(settings: &Settings) -> verbs::Settings {
     made.service_level = options.service_level;
     made.window = options.window;
     made.receives = options.receives;
+    made.keep = options.cache;
     made.timeout = options.timeout;
     made.retries = options.retries;
     made

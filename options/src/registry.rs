@@ -52,7 +52,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 15] = [
+pub const OPTIONS: [Spec; 16] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
@@ -128,6 +128,13 @@ pub const OPTIONS: [Spec; 15] = [
         kind: Kind::Integer(8, 1 << 20),
         doc: "receive buffers of a rank, which all peers share; each takes an eager message",
         default: || OptionValue::Integer(512),
+    },
+    Spec {
+        name: "verbs_cache",
+        kind: Kind::OnOff,
+        doc: "whether memory stays registered with the adapter when its message is over, where the adapter or the \
+              kernel tells of pages that are unmapped",
+        default: || OptionValue::OnOff(true),
     },
     Spec {
         name: "verbs_timeout",

@@ -87,6 +87,8 @@ pub struct Verbs {
     pub window: u16,
     /// Receive buffers of a rank.
     pub receives: u32,
+    /// Whether memory stays registered.
+    pub cache: bool,
     /// The exponent of the time until an acknowledgement is missed.
     pub timeout: u8,
     /// How often something is sent again.
@@ -274,6 +276,7 @@ impl Settings {
             service_level: small("verbs_sl"),
             window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
             receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
+            cache: self.number("verbs_cache") != 0,
             timeout: small("verbs_timeout"),
             retries: small("verbs_retries"),
         }

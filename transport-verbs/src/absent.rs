@@ -41,9 +41,13 @@ pub enum Access {
     Write,
 }
 
-/// Registered memory.
+/// Registered memory of the application.
 #[derive(Debug)]
-pub enum Region {}
+pub enum Registrations {}
+
+/// Registered memory that is in use.
+#[derive(Debug)]
+pub enum Held {}
 
 /// The transport between this rank and its peers on other nodes.
 #[derive(Debug)]
@@ -64,7 +68,11 @@ impl Device {
 }
 
 #[allow(missing_docs)]
-impl Region {
+impl Registrations {
+    pub fn new(device: &Arc<Device>, _: bool) -> Self {
+        match **device {}
+    }
+
     /// # Safety
     ///
     /// There is no device.
@@ -72,10 +80,17 @@ impl Region {
     /// # Errors
     /// Never.
     #[allow(unsafe_code)]
-    pub unsafe fn register(device: &Arc<Device>, _: *mut u8, _: usize, _: Access) -> Result<Self, VerbsError> {
-        match **device {}
+    pub unsafe fn acquire(&mut self, _: *mut u8, _: usize, _: Access) -> Result<Held, VerbsError> {
+        match *self {}
     }
 
+    pub fn release(&mut self, held: Held) {
+        match held {}
+    }
+}
+
+#[allow(missing_docs)]
+impl Held {
     pub fn keys(&self) -> Keys {
         match *self {}
     }
@@ -93,7 +108,7 @@ impl Verbs {
         match *self {}
     }
 
-    pub fn device(&self) -> &Arc<Device> {
+    pub fn registrations(&self) -> Registrations {
         match *self {}
     }
 

@@ -48,7 +48,7 @@ mod watch;
 mod wireup;
 
 #[cfg(not(feature = "verbs"))]
-pub use absent::{Access, Device, Loss, Out, Region, Verbs, VerbsError};
+pub use absent::{Access, Device, Held, Loss, Out, Registrations, Verbs, VerbsError};
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};

@@ -61,7 +61,7 @@ impl Registrations {
     /// Of a device. Registrations are kept if the adapter or the kernel makes that safe, and `keep` is set.
     pub fn new(device: &Arc<Device>, keep: bool) -> Self {
         let means = if !keep {
-            Means::None("the option `verbs_cache` is off".to_owned())
+            Means::None("they are not to be kept (verbs_cache is off)".to_owned())
         } else if device.is_on_demand() {
             Means::OnDemand
         } else {

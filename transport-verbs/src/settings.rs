@@ -35,6 +35,8 @@ pub struct Settings {
     pub timeout: u8,
     /// How often what is not acknowledged is sent again, at most 6.
     pub retries: u8,
+    /// Whether memory stays registered when its transfer is over, where that is safe.
+    pub keep: bool,
     /// How long a peer may take to answer when it is asked for a connection.
     pub patience: Duration,
 }
@@ -52,6 +54,7 @@ impl Default for Settings {
             // 0.27 s, seven times; adapters wait up to four times as long as they are told.
             timeout: 16,
             retries: 6,
+            keep: true,
             patience: Duration::from_secs(20),
         }
     }

@@ -5,7 +5,7 @@ use crate::ibv::{Access, Completion, Completions, Device, Receives, Shape, Slots
 use crate::outbound::Out;
 use crate::peer::SENDS;
 use crate::wireup::{Common, Wireup};
-use crate::{Address, Loss, Settings, VerbsError};
+use crate::{Address, Loss, Registrations, Settings, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
@@ -33,6 +33,7 @@ pub struct Verbs {
     receives: Receives,
     device: Arc<Device>,
     eager: u64,
+    keep: bool,
     probed: Instant,
 }
 
@@ -77,8 +78,8 @@ impl Verbs {
             patience: settings.patience,
         })?;
         let out = Out::new(device, ranks, wireup, slots, room);
-        let (device, eager) = (Arc::clone(device), settings.eager);
-        Ok(Self { out, completions, receives, device, eager, probed: Instant::now() })
+        let (device, eager, keep) = (Arc::clone(device), settings.eager, settings.keep);
+        Ok(Self { out, completions, receives, device, eager, keep, probed: Instant::now() })
     }
 
     /// What peers need to connect.
@@ -89,6 +90,11 @@ impl Verbs {
     /// The device.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
+    }
+
+    /// For the memory of the application that its operations are about.
+    pub fn registrations(&self) -> Registrations {
+        Registrations::new(&self.device, self.keep)
     }
 
     /// The most data, in bytes, that an EAGER can have.

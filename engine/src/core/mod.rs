@@ -93,8 +93,7 @@ impl Core {
         let largest = far.as_ref().map_or(u64::MAX, |far| far.largest_eager());
         let eager_threshold = options.eager_threshold.min(node.largest_eager()).min(largest);
         let options = Options { eager_threshold, ..*options };
-        let mut registry = Registry::default();
-        far.iter().for_each(|far| registry.attach(far.device()));
+        let registry = Registry::over(far.as_ref().map(|far| far.registrations()));
         let tools = Tools {
             me: place.me,
             registry,

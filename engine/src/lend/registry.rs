@@ -8,7 +8,6 @@ use crate::Error;
 use carrousel_rank::{Memory, Packet};
 use carrousel_transport::{Keys, Regions};
 use carrousel_transport_verbs as verbs;
-use std::sync::Arc;
 
 /// The bits of a key that are a position; the others count how often it was used.
 const POSITION_BITS: u32 = 20;
@@ -39,10 +38,10 @@ pub(crate) struct Registry {
     regions: Vec<Region>,
     /// Positions that are free.
     free: Vec<u32>,
-    /// The adapter that peers of other nodes reach this memory by, if there is one.
-    device: Option<Arc<verbs::Device>>,
+    /// With the adapter that peers of other nodes reach this memory by, if there is one.
+    registrations: Option<verbs::Registrations>,
     /// By position: what the adapter knows of the region, if it had to know.
-    known: Vec<Option<verbs::Region>>,
+    known: Vec<Option<verbs::Held>>,
 }
 
 impl Registry {
@@ -92,8 +91,10 @@ impl Registry {
             && region.uses == key >> POSITION_BITS
         {
             region.access = Access::None;
-            if let Some(known) = self.known.get_mut(position as usize) {
-                *known = None;
+            if let Some(known) = self.known.get_mut(position as usize)
+                && let (Some(held), Some(registrations)) = (known.take(), &mut self.registrations)
+            {
+                registrations.release(held);
             }
             region.uses = (region.uses + 1) & (u32::MAX >> POSITION_BITS);
             self.free.push(position);
@@ -125,16 +126,16 @@ impl Registry {
 }
 
 impl Registry {
-    /// From now on memory can be shown to an adapter.
-    pub(crate) fn attach(&mut self, device: &Arc<verbs::Device>) {
-        self.device = Some(Arc::clone(device));
+    /// Memory that can be shown to an adapter, if there is one.
+    pub(crate) fn over(registrations: Option<verbs::Registrations>) -> Self {
+        Self { registrations, ..Self::default() }
     }
 
     /// Shows registered bytes to the adapter, unless it knows them.
     pub(crate) fn export(&mut self, memory: Memory, len: u64, writable: bool) -> Result<Option<Keys>, Error> {
-        let Some(device) = &self.device else { return Ok(None) };
         // Without bytes there is nothing to be shown.
         let Some((_, 1.., access)) = self.find(memory, len) else { return Ok(None) };
+        let Some(registrations) = &mut self.registrations else { return Ok(None) };
         let access = match access {
             Access::None => return Ok(None),
             Access::Read if writable => return Ok(None),
@@ -147,13 +148,13 @@ impl Registry {
         }
         if self.known[position].is_none() {
             let region = &self.regions[position];
-            // SAFETY: until `release` drops what is made here, the bytes are valid for this, and used by nobody else,
+            // SAFETY: until `release` gives back what is had here, the bytes are valid for this, and used by nobody else,
             // so by the promises of `register` and `register_mut`.
             // Noticed by: the jobs between guests, whose programs check every byte.
-            let known = unsafe { verbs::Region::register(device, region.start, region.len, access) };
+            let known = unsafe { registrations.acquire(region.start, region.len, access) };
             self.known[position] = Some(known.map_err(|error| Error::Memory(error.to_string()))?);
         }
-        Ok(self.known[position].as_ref().map(verbs::Region::keys))
+        Ok(self.known[position].as_ref().map(verbs::Held::keys))
     }
 
     /// A packet as a peer of another node has to see it: with the keys that the adapter knows memory by.

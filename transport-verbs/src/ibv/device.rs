@@ -1,7 +1,7 @@
 //! A device, its port, and what it can do.
 
 use super::{checked, last, made};
-use crate::{Choice, Settings, VerbsError};
+use crate::{Choice, Registrations, Settings, VerbsError};
 use rdma_sys as sys;
 use std::ffi::CStr;
 use std::fs;
@@ -296,7 +296,8 @@ impl Device {
             LinkLayer::Ethernet => "RoCE",
         };
         let Self { name, port, gid_index, .. } = &*open;
-        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index})"))
+        let kept = Registrations::new(&open, settings.keep).describe();
+        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}"))
     }
 
     /// As `ibv_devices` names it.
