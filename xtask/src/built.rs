@@ -43,7 +43,8 @@ impl Kind {
 impl Built {
     /// Builds it; says where it is.
     pub(crate) fn build(&self) -> Result<PathBuf, String> {
-        let mut command = cargo(&["build", "--profile", "suite", "--locked", "--quiet"]);
+        // With all that packages can have: so all steps share one build.
+        let mut command = cargo(&["build", "--profile", "suite", "--locked", "--quiet", "--all-features"]);
         command.args(["--package", self.package, &format!("--{}", self.kind.word()), self.name]);
         command.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
         let told = output_of(&mut command)?;

@@ -70,9 +70,9 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     if !fast {
         for suite in ["rendezvous", "memory", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
-                let carrousel =
-                    ["run", "--profile", "suite", "--locked", "--quiet", "--package", "carrousel-cli", "--"];
-                tools::run(cargo(&[&carrousel[..], &["verify", "--suite", suite]].concat()))
+                let mut command = Command::new(COMMAND.build()?);
+                command.args(["verify", "--suite", suite]);
+                tools::run(command)
             });
         }
         steps.step("example programs as jobs", examples);

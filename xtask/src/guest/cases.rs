@@ -55,6 +55,10 @@ pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
 const SHM_CONFORMANCE: Built =
     Built { package: "carrousel-transport-shm", kind: Kind::Test, name: "conformance" };
 
+/// The same over InfiniBand's verbs.
+const VERBS_CONFORMANCE: Built =
+    Built { package: "carrousel-transport-verbs", kind: Kind::Test, name: "conformance" };
+
 /// Short ones first.
 const CASES: &[Case] = &[
     Case {
@@ -176,6 +180,99 @@ const CASES: &[Case] = &[
             carrousel run -n 2 --prefix --hosts n0,n1 -- hostname
             carrousel run -n 2 --hosts n1:2 -- pi"#,
         says: &["[n0] [0] n0", "[n0] [1] n1", "[n0] pi is 3.141592653590 on 2 ranks"],
+        ..CASE
+    },
+    Case {
+        name: "verbs keep the contract of transports, and kept registrations are never stale",
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 240,
+        // With a test's output: it tells how long each plan takes.
+        command: "conformance --ignored --nocapture --test-threads 1 --skip between_nodes",
+        says: &["test result: ok. 11 passed"],
+        ..CASE
+    },
+    Case {
+        name: "verbs keep the contract between guests",
+        statuses: &[0, 0],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 240,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            conformance --ignored --nocapture --exact plans::every_plan"#,
+        says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
+        ..CASE
+    },
+    Case {
+        name: "verbs keep the contract although packets are lost and reordered",
+        statuses: &[0, 0],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 240,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            tc qdisc add dev eth0 root netem limit 10000 loss 0.5% delay 2ms reorder 98%
+            conformance --ignored --nocapture --exact plans::between_nodes_of_a_bad_network
+            tc -s qdisc show dev eth0 | grep -q 'dropped [1-9]'
+            [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/out_of_seq_request) -gt 0 ]"#,
+        says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
+        ..CASE
+    },
+    Case {
+        name: "a guest that is switched off is lost to the ranks of others",
+        statuses: &[0, 125],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 120,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            conformance --ignored --nocapture --exact plans::between_nodes_one_is_switched_off"#,
+        says: &["[n0] test result: ok. 1 passed", "n1: the guest has died"],
+        ..CASE
+    },
+    Case {
+        name: "jobs over shared memory and verbs at once, and their traces are what the model allows",
+        statuses: &[0, 0],
+        built: &[COMMAND, example("pi"), example("heat"), example("workers")],
+        ssh: true,
+        timeout_s: 240,
+        command: r#"
+            [ $NODE_ID = 0 ] || exit 0
+            carrousel info | grep verbs
+            for job in pi heat workers; do
+                carrousel run -n 4 --hosts n0:2,n1:2 -- $job
+            done
+            # Every rank over verbs, with a trace.
+            export CARROUSEL_VERBS=always
+            carrousel run -n 2 --trace /tmp/trace -- heat
+            carrousel check /tmp/trace"#,
+        says: &[
+            "between ranks of different nodes: rxe0, port 1 (RoCE, global identifier 1); registrations are kept",
+            "[n0] pi is 3.141592653590 on 4 ranks",
+            "after 200 steps on 4 ranks the middle has 100.000000 degrees",
+            "148933 primes below 2000000",
+        ],
+        ..CASE
+    },
+    Case {
+        name: "a job ends when a guest of its ranks is switched off",
+        statuses: &[0, 125],
+        built: &[COMMAND, example("workers")],
+        ssh: true,
+        timeout_s: 120,
+        command: r#"
+            if [ $NODE_ID = 1 ]; then
+                # When its ranks have been connected to.
+                until [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/sent_pkts) -gt 3 ]; do
+                    usleep 10000
+                done
+                sleep 1
+                poweroff -f
+            fi
+            # Each rank of this guest waits for one of the other, and for nothing else.
+            printf '%s\n' 'scenario "silence"' 'ranks 4' 'rank 0..1' '  recv from me+2 tag 0 size 8' \
+                'rank 2..3' '  compute 500s' '  send to me-2 tag 0 size 8' >silence.scn
+            carrousel run -n 4 --hosts n0:2,n1:2 silence.scn || status=$?
+            echo ended with status ${status:-0}
+            [ ${status:-0} != 0 ]"#,
+        says: &["is gone: it does not acknowledge what is sent to it", "n1: the guest has died"],
         ..CASE
     },
 ];
