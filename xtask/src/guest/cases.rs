@@ -209,7 +209,7 @@ const CASES: &[Case] = &[
         timeout_s: 240,
         command: r#"
             export CARROUSEL_MEETING=/shared
-            tc qdisc add dev eth0 root netem limit 10000 loss 0.5% delay 2ms reorder 98%
+            tc qdisc add dev eth0 root netem limit 10000 loss 1% delay 2ms reorder 98%
             conformance --ignored --nocapture --exact plans::between_nodes_of_a_bad_network
             tc -s qdisc show dev eth0 | grep -q 'dropped [1-9]'
             [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/out_of_seq_request) -gt 0 ]"#,
