@@ -81,6 +81,17 @@ fn what_is_invalidated_begins_anew() {
 }
 
 #[test]
+fn who_finds_a_registration_invalidated_in_use_says_so_for_all_its_buffers() {
+    let (mut memory, mut work) = (memory(Limits::default()), Vec::new());
+    let region = register(&mut memory, 4096, KIB);
+    assert_eq!(register(&mut memory, 6000, KIB), region);
+    assert_eq!(memory.reuse().registered_len(), 2);
+    memory.invalidate(Span::ALL, &mut work);
+    assert_eq!(put(&mut memory, 4096, KIB, &mut work), Route::Copy);
+    assert_eq!((memory.reuse().registered_len(), work.len()), (0, 0));
+}
+
+#[test]
 fn what_cannot_be_registered_is_copied_and_asked_for_again_later() {
     let (mut memory, mut work) = (memory(Limits { entries: 1, ..Limits::default() }), Vec::new());
     let region = register(&mut memory, 4096, KIB);

@@ -101,6 +101,21 @@ fn losing_a_registration_reaches_all_its_buffers_and_no_others() {
 }
 
 #[test]
+fn a_registration_that_is_given_up_or_replaced_counts_no_longer() {
+    let mut reuse = Reuse::new(small(4, 1));
+    for address in [0x1000, 0x2000] {
+        assert_eq!(reuse.on_use(address, KIB, Path::Put), Advice::Register);
+    }
+    reuse.registered(0x1000, KIB, region(0));
+    reuse.restart(0x1000, KIB);
+    assert_eq!(reuse.registered_len(), 0);
+    reuse.registered(0x1000, KIB, region(0));
+    // Another registration has the place, and nobody has said that the first one was lost.
+    reuse.registered(0x2000, KIB, RegionId { generation: 1, ..region(0) });
+    assert_eq!(reuse.registered_len(), 1);
+}
+
+#[test]
 fn little_reuse_stops_the_table_only_where_its_chains_grow() {
     // Four buckets, up to eight.
     let mut reuse = Reuse::new(Policy { bucket_bits_min: 2, ..small(3, 2) });

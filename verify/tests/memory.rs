@@ -1,0 +1,41 @@
+//! Registered memory keeps its promises in all that can happen within the bounds of the suite, and what they
+//! are about does happen.
+
+use carrousel_verify::memory::{Bounds, RULES, explore, explore_without};
+use carrousel_verify::suite::{SuiteSettings, memory};
+
+#[test]
+fn the_suite_is_proven_and_not_emptily() {
+    let report = memory(&SuiteSettings::default());
+    for row in &report.rows {
+        println!("{}: {} states, {:.1} s", row.name, row.states, row.seconds);
+        let found = row.counterexample.as_deref().unwrap_or_default();
+        assert!(row.is_as_expected(), "{}: never met {:?}\n{found}", row.name, row.not_reached());
+    }
+    assert!(report.rows.len() > 5);
+}
+
+#[test]
+fn the_shards_of_the_suite_are_the_suite() {
+    let lines = |shard| {
+        let report = memory(&SuiteSettings { shard, ..SuiteSettings::default() });
+        report.rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>()
+    };
+    // Far more parts than lines: the first has one line, the last none.
+    assert_eq!(lines((1, 100)), [Bounds::SMALL.name()]);
+    assert_eq!(lines((100, 100)), [""; 0]);
+}
+
+/// A change of this number is a change of the machine, or of what is done to it: it says that the exploration
+/// still reaches as far as it did.
+#[test]
+fn as_many_states_are_reached_as_before() {
+    let outcome = explore(Bounds { moves: 1, ..Bounds::SMALL }, 1);
+    assert_eq!((outcome.states, outcome.broken), (123_152, None));
+}
+
+#[test]
+fn a_rule_that_does_not_exist_cannot_be_switched_off() {
+    assert!(explore_without("COVER", Bounds::SMALL, 1).is_none());
+    assert!(RULES.iter().all(|rule| rule.chars().all(|c| c.is_ascii_uppercase() || c == '_')));
+}
