@@ -296,7 +296,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 if let Some(flights) = &mut self.flights {
                     flights.reads.insert((rank, request), (from, into));
                 }
-                self.network.post(rank, of, Load::ReadRequest { request, len }, queue);
+                self.network.post(rank, of, Load::ReadRequest { request, len, notice: None }, queue);
             }
             Work::Complete { request, status } => {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
@@ -341,7 +341,9 @@ impl<'a, P: Protocol> World<'a, P> {
         let (eager, moved) = match load {
             Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&parcel), None),
             Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
-            Load::ReadData { request, len } => (None, flights.reads.remove(&(to, *request)).zip(Some(*len))),
+            Load::ReadData { request, len, .. } => {
+                (None, flights.reads.remove(&(to, *request)).zip(Some(*len)))
+            }
             Load::Packet { .. } | Load::Written { .. } | Load::ReadRequest { .. } => return,
         };
         let bytes = match (eager, moved, &self.processes[from as usize].data) {

@@ -85,7 +85,7 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
             Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
             Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
             Work::Read { of, from, into, len, request, .. } => {
-                tools.read(&Read { of, from, into, len, request }, out);
+                tools.read(&Read { of, from, into, len, request, notice: None }, out);
             }
         }
     }
@@ -141,13 +141,17 @@ impl Tools {
         }
     }
 
+    /// Sends a notice to this process itself.
+    fn notice(&mut self, notice: Option<(Context, Packet)>) {
+        self.local.extend(notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new())));
+    }
+
     #[inline(never)]
     fn write(&mut self, write: &Write, out: &mut Out) {
         if write.to == self.me {
             self.registry.copy(write.from, write.into, write.len);
             self.local.push_back(Local::Written(write.request));
-            let notice = write.notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new()));
-            self.local.extend(notice);
+            self.notice(write.notice);
         } else if self.reaches(write.to, out) {
             out.write(write, &mut self.registry);
         }
@@ -158,6 +162,7 @@ impl Tools {
         if read.of == self.me {
             self.registry.copy(read.from, read.into, read.len);
             self.local.push_back(Local::Read(read.request));
+            self.notice(read.notice);
         } else if self.reaches(read.of, out) {
             out.read(read, &mut self.registry);
         }
