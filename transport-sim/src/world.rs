@@ -292,11 +292,12 @@ impl<'a, P: Protocol> World<'a, P> {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
                 }
             }
-            Work::Read { of: RankId(of), from, into, len, request, .. } => {
+            Work::Read { of: RankId(of), context, from, into, len, notice, request, .. } => {
                 if let Some(flights) = &mut self.flights {
                     flights.reads.insert((rank, request), (from, into));
                 }
-                self.network.post(rank, of, Load::ReadRequest { request, len, notice: None }, queue);
+                let notice = notice.map(|packet| (context, packet));
+                self.network.post(rank, of, Load::ReadRequest { request, len, notice }, queue);
             }
             Work::Complete { request, status } => {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =

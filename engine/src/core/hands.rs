@@ -84,8 +84,9 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, D> {
             }
             Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
             Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
-            Work::Read { of, from, into, len, request, .. } => {
-                tools.read(&Read { of, from, into, len, request, notice: None }, out);
+            Work::Read { of, context, from, into, len, notice, request, .. } => {
+                let notice = notice.map(|packet| (context, packet));
+                tools.read(&Read { of, from, into, len, request, notice }, out);
             }
         }
     }
