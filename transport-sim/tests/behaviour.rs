@@ -169,7 +169,10 @@ fn a_receiver_that_computes_does_not_hold_its_sender() {
                 r = irecv from 0 tag 0 size 256KiB\n compute 5ms\n wait r\n";
     let sent = |protocol| {
         let report = ok(text, &Config { protocol, ..config() });
-        report.labelled(0, "end").next().expect("the label is there").end_us
+        let read = report.timeline.transfers(0).next().expect("a read");
+        let sent = report.labelled(0, "end").next().expect("the label is there").end_us;
+        assert!(sent * 1000.0 > read.end_ns as f64, "{sent}: not before the data is there");
+        sent
     };
     let (mirror, classical) = (sent(Protocol::Mirror), sent(Protocol::Rget));
     assert!(mirror < 200.0, "{mirror}: the card says that the data is read");
