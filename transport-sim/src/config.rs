@@ -1,6 +1,7 @@
 //! What a run is a function of, beside the scenario.
 
 use crate::Network;
+use carrousel_rank::{MirrorRules, Release};
 use std::str::FromStr;
 
 /// How messages that are not eager travel.
@@ -14,6 +15,15 @@ pub enum Protocol {
     Rget,
     /// The classical rendezvous by write.
     Rput,
+}
+
+/// The rules of the classical rendezvous, which announces nothing: who reads says itself that it has read, in a call
+/// of the library (speculative-rendezvous 3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Classical {}
+
+impl MirrorRules for Classical {
+    const RELEASE: Release = Release::DoneAfterRead;
 }
 
 impl Protocol {

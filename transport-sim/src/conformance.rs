@@ -56,9 +56,12 @@ impl Outbound for Out {
     }
 
     fn read(&mut self, read: &Read, _: &mut impl Regions) {
-        let Read { of, len, request, .. } = *read;
+        let Read { of, len, request, notice, .. } = *read;
         self.wires.borrow_mut().reads.insert((self.me, request), *read);
-        self.post(of, Load::ReadRequest { request, len });
+        if let Some((_, packet)) = notice {
+            self.wires.borrow_mut().eager.insert((self.me, packet), Vec::new());
+        }
+        self.post(of, Load::ReadRequest { request, len, notice });
     }
 }
 
@@ -155,13 +158,13 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), Breach> {
                 }
                 tell(&mut players, Arrival::Written(request), &[]);
             }
-            Load::ReadRequest { request, len } => {
+            Load::ReadRequest { request, len, .. } => {
                 let read = wires.borrow().reads[&(from, request)];
                 let bytes = Handler::<Out>::regions(&mut players[to as usize]).bytes(read.from, len);
                 let bytes = bytes.expect("it is registered").to_vec();
                 wires.borrow_mut().read.insert((from, request), bytes);
             }
-            Load::ReadData { request, len } => {
+            Load::ReadData { request, len, .. } => {
                 let read = wires.borrow().reads[&(to, request)];
                 let data = wires.borrow_mut().read.remove(&(to, request)).expect("it was read");
                 let place = Handler::<Out>::regions(&mut players[to as usize]).bytes_mut(read.into, len);

@@ -10,7 +10,8 @@
 //! operations, handled packets and copied bytes cost time. *Progress*: what arrives waits until the rank
 //! is in the library; each call first takes in what has arrived (but see [`Protocol::Rget`]), a blocking
 //! one until it is done, and after its program a rank stays there. A progress thread handles arrivals
-//! while the rank computes, for a price. *Cards* move data of writes and reads by themselves. *Links*:
+//! while the rank computes, for a price. *Cards* move data of writes and reads by themselves, and send the packets
+//! behind them. *Links*:
 //! transfers larger than a packet share the sender's and the receiver's link equally.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
 //! copies by the CPU within a node (an engine does them), several threads on one core.
@@ -57,6 +58,7 @@ pub use task::TaskFuture;
 
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
+use config::Classical;
 use desk::Desk;
 use process::{Driver, Process};
 use script::Script;
@@ -81,8 +83,9 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     let job = (scenario.ranks, &scenario.nodes[..]);
     match config.protocol {
         Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),
-        Protocol::Mirror | Protocol::Rget | Protocol::Rput => {
-            world::<Mirror>(job, &options, config, driver).run(Some(scenario), title)
+        Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title),
+        Protocol::Rget | Protocol::Rput => {
+            world::<Mirror<Classical>>(job, &options, config, driver).run(Some(scenario), title)
         }
     }
 }
@@ -131,8 +134,9 @@ pub fn simulate_tasks(
     let place = (ranks, &job.nodes[..]);
     match config.protocol {
         Protocol::Published => world::<Published>(place, &options, config, driver).run(None, &job.title),
-        Protocol::Mirror | Protocol::Rget | Protocol::Rput => {
-            world::<Mirror>(place, &options, config, driver).run(None, &job.title)
+        Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title),
+        Protocol::Rget | Protocol::Rput => {
+            world::<Mirror<Classical>>(place, &options, config, driver).run(None, &job.title)
         }
     }
 }

@@ -23,10 +23,10 @@ pub(crate) enum Load {
     Write { request: Handle, len: u64 },
     /// The acknowledgement of a write, card to card.
     Written { request: Handle },
-    /// The request of a read.
-    ReadRequest { request: Handle, len: u64 },
+    /// The request of a read, with the packet that the reader's card sends back when it has the data.
+    ReadRequest { request: Handle, len: u64, notice: Option<(Context, Packet)> },
     /// The data of a read.
-    ReadData { request: Handle, len: u64 },
+    ReadData { request: Handle, len: u64, notice: Option<(Context, Packet)> },
 }
 
 impl Load {
@@ -266,9 +266,13 @@ impl Network {
                 *completed = queue.now().saturating_add(latency).max(*completed);
                 queue.add(*completed, What::Deliver { parcel: id });
             }
-            Load::ReadRequest { request, len } => {
+            Load::ReadRequest { request, len, notice } => {
                 self.free.push(id);
-                self.post(to, from, Load::ReadData { request, len }, queue);
+                self.post(to, from, Load::ReadData { request, len, notice }, queue);
+            }
+            Load::ReadData { notice: Some((context, packet)), .. } => {
+                self.free.push(id);
+                self.post(to, from, Load::Packet { context, packet, data: 0 }, queue);
             }
             _ => self.free.push(id),
         }

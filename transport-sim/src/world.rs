@@ -292,11 +292,12 @@ impl<'a, P: Protocol> World<'a, P> {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
                 }
             }
-            Work::Read { of: RankId(of), from, into, len, request, .. } => {
+            Work::Read { of: RankId(of), context, from, into, len, notice, request, .. } => {
                 if let Some(flights) = &mut self.flights {
                     flights.reads.insert((rank, request), (from, into));
                 }
-                self.network.post(rank, of, Load::ReadRequest { request, len }, queue);
+                let notice = notice.map(|packet| (context, packet));
+                self.network.post(rank, of, Load::ReadRequest { request, len, notice }, queue);
             }
             Work::Complete { request, status } => {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
@@ -341,7 +342,9 @@ impl<'a, P: Protocol> World<'a, P> {
         let (eager, moved) = match load {
             Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&parcel), None),
             Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
-            Load::ReadData { request, len } => (None, flights.reads.remove(&(to, *request)).zip(Some(*len))),
+            Load::ReadData { request, len, .. } => {
+                (None, flights.reads.remove(&(to, *request)).zip(Some(*len)))
+            }
             Load::Packet { .. } | Load::Written { .. } | Load::ReadRequest { .. } => return,
         };
         let bytes = match (eager, moved, &self.processes[from as usize].data) {

@@ -164,6 +164,22 @@ fn limits_end_a_run() {
 
 /// A thread makes progress while the application computes, and takes its time from it.
 #[test]
+fn a_receiver_that_computes_does_not_hold_its_sender() {
+    let text = "ranks 2\nrank 0\n end: send to 1 tag 0 size 256KiB\nrank 1\n compute 20us\n \
+                r = irecv from 0 tag 0 size 256KiB\n compute 5ms\n wait r\n";
+    let sent = |protocol| {
+        let report = ok(text, &Config { protocol, ..config() });
+        let read = report.timeline.transfers(0).next().expect("a read");
+        let sent = report.labelled(0, "end").next().expect("the label is there").end_us;
+        assert!(sent * 1000.0 > read.end_ns as f64, "{sent}: not before the data is there");
+        sent
+    };
+    let (mirror, classical) = (sent(Protocol::Mirror), sent(Protocol::Rget));
+    assert!(mirror < 200.0, "{mirror}: the card says that the data is read");
+    assert!(classical > 5000.0, "{classical}: without a fence, the receiver has to");
+}
+
+#[test]
 fn a_progress_thread_answers_during_computation() {
     let text = "ranks 2\nrank 0\n r = irecv from 1 tag 0 size 1MiB\n busy: compute 1ms\n wait r\n\
                 rank 1\n compute 10us\n send to 0 tag 0 size 1MiB\n";

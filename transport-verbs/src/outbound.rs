@@ -416,11 +416,11 @@ impl Outbound for Out {
     }
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
-        let Read { of, from, into, len, request } = *read;
+        let Read { of, from, into, len, request, notice } = *read;
         let Some(local) = local(into, len, true, regions) else {
             return self.done.push_back(Arrival::Read(request));
         };
         let remote = Place { address: from.address, key: from.key };
-        self.transfer(of, Transfer { kind: Kind::Read, local, remote, len, request, notice: None });
+        self.transfer(of, Transfer { kind: Kind::Read, local, remote, len, request, notice });
     }
 }

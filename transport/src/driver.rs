@@ -96,7 +96,7 @@ pub struct Write {
     pub notice: Option<(Context, Packet)>,
 }
 
-/// A read of a peer's memory.
+/// A read of a peer's memory, and the packet behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Whose memory.
@@ -109,6 +109,8 @@ pub struct Read {
     pub len: u64,
     /// What to report.
     pub request: Handle,
+    /// What to send to `of` once the data is in place, in which communicator; back, as all that a receiver says.
+    pub notice: Option<(Context, Packet)>,
 }
 
 /// The half of a transport that takes operations.
@@ -123,7 +125,8 @@ pub trait Outbound {
     /// Posts a write; [`Arrival::Written`] follows. The memory is registered until then.
     fn write(&mut self, write: &Write, regions: &mut impl Regions);
 
-    /// Posts a read; [`Arrival::Read`] follows. The memory is registered until then.
+    /// Posts a read; [`Arrival::Read`] follows. The memory is registered until then. Its notice may be at the peer
+    /// before that is reported; a read that fails has none.
     fn read(&mut self, read: &Read, regions: &mut impl Regions);
 }
 

@@ -18,7 +18,10 @@
 //! | **read** | only if fenced | only if fenced | only if fenced | yes |
 //!
 //! - *Only if fenced*: the peer may serve a read after what was posted behind it. A fence on the later
-//!   operation holds it back until all earlier reads are complete.
+//!   operation holds it back until all earlier reads are complete. The *notice* of a read is such an
+//!   operation: a packet back that is posted with the read and leaves when the data is there, without the
+//!   help of who reads (`IBV_SEND_FENCE`). What was posted before the read precedes it, and the notices of
+//!   earlier reads; what is posted behind the read may precede it or not.
 //! - *Lanes*: packets travel from a flow's sender to its receiver (forward: EAGER, RTS, FIN, ..) or the
 //!   other way (back: RTR, DONE, ..), see [`Lane`]; writes carry messages, forward. **Between the lanes
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
@@ -33,13 +36,14 @@
 //! | --- | --- | --- |
 //! | send | the packet's memory may be reused | nothing |
 //! | write | the source may be reused | the data will be seen by whoever sees a later packet of the same lane, not sooner |
-//! | read | the data is in place | nothing that the peer could notice |
+//! | read | the data is in place | nothing that the peer could notice; behind the read's notice it may write over the source |
 //!
 //! A packet is delivered once, whole, and after everything that precedes it in the table; delivery is
 //! the only way in which a peer learns of a write. Completions of operations of one kind that one rank
 //! posted to one peer arrive in the order in which these were posted; InfiniBand orders those of
 //! different kinds too, which nothing of ours may rely on. An operation may complete long before or
-//! after the packet behind it is delivered.
+//! after the packet behind it is delivered: also a read, whose notice may be seen by the peer before its
+//! completion is seen by who reads.
 //!
 //! Data of a write may be in memory long before, whole or in part, and before packets that precede it are
 //! delivered: memory says nothing until a packet does.
@@ -51,7 +55,8 @@
 //! and later operations to the same peer complete with the same error. Other pairs notice nothing.
 //!
 //! A completion does not say that it is one with an error. So the loss is reported first, once, and what
-//! completes behind it has failed; a read that completes before it has its data.
+//! completes behind it has failed; a read that completes before it has its data. A read that has failed
+//! sends no notice.
 //!
 //! # Who keeps it how
 //!
@@ -67,7 +72,8 @@
 //! | write, then write | copied, or put into the ring, in order | arrives later | one queue |
 //! | write, then read | both copied at once, or pieces and request in one ring | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | one queue of answers | each completes at any time |
-//! | read, then a fence | whoever posts waits: [`Outbound`] has no fence | the same | the same |
+//! | read, then its notice | posted when the copy is made, or the last piece has come | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
+//! | read, then another fence | whoever posts waits: [`Outbound`] has no other | the same | the same |
 //! | completions | one queue, in the order of posting | in order for each connection | writes in order for each communicator, reads in any order |
 //! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back | at any time |
 //! | a broken peer | its process has ended unfinished, or it has written what no honest one does | never | never |

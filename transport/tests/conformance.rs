@@ -45,6 +45,9 @@ fn every_broken_transport_is_found() {
         (Fault::SwapWrites, "writes over writes", "Order"),
         (Fault::ReadFirst, "reads of what was written", "Order"),
         (Fault::ReadTooSoon, "reads of every size", "Changed"),
+        (Fault::ReleaseTooSoon, "notices of reads", "Changed"),
+        (Fault::NoticeOvertakes, "notices of reads", "Order"),
+        (Fault::LoseNotice, "notices of reads", "Order"),
         (Fault::LoseCompletion, "many outstanding", "Completions"),
         (Fault::RepeatCompletion, "many outstanding", "Twice"),
         (Fault::SwapCompletions, "writes over writes", "Completions"),
@@ -99,8 +102,8 @@ fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
         step(Post::Write { len: 13, place: 2, notice: true }),
         step(Post::Write { len: 1, place: 3, notice: false }),
         step(Post::Send { lane: Forward, len: 0 }),
-        step(Post::Read { len: 5, place: 5 }),
-        step(Post::Read { len: 0, place: 6 }),
+        step(Post::Read { len: 5, place: 5, notice: false }),
+        step(Post::Read { len: 0, place: 6, notice: false }),
     ];
     let plan = Plan { name: "by hand".to_owned(), steps: vec![steps, Vec::new()] };
     let data = |at| sum_of(&plan.named(0, at).expect("it is a step"));
@@ -216,6 +219,46 @@ fn every_wrong_record_is_refused() {
     for (at, (rank, change, expected)) in cases.into_iter().enumerate() {
         let found = changed(rank, change);
         assert!(found.contains(expected), "{at}: {found}");
+    }
+}
+
+#[test]
+fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_for_it() {
+    use carrousel_transport::Lane::{Back, Forward};
+    let step = |post, fenced| Step { to: 1, post, fenced, after: 0 };
+    let (back, forward) = (Post::Send { lane: Back, len: 0 }, Post::Send { lane: Forward, len: 0 });
+    let read = |place| Post::Read { len: 0, place, notice: true };
+    let steps = vec![
+        step(back, false),
+        step(forward, false),
+        step(read(2), false),
+        step(back, false),
+        step(read(4), false),
+        step(back, true),
+        step(forward, true),
+    ];
+    let plan = Plan { name: "notices".to_owned(), steps: vec![steps, Vec::new()] };
+    let sum = sum(&[]);
+    let mut zero: Vec<Event> = (0..5).map(Event::Posted).collect();
+    zero.extend([2, 4].map(|at| Event::Read { at, sum }));
+    zero.extend([5, 6].map(Event::Posted));
+    let found = |order: [usize; 7]| {
+        let one = order.map(|at| Event::Packet { from: 0, at, sum }).to_vec();
+        check(&plan, &[Some(zero.clone()), Some(one)])
+            .err()
+            .map_or_else(String::new, |breach| breach.to_string())
+    };
+    assert_eq!(found([0, 1, 2, 3, 4, 5, 6]), "");
+    assert_eq!(found([0, 3, 2, 4, 5, 1, 6]), "", "what is posted behind a read does not wait for its notice");
+    assert_eq!(found([1, 6, 0, 2, 3, 4, 5]), "", "in the other lane, a fence says nothing of the notice");
+    for (order, row) in [
+        ([2, 0, 1, 3, 4, 5, 6], "row `send, back`, column `send, back`"),
+        ([0, 1, 2, 4, 3, 5, 6], "row `send, back`, column `send, back`"),
+        ([0, 1, 3, 4, 2, 5, 6], "row `read`, column `read`"),
+        ([0, 1, 2, 3, 5, 4, 6], "row `read`, column `send, back`"),
+    ] {
+        let found = found(order);
+        assert!(found.contains(row), "{order:?}: {found}");
     }
 }
 

@@ -117,7 +117,8 @@ fn explore_to_depth<P: Protocol>(
     let states = checker.unique_state_count() as u64;
     let stopped = shared.stop.load(Ordering::Relaxed) || is_beyond(limits, states);
     let exhaustive = !stopped && max_depth.is_none();
-    // Paths are found by walking the model again, which must not be stopped for that.
+    // Paths are found by walking the model again, which must not be stopped for that, nor counted.
+    let reached = Reached::ALL.map(|what| shared.reached(what));
     shared.stop.store(false, Ordering::Relaxed);
     let mut discoveries = checker.discoveries();
     let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
@@ -133,7 +134,7 @@ fn explore_to_depth<P: Protocol>(
         elapsed: began.elapsed(),
         violations,
         broken,
-        reached: Reached::ALL.map(|what| shared.reached(what)),
+        reached,
     }
 }
 

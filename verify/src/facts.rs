@@ -3,7 +3,7 @@
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::step::is_from_any;
 use carrousel_rank::{Source, Speculation, Transfer};
-use carrousel_rendezvous::Notice;
+use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::BTreeMap;
 
 /// Facts about a job.
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Facts {
     ranks: Vec<RankFacts>,
     writes_end_silently: bool,
+    release: Release,
 }
 
 /// Facts about one rank's program. A step is named by its position.
@@ -34,8 +35,9 @@ pub(crate) struct RankFacts {
 }
 
 impl Facts {
-    /// `notice`: what the protocol sends for a write.
-    pub(crate) fn new(job: &Job, notice: Notice) -> Self {
+    /// What protocol `P` makes of a job.
+    pub(crate) fn new<P: Protocol>(job: &Job) -> Self {
+        let notice = P::NOTICE;
         // Under the other rules a receive that takes an RTS says so.
         let acknowledges = notice != Notice::FinBehindWrite;
         let mut ranks: Vec<RankFacts> =
@@ -46,13 +48,24 @@ impl Facts {
             facts.answers_posts_from = answered;
         }
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
-        Self { ranks, writes_end_silently }
+        Self { ranks, writes_end_silently, release: P::RELEASE }
     }
 
     /// Whether the completion of a write concerns its request only: everything was said behind the data,
     /// and the flow has forgotten the message when it was written.
     pub(crate) fn writes_end_silently(&self) -> bool {
         self.writes_end_silently
+    }
+
+    /// Whether the completion of a read concerns its request only: everything was said behind the data.
+    pub(crate) fn reads_end_silently(&self) -> bool {
+        self.release == Release::DoneBehindRead
+    }
+
+    /// Whether a sender may have its buffer back while that is being read: reads and packets, of which neither waits
+    /// for the other elsewhere, are in conflict then.
+    pub(crate) fn reads_race(&self) -> bool {
+        self.release == Release::DoneBesideRead
     }
 
     /// Whether posting a receive may send something back, so that its order with announcements matters.

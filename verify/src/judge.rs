@@ -190,7 +190,7 @@ impl<P: Protocol> Turn<'_, P> {
         let (ordinal, busy) = (open.ordinal, open.busy);
         match self.start_of(me, ordinal) {
             Start::Send { .. } => {
-                if busy || open.exposed {
+                if busy || open.exposed || self.state.is_being_read(me, request) {
                     self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
                 }
             }

@@ -100,7 +100,7 @@ impl Shared {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts = jobs.iter().map(|job| Facts::new(job, P::NOTICE)).collect();
+        let facts = jobs.iter().map(Facts::new::<P>).collect();
         let receives = match &*jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
             // Families of jobs are about the protocol, not about their programs.
@@ -332,7 +332,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
         if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
             return;
         }
-        if self.settings.reduce && self.settings.ordered {
+        if self.settings.reduce && self.settings.ordered && !self.facts(state.job).reads_race() {
             reduce::enough_actions(self, state, actions);
         } else {
             self.all_actions(state, actions);

@@ -25,7 +25,7 @@ mod closure;
 use crate::facts::Facts;
 use crate::model::Model;
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Route, State, What};
+use crate::state::{Flight, Route, State, What};
 use crate::step::Action;
 use carrousel_rank::{Protocol, Source};
 
@@ -186,7 +186,7 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone = self.state.heads().find(|(route, _)| self.conflicts_nowhere(*route));
+        let lone = self.state.heads().find(|(route, flight)| self.conflicts_nowhere(*route, flight));
         actions.extend(lone.map(|(route, _)| Action::Land(*route)));
         lone.is_some()
     }
@@ -215,7 +215,7 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    fn conflicts_nowhere(&self, route: Route) -> bool {
+    fn conflicts_nowhere(&self, route: Route, flight: &Flight) -> bool {
         let Route { at, peer, context, what } = route;
         if self.will_test(at) {
             return false;
@@ -223,6 +223,9 @@ impl<P: Protocol> View<'_, P> {
         match what {
             _ if context.is_collective() => true,
             What::Written if self.facts.writes_end_silently() => true,
+            What::Read(_) if self.facts.reads_end_silently() && matches!(flight, Flight::Completion(_)) => {
+                true
+            }
             What::Back | What::Written => !self.facts.is_ordered(at, peer),
             What::Forward | What::Read(_) => !self.facts.is_ordered(peer, at) && !self.is_wild(at),
         }

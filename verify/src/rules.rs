@@ -4,7 +4,7 @@
 use crate::memory;
 use crate::model::Settings;
 use carrousel_rank::{Mirror, Protocol, Published};
-use carrousel_rendezvous::{MirrorRules, PublishedRules, Resume};
+use carrousel_rendezvous::{MirrorRules, PublishedRules, Release, Resume};
 
 /// A rule set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,6 +59,7 @@ macro_rules! without {
             None
         }
     };
+    (@constant RELEASE = $off:expr) => { const RELEASE: Release = $off; };
     (@constant RESUME = $off:expr) => { const RESUME: Resume = $off; };
     (@constant $constant:ident = $off:expr) => { const $constant: bool = $off; };
 }
@@ -75,6 +76,7 @@ without! {
         WithoutEagerTakes EAGER_TAKES_LINE = false, "EAGER_TAKES_LINE";
         WithoutLengthTest LENGTH_TEST = false, "LENGTH_TEST";
         WithoutFinBehindWrite FIN_BEHIND_WRITE = false, "FIN_BEHIND_WRITE";
+        DoneBesideRead RELEASE = Release::DoneBesideRead, "RELEASE=DONE_BESIDE_READ";
         WithoutFirstMatch FIN_IS_FIRST_MATCH = false, "FIN_IS_FIRST_MATCH";
         WithoutDonePrunes DONE_PRUNES = false, "DONE_PRUNES";
         WithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";

@@ -156,7 +156,7 @@ pub enum What {
     Back,
     /// Completions of this rank's writes to the peer.
     Written,
-    /// Completion of this rank's read from the peer, on behalf of the request at this position.
+    /// Data, then completion, of this rank's read from the peer, on behalf of the request at this position.
     Read(u32),
 }
 
@@ -176,6 +176,10 @@ pub enum Flight {
     Packet(Packet, Option<Message>),
     /// Data on its way into a receive's memory, and the packet directly behind it.
     Data(Data, Option<Packet>),
+    /// Data that a rank reads, and the packet directly behind it.
+    Read(Reading, Option<Packet>),
+    /// The packet behind a read, in its lane, of which is not known when the data lands: what follows it may be sooner.
+    Notice(Packet),
     /// A completion of this request.
     Completion(Handle),
 }
@@ -184,8 +188,8 @@ impl Flight {
     /// The packet that is reported when it comes out.
     pub fn packet(&self) -> Option<Packet> {
         match *self {
-            Self::Packet(packet, _) | Self::Data(_, Some(packet)) => Some(packet),
-            Self::Data(_, None) | Self::Completion(_) => None,
+            Self::Packet(packet, _) | Self::Data(_, Some(packet)) | Self::Notice(packet) => Some(packet),
+            Self::Data(_, None) | Self::Read(..) | Self::Completion(_) => None,
         }
     }
 }
@@ -204,6 +208,15 @@ pub struct Data {
     pub receive: Handle,
     /// Bytes.
     pub len: u64,
+}
+
+/// Data that a rank reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reading {
+    /// The peer's request whose buffer it is in.
+    pub send: Handle,
+    /// The request that reads it.
+    pub request: Handle,
 }
 
 impl<P: Protocol> State<P> {
@@ -233,10 +246,48 @@ impl<P: Protocol> State<P> {
         self.launch(route, Flight::Completion(request));
     }
 
-    /// A rank reads, and will be told that the request is complete.
-    pub fn read(&mut self, from: u16, of: u16, context: Context, request: Handle) {
+    /// A rank reads. When the data lands, the packet directly behind it leaves; later the rank is told that the request
+    /// is complete.
+    pub fn read(
+        &mut self,
+        (from, of): (u16, u16),
+        context: Context,
+        reading: Reading,
+        notice: Option<Packet>,
+    ) {
+        let route = Route { at: from, peer: of, context, what: What::Read(reading.request.index) };
+        self.launch(route, Flight::Read(reading, notice));
+    }
+
+    /// The data of a read has landed: the packet behind it leaves, and the completion is on its way.
+    pub fn landed(&mut self, route: Route, reading: Reading, notice: Packet) {
+        self.send(route.at, route.peer, route.context, notice, None);
+        self.launch(route, Flight::Completion(reading.request));
+    }
+
+    /// As [`State::read`], for a replay, which is told when the notice came and not when the data did: the notice
+    /// keeps its place behind what was sent before the read, and what is sent later may pass it.
+    pub fn read_some_time(
+        &mut self,
+        (from, of): (u16, u16),
+        context: Context,
+        request: Handle,
+        notice: Option<Packet>,
+    ) {
         let route = Route { at: from, peer: of, context, what: What::Read(request.index) };
         self.launch(route, Flight::Completion(request));
+        if let Some(packet) = notice {
+            let what = packet.lane().into();
+            self.launch(Route { at: of, peer: from, context, what }, Flight::Notice(packet));
+        }
+    }
+
+    /// Whether the data of a rank's send is being read: its peer has not got it yet.
+    pub fn is_being_read(&self, rank: u16, send: Handle) -> bool {
+        let is_it = |(route, flight): &(Route, Flight)| {
+            route.peer == rank && matches!(flight, Flight::Read(reading, _) if reading.send == send)
+        };
+        self.flights.iter().any(is_it)
     }
 
     /// Puts something on a route.
@@ -251,24 +302,34 @@ impl<P: Protocol> State<P> {
         (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
     }
 
-    /// The oldest thing on a route.
-    pub fn head(&self, route: Route) -> Option<&Flight> {
-        let at = self.flights.partition_point(|(other, _)| *other < route);
+    /// What is on a route, with so many older things before it.
+    fn at(&self, route: Route, place: usize) -> Option<&Flight> {
+        let at = self.flights.partition_point(|(other, _)| *other < route) + place;
         self.flights.get(at).filter(|(other, _)| *other == route).map(|(_, flight)| flight)
     }
 
-    /// Takes the oldest thing off a route if `is_it`, after data without a notice, of which nobody is told.
+    /// Takes the oldest thing off a route if `is_it`, after data without a notice, of which nobody is told. Notices of
+    /// reads may be later than what is behind them.
     pub fn land_if(&mut self, route: Route, is_it: impl Fn(&Flight) -> bool) -> Option<Flight> {
+        let mut place = 0;
         loop {
-            let head = self.head(route)?;
-            if is_it(head) {
-                return self.land(route, 0);
+            let first = self.at(route, place)?;
+            if is_it(first) {
+                return self.land(route, place);
             }
-            if !matches!(head, Flight::Data(_, None)) {
-                return None;
+            match first {
+                Flight::Data(_, None) => {
+                    self.land(route, place);
+                }
+                Flight::Notice(_) => place += 1,
+                _ => return None,
             }
-            self.land(route, 0);
         }
+    }
+
+    /// What has to come out of a route before anything behind it does.
+    pub fn next_on(&self, route: Route) -> Option<&Flight> {
+        (0..).map_while(|place| self.at(route, place)).find(|flight| !matches!(flight, Flight::Notice(_)))
     }
 
     /// Whether a message is under way to where it will be matched, or has come and has no receive. One that

@@ -7,7 +7,7 @@
 use crate::judge::{Rule, judge_end};
 use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Data, Flight, Message, Note, Open, Proc, Route, Shared, State, What, Wrong};
+use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
     Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work, collective_of,
 };
@@ -257,7 +257,11 @@ impl<P: Protocol> Turn<'_, P> {
         let Some(flight) = self.state.land(route, place) else { return };
         let from = RankId(u32::from(route.peer));
         match flight {
-            Flight::Completion(handle) => {
+            // The card of this rank does it, not its library.
+            Flight::Read(reading, Some(notice)) => {
+                self.state.landed(route, reading, notice);
+            }
+            Flight::Completion(handle) | Flight::Read(Reading { request: handle, .. }, None) => {
                 // One of a collective's round is nothing that the program has opened.
                 let me = self.me;
                 let open = proc.by_handle(handle);
@@ -284,6 +288,7 @@ impl<P: Protocol> Turn<'_, P> {
                 }
             }
             Flight::Packet(packet, message) => self.packet(proc, from, route.context, packet, message),
+            Flight::Notice(packet) => self.packet(proc, from, route.context, packet, None),
         }
     }
 
@@ -363,12 +368,12 @@ impl<P: Protocol> Turn<'_, P> {
                     let data = Data { message, receive, len };
                     self.state.write((self.me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, request, .. } => {
+                Work::Read { of, context, send, notice, request, .. } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.state.read(self.me, of.0 as u16, context, request);
+                    self.state.read((self.me, of.0 as u16), context, Reading { send, request }, notice);
                 }
                 Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {

@@ -3,7 +3,7 @@
 use carrousel_rank::{
     Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector,
 };
-use carrousel_rendezvous::MirrorRules;
+use carrousel_rendezvous::{MirrorRules, Release};
 use carrousel_scenario::{Check, Scenario, load};
 use carrousel_verify::explain::explain;
 use carrousel_verify::explore::{Limits, explore};
@@ -371,6 +371,29 @@ rank 1
     let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
     let found = counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::BufferSafety, Some(&scenario));
     insta::assert_snapshot!("a_published_race_in_a_scenario", page(&found, 80));
+}
+
+/// R10 off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum DoneBesideRead {}
+impl MirrorRules for DoneBesideRead {
+    const RELEASE: Release = Release::DoneBesideRead;
+}
+
+#[test]
+fn a_buffer_that_is_given_back_while_it_is_read() {
+    let text = "\
+ranks 2
+rank 0
+  a = isend to 1 tag 0 size 64KiB
+  wait a
+rank 1
+  recv from 0 tag 0 size 64KiB
+";
+    let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
+    let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
+    let found = counterexample::<Mirror<DoneBesideRead>>(job, Check::BufferSafety, Some(&scenario));
+    insta::assert_snapshot!("a_buffer_that_is_given_back_while_it_is_read", page(&found, 80), text);
 }
 
 #[test]

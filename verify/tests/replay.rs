@@ -70,7 +70,10 @@ impl Pair {
                     notice.into_iter().for_each(|packet| post(to, context, packet));
                     self.done.push_back((me, Event::Written(request)));
                 }
-                Work::Read { request, .. } => self.done.push_back((me, Event::Read(request))),
+                Work::Read { of, context, notice, request, .. } => {
+                    notice.into_iter().for_each(|packet| post(of, context, packet));
+                    self.done.push_back((me, Event::Read(request)));
+                }
                 _ => {}
             }
         }

@@ -84,8 +84,9 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, '_, D> {
             }
             Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
             Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
-            Work::Read { of, from, into, len, request, .. } => {
-                tools.read(&Read { of, from, into, len, request }, ways);
+            Work::Read { of, context, from, into, len, notice, request, .. } => {
+                let notice = notice.map(|packet| (context, packet));
+                tools.read(&Read { of, from, into, len, request, notice }, ways);
             }
         }
     }
@@ -153,13 +154,17 @@ impl Tools {
         }
     }
 
+    /// Sends a notice to this process itself.
+    fn notice(&mut self, notice: Option<(Context, Packet)>) {
+        self.local.extend(notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new())));
+    }
+
     #[inline(never)]
     fn write(&mut self, write: &Write, ways: &mut Ways<'_>) {
         if write.to == self.me {
             self.registry.copy(write.from, write.into, write.len);
             self.local.push_back(Local::Written(write.request));
-            let notice = write.notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new()));
-            self.local.extend(notice);
+            self.notice(write.notice);
         } else if self.reaches(write.to, ways) {
             if ways.far_to(write.to).is_some()
                 && let Err(refused) = self.registry.export(write.from, write.len, false)
@@ -175,6 +180,7 @@ impl Tools {
         if read.of == self.me {
             self.registry.copy(read.from, read.into, read.len);
             self.local.push_back(Local::Read(read.request));
+            self.notice(read.notice);
         } else if self.reaches(read.of, ways) {
             if ways.far_to(read.of).is_some()
                 && let Err(refused) = self.registry.export(read.into, read.len, true)

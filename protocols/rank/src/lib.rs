@@ -46,7 +46,9 @@ pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
 };
-pub use carrousel_rendezvous::{Hint, Lane, LineId, Memory, Mirror, Packet, Protocol, Published, Rtr, wire};
+pub use carrousel_rendezvous::{
+    Hint, Lane, LineId, Memory, Mirror, MirrorRules, Packet, Protocol, Published, Release, Rtr, wire,
+};
 pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};

@@ -6,7 +6,7 @@ use crate::requests::{State, collective_of};
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
-    Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, SendSide, Unmark, Violation,
+    Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
 };
 
 /// What an RTS offers to the receive that it meets.
@@ -241,8 +241,17 @@ impl<P: Protocol> Rank<P> {
             out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
             self.over(request, status, out);
         } else if self.options.transfer == Transfer::Read {
-            self.requests.set_any(request, State::Reading { from: peer, context, send, status });
-            out.work(Work::Read { of: peer, context, from, send, into, len: status.len, request });
+            let done = Packet::Done { send };
+            let (notice, then) = match P::RELEASE {
+                Release::DoneBehindRead => (Some(done), None),
+                Release::DoneAfterRead => (None, Some(send)),
+                Release::DoneBesideRead => {
+                    out.work(Work::Send { to: peer, context, packet: done, data: None });
+                    (None, None)
+                }
+            };
+            self.requests.set_any(request, State::Reading { from: peer, context, then, status });
+            out.work(Work::Read { of: peer, context, from, send, into, len: status.len, notice, request });
         } else {
             self.requests.set_any(request, State::Filling { from: peer, status });
             let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };

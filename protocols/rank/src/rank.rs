@@ -452,12 +452,13 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn read(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
-        let Some(State::Reading { from, context, send, status }) = self.requests.get(request) else {
+        let Some(State::Reading { from, context, then, status }) = self.requests.get(request) else {
             return self.late_completion(request);
         };
-        let (to, context, send, status) = (*from, *context, *send, *status);
-        let packet = Packet::Done { send };
-        out.work(Work::Send { to, context, packet, data: None });
+        let (to, context, then, status) = (*from, *context, *then, *status);
+        if let Some(send) = then {
+            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+        }
         self.over(request, status, out);
         Ok(())
     }

@@ -40,8 +40,8 @@ pub(crate) enum State {
     Writing { to: RankId, context: Context, len: u64, then: Option<Then> },
     /// A receive without a message; `asked` while its cancellation is.
     Posted { asked: Option<LineId> },
-    /// A receive whose data is being read; `send` is the peer's request.
-    Reading { from: RankId, context: Context, send: Handle, status: Status },
+    /// A receive whose data is being read; `then` is the peer's request that is to be told of afterwards.
+    Reading { from: RankId, context: Context, then: Option<Handle>, status: Status },
     /// A receive whose data is being written by its peer.
     Filling { from: RankId, status: Status },
     /// A collective; how far it is stands with those that are active.

@@ -50,7 +50,8 @@ pub enum Work {
         /// The request to report.
         request: Handle,
     },
-    /// Read from a peer's memory; [`crate::Event::Read`] follows.
+    /// Read from a peer's memory, then send `notice` behind it; [`crate::Event::Read`] follows. The notice leaves when the
+    /// data is there, so the peer may see it before the event is reported here.
     Read {
         /// Whose memory.
         of: RankId,
@@ -64,6 +65,8 @@ pub enum Work {
         into: Memory,
         /// Bytes.
         len: u64,
+        /// What to send behind the data.
+        notice: Option<Packet>,
         /// The request to report.
         request: Handle,
     },

@@ -50,7 +50,9 @@ impl<P: Protocol> Ends<P> {
                         self.writes += 1;
                         (notice.map(|packet| (context, packet)), Some(Event::Written(request)))
                     }
-                    Work::Read { request, .. } => (None, Some(Event::Read(request))),
+                    Work::Read { context, notice, request, .. } => {
+                        (notice.map(|packet| (context, packet)), Some(Event::Read(request)))
+                    }
                     _ => (None, None),
                 };
                 if let Some((context, packet)) = packet {

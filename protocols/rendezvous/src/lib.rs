@@ -48,6 +48,6 @@ pub use published::{
     AllPublishedRules, Published, PublishedReceiver, PublishedRules, PublishedSender, Resume,
 };
 pub use sides::{
-    Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Route, SendSide, Target,
-    Unmark, Violation,
+    Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Release, Route, SendSide,
+    Target, Unmark, Violation,
 };

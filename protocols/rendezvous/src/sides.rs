@@ -13,6 +13,8 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     type Receiver: ReceiveSide;
     /// How the receiver learns of a write into an announced receive.
     const NOTICE: Notice;
+    /// How the sender learns that its data was read.
+    const RELEASE: Release;
     /// Cancelling an announced receive asks the sender first.
     const CANCEL_ASKS: bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
@@ -28,6 +30,17 @@ pub enum Notice {
     AckThenFilled,
     /// FIN once the write has completed: unsound, later messages overtake it.
     FinAfterWrite,
+}
+
+/// How the sender learns that its data was read, and that its buffer is its own again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Release {
+    /// DONE, behind the data of the read: no call of the receiver is needed.
+    DoneBehindRead,
+    /// DONE once the receiver knows that the read has completed.
+    DoneAfterRead,
+    /// DONE beside the read: unsound, it may arrive before the data is taken.
+    DoneBesideRead,
 }
 
 /// A message to be sent.
@@ -131,7 +144,7 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
     /// The receiver says that it sent no RTR for the receive which the RTS of `send` found.
     fn answered(&mut self, send: Handle);
 
-    /// The transfer of `send` is over, at both ends if it was a read.
+    /// The transfer of `send` is over; if it was a read, its data is at the receiver.
     fn finished(&mut self, send: Handle);
 
     /// The receiver has processed so many matching messages.

@@ -74,6 +74,8 @@ struct Reading {
     request: Handle,
     /// The peer was not asked: there is nothing to be sent, only a turn to be waited for.
     is_empty: bool,
+    /// What the peer is told when the data is here.
+    notice: Option<(Context, Packet)>,
 }
 
 impl Peer {
@@ -260,17 +262,33 @@ impl Out {
 
     /// A peer says that it has sent all bytes of a read. False when that is not what it was asked for.
     pub(super) fn answered(&mut self, place: usize, read: Handle) -> bool {
-        let Some(peer) = &mut self.peers[place] else { return false };
-        let asked = Reading { request: read, is_empty: false };
-        if peer.reads.front() != Some(&asked) {
-            return false;
-        }
-        peer.reads.pop_front();
-        self.done.push_back(Done::Read(read));
-        while let Some(next) = peer.reads.pop_front_if(|next| next.is_empty) {
-            self.done.push_back(Done::Read(next.request));
+        let asked = |first: &mut Reading| first.request == read && !first.is_empty;
+        let Some(first) = self.next_read(place, asked) else { return false };
+        self.has_read(place, &first);
+        while let Some(next) = self.next_read(place, |next| next.is_empty) {
+            self.has_read(place, &next);
         }
         true
+    }
+
+    /// Takes the oldest read out of a peer's queue, if it is this one.
+    fn next_read(&mut self, place: usize, is_it: impl FnOnce(&mut Reading) -> bool) -> Option<Reading> {
+        self.peers[place].as_mut()?.reads.pop_front_if(is_it)
+    }
+
+    /// The data of a read is where it belongs.
+    fn has_read(&mut self, place: usize, read: &Reading) {
+        self.done.push_back(Done::Read(read.request));
+        if let Some((context, packet)) = read.notice {
+            self.push_packet(place, context, &packet);
+        }
+    }
+
+    /// Pushes a packet without data.
+    fn push_packet(&mut self, place: usize, context: Context, packet: &Packet) {
+        let mut head = [0; HEAD_MAX];
+        let len = encode(context, packet, &mut head);
+        self.push(place, PACKET, &[&head[..len]]);
     }
 
     /// Answers a peer that has asked for bytes. False when it must not.
@@ -429,9 +447,7 @@ impl Outbound for Out {
             }
             return;
         }
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, packet, &mut head);
-        self.push(place, PACKET, &[&head[..len]]);
+        self.push_packet(place, context, packet);
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {
@@ -463,15 +479,16 @@ impl Outbound for Out {
     }
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
-        let Read { of, from, into, len, request } = *read;
+        let Read { of, from, into, len, request, notice } = *read;
         let done = Done::Read(request);
         let Some(place) = self.place(of) else { return self.done.push_back(done) };
         let Some(bytes) = regions.bytes_mut(into, len) else { return self.done.push_back(done) };
         let Some(peer) = &mut self.peers[place] else { return };
         let is_empty = len == 0;
+        let reading = Reading { request, is_empty, notice };
         if peer.direct || is_empty && peer.reads.is_empty() {
             match together::read(peer, read, bytes) {
-                Ok(()) => return self.done.push_back(done),
+                Ok(()) => return self.has_read(place, &reading),
                 Err(Refused::Forbidden) => peer.direct = false,
                 Err(Refused::Broken) => {
                     self.lose(place);
@@ -479,7 +496,7 @@ impl Outbound for Out {
                 }
             }
         }
-        peer.reads.push_back(Reading { request, is_empty });
+        peer.reads.push_back(reading);
         if !is_empty {
             let ask = Ask::new(Transfer::new(from, into, len), request);
             self.push(place, ASK, &[ask.as_bytes()]);

@@ -73,7 +73,7 @@ pub(super) fn nodes(settings: Settings) -> [Node; 2] {
 }
 
 pub(super) fn read(at: u32, len: u64, from: Memory, into: Memory) -> Read {
-    Read { of: RANKS[1], from, into, len, request: request(at) }
+    Read { of: RANKS[1], from, into, len, request: request(at), notice: None }
 }
 
 pub(super) fn write(at: u32, len: u64, from: Memory, into: Memory) -> Write {
@@ -140,17 +140,66 @@ fn what_was_posted_to_a_peer_completes_after_its_loss() {
 }
 
 #[test]
+fn a_notice_needs_no_look_at_what_has_arrived() {
+    for (settings, notices) in [(Settings { direct: true, ..RING }, true), (RING, false)] {
+        let [(mut node, mut watch), (mut peer, mut theirs)] = pair(settings);
+        let (own, other) = (watch.memory(), theirs.memory());
+        for (at, len) in [(0, 500), (1, 0)] {
+            let notice = Some((Context::MESSAGES, DONE));
+            node.out().read(&Read { notice, ..read(at, len, other, own) }, &mut watch);
+        }
+        let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: DONE };
+        peer.poll(&mut theirs);
+        if notices && node.out().is_direct(RANKS[1]) == Some(true) {
+            assert_eq!(theirs.arrivals, [told; 2], "the copies are made");
+        } else {
+            assert_eq!(theirs.arrivals, [], "the data is on its way");
+        }
+        for _ in 0..100 {
+            peer.poll(&mut theirs);
+            node.poll(&mut watch);
+        }
+        assert_eq!(theirs.arrivals, [told; 2]);
+        assert_eq!(watch.arrivals, [0, 1].map(|at| Arrival::Read(request(at))));
+    }
+}
+
+#[test]
+fn a_read_that_fails_has_no_notice() {
+    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (watch.memory(), theirs.memory());
+    let notice = Some((Context::MESSAGES, DONE));
+    node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut watch);
+    // The memory is no longer lent.
+    let nowhere = Memory { address: 8, key: 0 };
+    node.out().read(&Read { notice, ..read(1, 100, other, nowhere) }, &mut watch);
+    node.out().abandon(RANKS[1]);
+    node.out().read(&Read { notice, ..read(2, 100, other, own) }, &mut watch);
+    for _ in 0..5 {
+        node.poll(&mut watch);
+        peer.poll(&mut theirs);
+    }
+    assert_eq!(theirs.arrivals, []);
+    assert_eq!(watch.arrivals.len(), 4, "{:?}", watch.arrivals);
+}
+
+#[test]
 fn a_direct_copy_that_fails_is_no_success() {
-    let [(mut node, mut watch), _peer] = pair(Settings { direct: true, ..RING });
+    let [(mut node, mut watch), (mut peer, _)] = pair(Settings { direct: true, ..RING });
     if node.out().is_direct(RANKS[1]) != Some(true) {
         // Forbidden here: there is nothing to be seen.
         return;
     }
     let own = watch.memory();
     // Between polls: the loss has to be reported first all the same.
-    node.out().read(&read(0, 100, Memory { address: 8, key: 0 }, own), &mut watch);
+    let notice = Some((Context::MESSAGES, DONE));
+    let nowhere = Memory { address: 8, key: 0 };
+    node.out().read(&Read { notice, ..read(0, 100, nowhere, own) }, &mut watch);
     node.poll(&mut watch);
     node.poll(&mut watch);
+    let mut theirs = Watch::new();
+    peer.poll(&mut theirs);
+    assert_eq!(theirs.arrivals, [], "nothing was read");
     assert_eq!(watch.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Read(request(0))]);
 }
 

@@ -275,7 +275,7 @@ fn a_length_that_no_honest_peer_writes_is_the_end_of_the_connection() {
 fn the_end_of_a_read_that_another_peer_was_asked_for_is_refused() {
     let mut scene = Scene::new();
     let memory = scene.watch.memory();
-    let read = Read { of: RANKS[2], from: memory, into: memory, len: 4, request: READ };
+    let read = Read { of: RANKS[2], from: memory, into: memory, len: 4, request: READ, notice: None };
     scene.node.out().read(&read, &mut *scene.watch);
     let mut producer = Producer::new(scene.ring()).expect("it fits");
     producer.push(2, &[&piece(memory, 1, READ, &[])]).expect("there is room");

@@ -264,7 +264,7 @@ fn a_peer_that_has_finished_and_owes_something_is_lost() {
             settle(&mut node, &mut watch);
             assert_eq!(watch.0, []);
         }
-        let read = Read { of: RankId(1), from: memory, into: memory, len: 8, request };
+        let read = Read { of: RankId(1), from: memory, into: memory, len: 8, request, notice: None };
         node.out().read(&read, &mut watch);
         settle(&mut node, &mut watch);
         assert_eq!(watch.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);

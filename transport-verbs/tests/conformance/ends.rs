@@ -116,7 +116,7 @@ fn operations_without_data_wait_for_those_before_them() {
     }
     for (index, len) in [(4, 500), (5, 0), (6, 8), (7, 0)] {
         let (from, into, of) = (peer.word(0), watch.word(0), RANKS[1]);
-        verbs.out().read(&Read { of, from, into, len, request: request(index) }, watch);
+        verbs.out().read(&Read { of, from, into, len, request: request(index), notice: None }, watch);
     }
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 8);
     let written = (0..4).map(|index| Arrival::Written(request(index)));
@@ -196,7 +196,7 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
     verbs.out().send(RANKS[1], Context::MESSAGES, &DONE, &[]);
     let write = Write { to, from: own, into: other, len: 8, request: request(0), notice: None };
     verbs.out().write(&write, &mut watch);
-    let read = Read { of: to, from: other, into: own, len: 8, request: request(1) };
+    let read = Read { of: to, from: other, into: own, len: 8, request: request(1), notice: None };
     verbs.out().read(&read, &mut watch);
     let mut rank = [(verbs, watch)];
     drive(&mut rank, |rank| rank[0].1.arrivals.len() == 3);

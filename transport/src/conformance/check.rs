@@ -4,7 +4,7 @@
 //! may be there before is in the nature of memory, and nobody may rely on it.
 
 use super::breach::{Breach, Row};
-use super::plan::{Named, Plan, Post, sum_of};
+use super::plan::{Named, Plan, Post, Step, sum_of};
 use super::record::Event;
 use crate::{Lane, Operation, ordered};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -140,13 +140,10 @@ impl<'a> Observer<'a> {
         if !peer.packets.remove(&at) {
             return Err(Breach::Twice { at: me, what: later });
         }
-        // A notice is a packet behind its write.
-        let column = Operation::Send(lane);
         for earlier in peer.packets.range(..at) {
             let Some(earlier) = self.plan.named(from, *earlier) else { continue };
-            let row = earlier.step.post.lane().map_or(earlier.step.post.operation(), Operation::Send);
-            if ordered(row, column, later.step.fenced) {
-                return Err(Breach::Order { at: me, earlier, later, row: Row(row, column) });
+            if let Some(row) = order(&earlier.step, &later.step) {
+                return Err(Breach::Order { at: me, earlier, later, row });
             }
         }
         let is_data = matches!(later.step.post, Post::Send { .. });
@@ -280,6 +277,22 @@ impl<'a> Observer<'a> {
         }
         Ok(())
     }
+}
+
+/// The place in the table that puts the packet of `earlier` before that of `later`, which is posted behind it; none if
+/// no place does.
+fn order(earlier: &Step, later: &Step) -> Option<Row> {
+    let (row_lane, lane) = (earlier.post.lane()?, later.post.lane()?);
+    let is_read = |step: &Step| matches!(step.post, Post::Read { .. });
+    // A notice is a packet behind its write. That of a read leaves when the data is there: so it is behind what was
+    // posted before the read, but nothing is behind it that does not wait for the read.
+    let row = match (is_read(earlier), is_read(later)) {
+        (true, true) => Row(Operation::Read, Operation::Read),
+        (true, false) if row_lane != lane => return None,
+        (true, false) => Row(Operation::Read, Operation::Send(lane)),
+        (false, _) => Row(Operation::Send(row_lane), Operation::Send(lane)),
+    };
+    ordered(row.0, row.1, later.fenced).then_some(row)
 }
 
 /// The positions of what `from` posts to `to` of a kind.

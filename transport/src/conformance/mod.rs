@@ -11,7 +11,7 @@
 //! [`never_ending`] is for the end of a peer: one rank is killed, and has no record.
 //!
 //! What the suite does to a transport while it runs: every buffer that may be reused is overwritten at once,
-//! and so is the source of a read as soon as its reader is known to have it; bytes around every place are
+//! and so is the source of a read as soon as its notice, or a fenced packet behind it, says that its reader has it; bytes around every place are
 //! watched; no address and hardly a length is aligned.
 //!
 //! What it cannot see: whether data was in memory *before* the packet that announces it (it may be); whether

@@ -60,6 +60,8 @@ pub enum Post {
         /// Of the place that the operation at this position has at the peer: its own, which is filled from
         /// the beginning, or that of an earlier write of as many bytes.
         place: usize,
+        /// A packet stands directly behind it.
+        notice: bool,
     },
 }
 
@@ -90,7 +92,8 @@ impl Post {
         match self {
             Self::Send { lane, .. } => Some(*lane),
             Self::Write { notice: true, .. } => Some(Lane::Forward),
-            Self::Write { notice: false, .. } | Self::Read { .. } => None,
+            Self::Read { notice: true, .. } => Some(Lane::Back),
+            Self::Write { notice: false, .. } | Self::Read { notice: false, .. } => None,
         }
     }
 
@@ -123,6 +126,7 @@ impl fmt::Display for Named {
             Post::Send { lane: Lane::Back, .. } => "send back",
             Post::Write { notice: true, .. } => "write with a notice",
             Post::Write { .. } => "write",
+            Post::Read { notice: true, .. } => "read with a notice",
             Post::Read { .. } => "read",
         };
         write!(f, "step {at} of rank {from} ({fence}{what}, {} bytes, to rank {})", step.post.len(), step.to)
@@ -178,6 +182,8 @@ impl Plan {
             (Post::Send { lane: Lane::Back, .. }, _) => Packet::Done { send: request },
             (Post::Write { notice: true, .. }, 1) => Packet::Filled { receive: request },
             (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, len },
+            (Post::Read { notice: true, .. }, 1) => Packet::RtsAck { send: request },
+            (Post::Read { notice: true, .. }, _) => Packet::Done { send: request },
             (Post::Write { .. } | Post::Read { .. }, _) => return None,
         };
         Some((self.context(at), packet))
@@ -192,7 +198,7 @@ impl Plan {
     pub fn step_of(&self, from: u32, context: Context, packet: &Packet) -> Option<usize> {
         let at = match packet {
             Packet::Eager { tag, .. } => tag.0 as usize,
-            Packet::Rts { send, .. } | Packet::Done { send } => position(*send)?,
+            Packet::Rts { send, .. } | Packet::Done { send } | Packet::RtsAck { send } => position(*send)?,
             Packet::Rtr(rtr) => position(rtr.receive)?,
             Packet::Filled { receive } => position(*receive)?,
             Packet::Fin { line, .. } => position(line.receive)?,

@@ -48,9 +48,9 @@ impl Script {
         self.post(from, to, Post::Write { len, place, notice })
     }
 
-    fn read(&mut self, from: u32, to: u32, len: u64) -> usize {
+    fn read(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
         let place = self.steps[from as usize].len();
-        self.post(from, to, Post::Read { len, place })
+        self.post(from, to, Post::Read { len, place, notice })
     }
 
     /// The step that `from` has posted last.
@@ -89,6 +89,7 @@ pub fn named(size: &Size) -> Vec<Plan> {
         writes_of_every_size,
         notices_between_sends,
         reads_of_every_size,
+        notices_of_reads,
         reads_of_what_was_written,
         writes_over_writes,
         fences,
@@ -172,11 +173,30 @@ fn reads_of_every_size(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in any(size) {
-            script.read(from, to, len);
+            script.read(from, to, len, false);
             script.send(from, to, 0);
         }
     }
     script.plan("reads of every size")
+}
+
+fn notices_of_reads(size: &Size) -> Plan {
+    let mut script = Script::new(2);
+    for (from, to) in BOTH {
+        for len in any(size) {
+            // The peer spoils what was read as soon as it sees the notice, whatever overtakes that.
+            script.back(from, to);
+            script.read(from, to, len, true);
+            script.back(from, to);
+            script.send(from, to, 0);
+            script.read(from, to, len / 2, len % 2 == 0);
+            script.read(from, to, len / 3, true);
+            script.write(from, to, len % 100, true);
+        }
+        script.back(from, to);
+        script.last(from).fenced = true;
+    }
+    script.plan("notices of reads")
 }
 
 fn reads_of_what_was_written(size: &Size) -> Plan {
@@ -184,7 +204,7 @@ fn reads_of_what_was_written(size: &Size) -> Plan {
     for (from, to) in BOTH {
         for len in any(size) {
             let place = script.write(from, to, len, false);
-            script.post(from, to, Post::Read { len, place });
+            script.post(from, to, Post::Read { len, place, notice: len % 2 == 0 });
             // What is written over it comes too late for the read.
             script.post(from, to, Post::Write { len, place, notice: true });
             script.last(from).fenced = true;
@@ -210,8 +230,8 @@ fn fences(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in [1, 0, 777, size.large, 0] {
-            script.read(from, to, len);
-            script.read(from, to, len / 3);
+            script.read(from, to, len, false);
+            script.read(from, to, len / 3, false);
             // The peer spoils what was read as soon as it sees a fenced packet.
             match len % 3 {
                 0 => script.back(from, to),
@@ -229,7 +249,7 @@ fn many_outstanding(size: &Size) -> Plan {
     for (from, to) in BOTH {
         for count in 0..size.burst as u64 / 2 {
             let len = if count % 50 == 7 { size.large / 8 } else { count % 200 };
-            script.read(from, to, len);
+            script.read(from, to, len, count % 3 == 0);
             script.write(from, to, len, count % 2 == 0);
         }
     }
@@ -258,7 +278,7 @@ fn everybody_to_everybody(size: &Size) -> Plan {
             for to in (0..4).filter(|to| *to != from) {
                 script.send(from, to, count % (size.eager + 1));
                 script.write(from, to, count * 31 % 5000, true);
-                script.read(from, to, count * 17 % 3000);
+                script.read(from, to, count * 17 % 3000, count % 2 == 0);
             }
         }
     }
@@ -291,7 +311,7 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
                 0 | 1 => Post::Send { lane: Lane::Forward, len: len.min(size.eager) },
                 2 => Post::Send { lane: Lane::Back, len: 0 },
                 3 | 4 => Post::Write { len: again_len, place, notice: below(2) == 0 },
-                _ => Post::Read { len: again_len, place },
+                _ => Post::Read { len: again_len, place, notice: below(2) == 0 },
             };
             script.post(from, to, post);
             script.last(from).fenced = below(8) == 0;
@@ -315,7 +335,8 @@ pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
         for from in 0..ranks {
             for to in (0..ranks).filter(|to| *to != from) {
                 script.send(from, to, count % (size.eager + 1));
-                script.read(from, to, if count % 16 == 3 { size.large / 16 } else { count % 100 });
+                let len = if count % 16 == 3 { size.large / 16 } else { count % 100 };
+                script.read(from, to, len, count % 2 == 0);
                 script.write(from, to, if count % 16 == 5 { size.large / 16 } else { count % 100 }, true);
                 // So that nobody is done before the end.
                 script.last(from).after = (count * 2 / 3) as u32;

@@ -95,7 +95,8 @@ struct Peer {
     /// Reads from it that are not complete.
     reads: usize,
     lost: bool,
-    /// Its steps before this one have been looked at: the memory of its writes; its reads behind a fence.
+    /// Its steps before this one have been looked at: the memory of its writes; its reads that are known to be
+    /// over.
     looked: usize,
     spoilt: usize,
 }
@@ -225,7 +226,7 @@ impl<'a> Player<'a> {
                     peer.reads += 1;
                     self.outstanding += 1;
                     let (from, into) = (remote, self.own(at));
-                    out.read(&Read { of: to, from, into, len, request }, &mut self.lent);
+                    out.read(&Read { of: to, from, into, len, request, notice: packet }, &mut self.lent);
                 }
             }
         }
@@ -251,12 +252,15 @@ impl<'a> Player<'a> {
                 }
             }
         }
-        if step.fenced {
-            // All reads before the fence are complete, says the fence: what they read is nobody's any more.
+        // All reads before the fence are complete, says a fenced packet; that read and those before it, says the
+        // notice of a read. What they read is nobody's any more.
+        let is_notice = matches!(step.post, Post::Read { .. });
+        if step.fenced || is_notice {
+            let over = if is_notice { at + 1 } else { at };
             let peer = &mut self.peers[from as usize];
             let spoilt = peer.spoilt;
-            peer.spoilt = spoilt.max(at);
-            for read in plan.between(from, self.me).filter(|read| (spoilt..at).contains(&read.at)) {
+            peer.spoilt = spoilt.max(over);
+            for read in plan.between(from, self.me).filter(|read| (spoilt..over).contains(&read.at)) {
                 if matches!(read.step.post, Post::Read { place, .. } if place == read.at) {
                     self.spoil(Slot::Of { from, at: read.at });
                 }

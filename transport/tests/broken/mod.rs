@@ -28,6 +28,11 @@ pub(crate) enum Fault {
     ReadFirst,
     /// A read is complete before its data is there.
     ReadTooSoon,
+    /// The notice of a read comes before the data is taken.
+    ReleaseTooSoon,
+    /// The notice of a read comes before what was posted before the read.
+    NoticeOvertakes,
+    LoseNotice,
     /// A write is complete before its source has been read.
     ReuseTooSoon,
     /// Data behind a packet is looked at after the call.
@@ -47,7 +52,7 @@ pub(crate) enum Fault {
 enum Item {
     Packet(Context, Packet, Vec<u8>),
     Write(Memory, Vec<u8>, Handle),
-    Ask(Memory, Memory, u64, Handle),
+    Ask(Read),
 }
 
 /// A completion, and the data of a read with the place where it goes.
@@ -109,7 +114,7 @@ impl Outbound for Out {
 
     fn read(&mut self, read: &Read, _: &mut impl Regions) {
         if self.expect(read.of, Arrival::Read(read.request)) {
-            self.push(read.of, Item::Ask(read.from, read.into, read.len, read.request));
+            self.push(read.of, Item::Ask(*read));
         }
     }
 }
@@ -119,6 +124,8 @@ pub(crate) struct End {
     fault: Fault,
     /// Opportunities that are let pass before the fault.
     pass: usize,
+    /// Reads whose data is taken when their notice has been delivered, which is too late.
+    late: VecDeque<(usize, Read)>,
 }
 
 impl End {
@@ -147,7 +154,19 @@ impl End {
                 }
                 false
             }
-            (Some(Item::Write(into, ..)), Some(Item::Ask(from, ..))) if into == from => {
+            (Some(Item::Packet(_, packet, _)), Some(Item::Ask(read)))
+                if packet.lane() == Lane::Back && read.notice.is_some() =>
+            {
+                if self.breaks(Fault::NoticeOvertakes) {
+                    let Some(Item::Ask(read)) = queue.get_mut(1) else { return false };
+                    let notice = read.notice.take();
+                    queue.extend(notice.map(|(context, packet)| Item::Packet(context, packet, Vec::new())));
+                    let last = queue.len() - 1;
+                    queue.swap(0, last);
+                }
+                false
+            }
+            (Some(Item::Write(into, ..)), Some(Item::Ask(read))) if *into == read.from => {
                 self.breaks(Fault::ReadFirst)
             }
             _ => false,
@@ -178,6 +197,12 @@ impl End {
         }
     }
 
+    /// Takes the data of a read.
+    fn answer(&mut self, from: usize, read: &Read, handler: &mut impl Handler<Out>) {
+        let data = handler.regions().bytes(read.from, read.len).expect("it is registered").to_vec();
+        self.complete(from, Arrival::Read(read.request), Some((read.into, data)));
+    }
+
     fn take(&mut self, from: usize, item: Item, handler: &mut impl Handler<Out>) {
         let sender = RankId(from as u32);
         match item {
@@ -204,6 +229,14 @@ impl End {
                 if self.breaks(Fault::RepeatPacket) {
                     handler.arrival(arrival, &data[..], &mut self.out);
                 }
+                let is_notice =
+                    |(of, read): &mut (usize, Read)| *of == from && read.notice == Some((context, packet));
+                if let Some((of, read)) = self.late.pop_front_if(is_notice) {
+                    self.answer(of, &read, handler);
+                }
+                while let Some((of, read)) = self.late.pop_front_if(|(_, read)| read.notice.is_none()) {
+                    self.answer(of, &read, handler);
+                }
             }
             Item::Write(into, mut data, request) => {
                 if data.len() > 1 && self.breaks(Fault::Tear) {
@@ -222,9 +255,18 @@ impl End {
                 bytes.expect("it is registered").copy_from_slice(&data);
                 self.complete(from, Arrival::Written(request), None);
             }
-            Item::Ask(source, into, len, request) => {
-                let data = handler.regions().bytes(source, len).expect("it is registered").to_vec();
-                self.complete(from, Arrival::Read(request), Some((into, data)));
+            Item::Ask(read) => {
+                // Nobody at the reader does anything for the notice.
+                let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
+                if let Some((context, packet)) = read.notice.filter(|_| !lost) {
+                    let notice = Item::Packet(context, packet, Vec::new());
+                    self.out.net.borrow_mut().items[self.out.me][from].push_back(notice);
+                }
+                if self.fault == Fault::ReleaseTooSoon {
+                    self.late.push_back((from, read));
+                } else {
+                    self.answer(from, &read, handler);
+                }
             }
         }
     }
@@ -313,8 +355,9 @@ pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -
     let names: Vec<Memory> = lent.iter().map(Lent::memory).collect();
     let mut players: Vec<_> =
         (0..).zip(lent).map(|(me, lent)| Some(Player::new(plan, me, lent, &names))).collect();
-    let mut ends: Vec<_> =
-        (0..ranks).map(|me| End { out: Out { me, net: Rc::clone(&net) }, fault, pass }).collect();
+    let mut ends: Vec<_> = (0..ranks)
+        .map(|me| End { out: Out { me, net: Rc::clone(&net) }, fault, pass, late: VecDeque::new() })
+        .collect();
     // Bounded: a fault may keep a plan from its end.
     for round in 0..2000 {
         if let Some(dead) = dies.filter(|_| round == 20) {

@@ -89,8 +89,8 @@ impl Pen<'_> {
     /// Begins the arrow of something that is sent in `row`; none if it leads nowhere that is drawn.
     fn arrow(&mut self, id: FlightId, row: usize) -> Option<usize> {
         let sent = &self.walk.flights[id];
-        // What is written comes with its data; that it is complete is a matter of its own rank.
-        if sent.route.what == What::Written {
+        // What is written, or read, comes with its data; that it is complete is a matter of its own rank.
+        if matches!(sent.flight, Flight::Completion(_)) {
             return None;
         }
         // What arrives at a step that is left out is not on its way for ever.
@@ -112,10 +112,10 @@ impl Pen<'_> {
                 let notice = notice.map_or(String::new(), |packet| format!(" + {}", packet.name()));
                 (format!("data {}{notice}", message(data.message)), Kind::Data)
             }
-            Flight::Completion(_) => {
+            Flight::Read(..) | Flight::Completion(_) => {
                 (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
             }
-            Flight::Packet(packet, _) if sent.route.context.is_collective() => {
+            Flight::Packet(packet, _) | Flight::Notice(packet) if sent.route.context.is_collective() => {
                 let name = self.names.collective(sent.route.peer);
                 match packet {
                     Packet::Eager { len: 0, .. } => (name.to_owned(), Kind::Control),
@@ -123,7 +123,7 @@ impl Pen<'_> {
                     _ => (format!("{} {name}", packet.name()), Kind::Control),
                 }
             }
-            Flight::Packet(packet, _) => {
+            Flight::Packet(packet, _) | Flight::Notice(packet) => {
                 let receive = match packet {
                     Packet::Rtr(rtr) => self.walk.ordinal(sent.route.peer, rtr.receive),
                     Packet::Cancel { line } => self.walk.ordinal(sent.route.peer, line.receive),
@@ -151,8 +151,9 @@ impl Pen<'_> {
                 let mut parts = Vec::new();
                 if let Some(landed) = beat.landed.filter(|_| !has_arrow) {
                     let sent = &self.walk.flights[landed];
-                    parts.push(match sent.route.what {
-                        What::Written => "write complete".to_owned(),
+                    parts.push(match (sent.flight, sent.route.what) {
+                        (Flight::Completion(_), What::Written) => "write complete".to_owned(),
+                        (Flight::Completion(_), _) => "read complete".to_owned(),
                         _ => format!("{} from rank {}", self.label(sent).0, sent.route.peer),
                     });
                 }

@@ -4,9 +4,9 @@ use super::names::{Names, list};
 use super::walk::{Beat, FlightId, Sent, Walk};
 use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
-use crate::state::{Flight, What};
+use crate::state::{Flight, Reading, What};
 use crate::step::{Action, Choice};
-use carrousel_rank::{LineId, Packet};
+use carrousel_rank::{Handle, LineId, Packet};
 
 /// Tells steps.
 pub(super) struct Teller<'a> {
@@ -64,17 +64,34 @@ impl Teller<'_> {
         let mut deeds = self.deeds(beat);
         // How the deeds follow: `which ...` where the rank is named last, its name where it is not.
         let (subject, link) = match flight.flight {
-            Flight::Completion(request) => {
-                let request = self.walk.ordinal(at, request);
-                let own = request.map_or("request".to_owned(), |request| self.names.request(at, request));
-                if matches!(flight.route.what, What::Read(_)) {
-                    let data = flight.message.map_or("data".to_owned(), |message| {
-                        format!("the data of {}", self.names.send_of(message))
-                    });
-                    deeds.insert(0, format!("has read {data} into its {own}"));
-                } else {
-                    deeds.insert(0, format!("has written the data of its {own}"));
+            Flight::Read(reading, notice) => {
+                let own = self.own(at, reading.request);
+                let data = flight.message.map_or("data".to_owned(), |message| {
+                    format!("the data of {}", self.names.send_of(message))
+                });
+                match notice {
+                    Some(packet) => {
+                        // It is sent by nobody at the rank.
+                        deeds.clear();
+                        let what =
+                            format!("{data} is read into rank {at}'s {own}, {} behind it", packet.name());
+                        (what, String::new())
+                    }
+                    None => {
+                        deeds.insert(0, format!("has read {data} into its {own}"));
+                        (String::new(), format!("rank {at} "))
+                    }
                 }
+            }
+            Flight::Completion(request) => {
+                let own = self.own(at, request);
+                deeds.insert(
+                    0,
+                    match flight.route.what {
+                        What::Read(_) => format!("sees that the data is in its {own}"),
+                        _ => format!("has written the data of its {own}"),
+                    },
+                );
                 (String::new(), format!("rank {at} "))
             }
             Flight::Data(data, notice) => {
@@ -87,7 +104,7 @@ impl Teller<'_> {
                     format!(": rank {at} "),
                 )
             }
-            Flight::Packet(packet, _) => {
+            Flight::Packet(packet, _) | Flight::Notice(packet) => {
                 let late =
                     if matches!(beat.action, Action::Overtake { .. }) { " before older packets" } else { "" };
                 (format!("{}{late} reaches rank {at}", self.packet(flight, &packet)), ", which ".to_owned())
@@ -99,15 +116,23 @@ impl Teller<'_> {
         if deeds.is_empty() { subject } else { format!("{subject}{link}{}", list(&deeds)) }
     }
 
+    /// A request of a rank, as it calls it itself.
+    fn own(&self, at: u16, request: Handle) -> String {
+        let request = self.walk.ordinal(at, request);
+        request.map_or("request".to_owned(), |request| self.names.request(at, request))
+    }
+
     /// The request that the arrival of a step is about.
     fn concerned(&self, beat: &Beat) -> Option<Ordinal> {
         let sent = &self.walk.flights[beat.landed?];
         match sent.flight {
-            Flight::Completion(request) => self.walk.ordinal(beat.at, request),
+            Flight::Completion(request) | Flight::Read(Reading { request, .. }, _) => {
+                self.walk.ordinal(beat.at, request)
+            }
             Flight::Data(data, _) => self.walk.ordinal(beat.at, data.receive),
             Flight::Packet(Packet::Filled { receive }, _) => self.walk.ordinal(beat.at, receive),
             Flight::Packet(Packet::Done { .. }, _) => sent.message.map(|message| message.send),
-            Flight::Packet(..) => None,
+            Flight::Packet(..) | Flight::Notice(_) => None,
         }
     }
 
@@ -194,8 +219,8 @@ impl Teller<'_> {
         let sent = &self.walk.flights[id];
         let to = sent.route.at;
         let deed = match sent.flight {
-            Flight::Completion(_) if sent.route.what == What::Written => return None,
-            Flight::Completion(request) => {
+            Flight::Completion(_) => return None,
+            Flight::Read(Reading { request, .. }, _) => {
                 let receive = self.walk.ordinal(beat.at, request)?;
                 if beat.pc.is_some() {
                     "reads its data".to_owned()
@@ -209,7 +234,7 @@ impl Teller<'_> {
                 let notice = notice.map_or(String::new(), |packet| format!(", {} behind it,", packet.name()));
                 format!("writes the data into {into}{notice}").trim_end_matches(',').to_owned()
             }
-            Flight::Packet(packet, _) => match packet {
+            Flight::Packet(packet, _) | Flight::Notice(packet) => match packet {
                 _ if sent.route.context.is_collective() => {
                     let name = self.names.collective(beat.at);
                     format!("sends its {name} message to rank {to}{}", in_brackets(&packet))

@@ -145,10 +145,17 @@ impl Walk {
                 Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. },
                 _,
             ) => theirs(send),
-            Flight::Packet(..) => None,
+            Flight::Packet(..) | Flight::Notice(_) => None,
             // A read is of the message that its receive has just got, a write of the rank's own.
+            Flight::Read(..) => matched.map(|(_, message)| message),
             Flight::Completion(request) if route.what == What::Written => own(request),
-            Flight::Completion(_) => matched.map(|(_, message)| message),
+            Flight::Completion(request) => {
+                let is_its = |sent: &&Sent| match sent.flight {
+                    Flight::Read(reading, _) => sent.route == route && reading.request == request,
+                    _ => false,
+                };
+                self.flights.iter().rev().find(is_its)?.message
+            }
         }
     }
 }

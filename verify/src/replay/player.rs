@@ -229,7 +229,7 @@ impl Player {
         if network.land_if(route, |flight| flight.packet().is_some_and(same)).is_some() {
             return self.event(network, Event::Packet { from, context, packet });
         }
-        let Some(expected) = network.head(route).and_then(Flight::packet) else {
+        let Some(expected) = network.next_on(route).and_then(Flight::packet) else {
             self.awaited = Some((from, context, packet));
             return Ok(());
         };
@@ -339,7 +339,9 @@ impl Player {
                     let data = Data { message, receive, len };
                     network.write((me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, request, .. } => network.read(me, of.0 as u16, context, request),
+                Work::Read { of, context, notice, request, .. } => {
+                    network.read_some_time((me, of.0 as u16), context, request, notice);
+                }
                 Work::Place { .. }
                 | Work::Keep { .. }
                 | Work::Take { .. }

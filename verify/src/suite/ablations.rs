@@ -70,6 +70,7 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, "EAGER_TAKES_LINE", "R6; figure 4.10", Search::OneTag(2, 2)),
     ablation(Mirror, "LENGTH_TEST", "R6; H5", Search::Truncating(1, 1)),
     ablation(Mirror, "FIN_BEHIND_WRITE", "R7; figure 4.7, case 1", Search::OneTag(2, 2)),
+    ablation(Mirror, "RELEASE=DONE_BESIDE_READ", "R10", Search::OneTag(1, 1)),
     ablation(Mirror, "CANCEL_ASKS", "R11; H4", Search::Cancelled(2, 2)),
     ablation(Published, "RTR_ANSWERS_RTS", "P4; figure 4.7, case 2", Search::OneTag(2, 2)),
     ablation(Published, "ACK_RTR", "P5; figure 4.7, case 1", Search::OneTag(2, 2)),

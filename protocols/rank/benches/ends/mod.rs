@@ -91,9 +91,9 @@ fn deliver<P: Protocol>(
                 completed = Some(Event::Written(request));
                 notice
             }
-            Work::Read { request, .. } => {
+            Work::Read { notice, request, .. } => {
                 completed = Some(Event::Read(request));
-                None
+                notice
             }
             _ => None,
         };

@@ -52,8 +52,21 @@ enum Frame {
 /// What a rank is told without a packet.
 enum Completion {
     Written(Handle),
-    Read { of: u32, from: Memory, send: Handle, into: Memory, len: u64, request: Handle },
+    Read {
+        of: u32,
+        from: Memory,
+        send: Handle,
+        into: Memory,
+        len: u64,
+        request: Handle,
+        notice: Notice,
+    },
+    /// The data of a read is there, and its notice has left; the reader is not told yet.
+    Landed(Handle),
 }
+
+/// The packet behind a read.
+type Notice = Option<(Context, Packet)>;
 
 type LaneOf = (u32, u32, Context, Lane);
 
@@ -265,9 +278,10 @@ impl<P: Protocol> Pair<P> {
                     let lane = self.lanes.entry((me, to.0, context, Lane::Forward)).or_default();
                     lane.push_back(Frame::Write { into, receive, data, notice, request });
                 }
-                Work::Read { of, from, send, into, len, request, .. } => {
+                Work::Read { of, context, from, send, into, len, notice, request } => {
                     self.log.push(format!("{me} read"));
-                    let read = Completion::Read { of: of.0, from, send, into, len, request };
+                    let (of, notice) = (of.0, notice.map(|packet| (context, packet)));
+                    let read = Completion::Read { of, from, send, into, len, request, notice };
                     self.completions[me as usize].push_back(read);
                 }
                 Work::Place { into, len, .. } => self.store(into, &at_hand[..len as usize]),
@@ -338,18 +352,34 @@ impl<P: Protocol> Pair<P> {
         }
     }
 
-    /// Reports the oldest completion of `rank`.
+    /// Reports the oldest completion of `rank`; of a read with a notice, first lets data and notice go.
     pub(crate) fn complete(&mut self, rank: u32) -> Result<(), ProtocolError> {
         match self.completions[rank as usize].pop_front().expect("something completes") {
             Completion::Written(request) => self.event(rank, Event::Written(request), &[]),
-            Completion::Read { of, from, send, into, len, request } => {
+            Completion::Landed(request) => self.event(rank, Event::Read(request), &[]),
+            Completion::Read { of, from, send, into, len, request, notice } => {
                 let waits = self.waits(of, send);
                 assert!(waits || self.late, "{send} of rank {of} is read though it does not wait");
                 let data = self.bytes(from, len).to_vec();
                 self.store(into, &data);
-                self.event(rank, Event::Read(request), &[])
+                let Some((context, packet)) = notice else {
+                    return self.event(rank, Event::Read(request), &[]);
+                };
+                self.log.push(format!("{rank} {}", packet.name()));
+                let lane = self.lanes.entry((rank, of, context, packet.lane())).or_default();
+                lane.push_back(Frame::Packet(packet, Vec::new()));
+                self.completions[rank as usize].push_front(Completion::Landed(request));
+                Ok(())
             }
         }
+    }
+
+    /// Reports all completions of `rank`.
+    pub(crate) fn complete_all(&mut self, rank: u32) -> Result<(), ProtocolError> {
+        while !self.completions[rank as usize].is_empty() {
+            self.complete(rank)?;
+        }
+        Ok(())
     }
 
     /// Delivers everything that is under way and reports every completion, until nothing is left.

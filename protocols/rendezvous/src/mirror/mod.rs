@@ -5,6 +5,8 @@
 //! the first line that the message matches. Announcements and messages cross; a count (`seen`, in the
 //! RTR) and the list of messages that found no line (`unseen`) tell the sender which of them did. What
 //! is announced, and when, is free: prediction and adaptation cannot affect safety.
+//!
+//! Nobody waits for a call of the other end once the data moves: FIN stands behind the write, DONE behind the read.
 
 mod receiver;
 mod sender;
@@ -12,7 +14,7 @@ mod sender;
 pub use receiver::MirrorReceiver;
 pub use sender::MirrorSender;
 
-use crate::{Notice, Protocol};
+use crate::{Notice, Protocol, Release};
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
@@ -34,6 +36,8 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const LENGTH_TEST: bool = true;
     /// R7: FIN is posted in the send call, directly behind the write.
     const FIN_BEHIND_WRITE: bool = true;
+    /// R10: DONE follows the data of the read: by itself, directly behind it, or once the receiver knows of it.
+    const RELEASE: Release = Release::DoneBehindRead;
     /// R8: a FIN that does not name the first matching receive is an error.
     const FIN_IS_FIRST_MATCH: bool = true;
     /// R9: a finished rendezvous leaves the list of unseen messages.
@@ -55,6 +59,7 @@ impl<R: MirrorRules> Protocol for Mirror<R> {
     type Sender = MirrorSender<R>;
     type Receiver = MirrorReceiver<R>;
     const NOTICE: Notice = if R::FIN_BEHIND_WRITE { Notice::FinBehindWrite } else { Notice::FinAfterWrite };
+    const RELEASE: Release = R::RELEASE;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
     const WRITE_IS_FIRST_MATCH: bool = R::FIN_IS_FIRST_MATCH;
 }

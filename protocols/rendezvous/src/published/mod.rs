@@ -7,6 +7,9 @@
 //! and a later one lets it go on (resume-RTR), when no RTR from before the stop can still arrive
 //! (speculative-rendezvous 4.2.3).
 //!
+//! The receiver says DONE in a call of the library, once it knows that it has read, as the classical rendezvous by
+//! read does that the thesis builds upon and measures against (3.6).
+//!
 //! Three points are not in the thesis's words, and it is unsound without them: every receive that takes an
 //! RTS without having sent an RTR answers RTS-ACK; at a stop all pending receives of the envelope count
 //! as not announced, so that they answer too; receives with a wildcard tag are not announced.
@@ -17,7 +20,7 @@ mod sender;
 pub use receiver::PublishedReceiver;
 pub use sender::PublishedSender;
 
-use crate::{Notice, Protocol};
+use crate::{Notice, Protocol, Release};
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
@@ -80,6 +83,7 @@ impl<R: PublishedRules> Protocol for Published<R> {
     type Sender = PublishedSender<R>;
     type Receiver = PublishedReceiver<R>;
     const NOTICE: Notice = if R::ACK_RTR { Notice::AckThenFilled } else { Notice::FinAfterWrite };
+    const RELEASE: Release = Release::DoneAfterRead;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
     const WRITE_IS_FIRST_MATCH: bool = true;
 }
