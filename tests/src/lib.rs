@@ -115,7 +115,9 @@ pub fn example(name: &str) -> PathBuf {
 /// Builds an executable, and says where it is.
 fn executable(what: &[&str]) -> PathBuf {
     let mut cargo = cargo();
-    cargo.args(["build", "--quiet", "--message-format", "json", "--profile", &profile()]).args(what);
+    // With the features of the tests of the whole workspace: else everything would be built twice.
+    cargo.args(["build", "--quiet", "--all-features", "--message-format", "json", "--profile", &profile()]);
+    cargo.args(what);
     let output = cargo.output().expect("cargo can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout)

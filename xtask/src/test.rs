@@ -19,7 +19,13 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     let mut steps = Steps::new(only);
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("lints", || {
-        tools::run(cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]))
+        let lint = |features: &[&str]| {
+            let lint = ["clippy", "--workspace", "--all-targets", "--locked"];
+            tools::run(cargo(&[&lint[..], features, &["--", "--deny", "warnings"]].concat()))
+        };
+        // What most people build, then all that there is: the features need libibverbs.
+        lint(&[])?;
+        lint(&["--all-features"])
     });
     steps.step("licences and sources of dependencies", || {
         need("deny", DENY)?;
@@ -35,7 +41,8 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.step("a Slurm of this machine, for the tests", || Slurm::start(&mut slurm));
     steps.step("tests", || {
         need("nextest", NEXTEST)?;
-        let mut command = cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
+        let mut command =
+            cargo(&["nextest", "run", "--workspace", "--all-features", "--locked", "--no-fail-fast"]);
         // Without it, the tests that need it say that they are skipped.
         command.envs(hydra.map(|mpiexec| (hydra::VARIABLE, mpiexec)));
         command.envs(slurm.as_ref().map(|slurm| (slurm::VARIABLE, slurm.configuration())));
@@ -60,10 +67,10 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.step("AddressSanitizer", guards::address_sanitizer);
     steps.step("Miri", guards::miri);
     steps.step("examples in the documentation", || {
-        tools::run(cargo(&["test", "--workspace", "--locked", "--doc"]))
+        tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
     });
     steps.step("documentation", || {
-        let mut command = cargo(&["doc", "--workspace", "--locked", "--no-deps"]);
+        let mut command = cargo(&["doc", "--workspace", "--all-features", "--locked", "--no-deps"]);
         command.env("RUSTDOCFLAGS", "--deny warnings");
         tools::run(command)
     });

@@ -49,7 +49,13 @@ struct Ready<'a> {
     _region: Region,
 }
 
-fn ready<'a>(device: &Arc<Device>, plan: &'a Plan, me: u32, settings: &Settings, meeting: &Meeting) -> Ready<'a> {
+fn ready<'a>(
+    device: &Arc<Device>,
+    plan: &'a Plan,
+    me: u32,
+    settings: &Settings,
+    meeting: &Meeting,
+) -> Ready<'a> {
     let mut verbs = Verbs::over(device, RankId(me), plan.ranks(), settings).expect("there is a device");
     let mut lent = Lent::new(plan, me);
     let bytes = lent.bytes_mut();
@@ -166,6 +172,15 @@ fn every_plan() {
     }
 }
 
+/// Packets that a node has sent when it is in the middle of the plan that never ends.
+const ENOUGH: u64 = 300;
+
+/// Packets that a Soft-RoCE device has sent.
+fn sent(device: &str) -> u64 {
+    let counter = format!("/sys/class/infiniband/{device}/ports/1/hw_counters/sent_pkts");
+    std::fs::read_to_string(counter).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
 /// Fewer plans, and shorter ones: each packet that is lost takes a while.
 #[test]
 #[ignore = "needs two nodes whose network loses packets"]
@@ -193,9 +208,11 @@ fn between_nodes_one_is_switched_off() {
     let device = Device::open(&settings.choice).expect("there is a device");
     let here: Vec<u32> = (0..plan.ranks()).filter(|rank| meeting.is_here(*rank)).collect();
     if meeting.node == 1 {
-        let after = Duration::from_millis(1500);
+        let name = device.name().to_owned();
         thread::spawn(move || {
-            thread::sleep(after);
+            while sent(&name) < ENOUGH {
+                thread::sleep(Duration::from_millis(1));
+            }
             let _ = Command::new("poweroff").arg("-f").status();
         });
     }

@@ -258,6 +258,9 @@ const CASES: &[Case] = &[
         ssh: true,
         timeout_s: 120,
         command: r#"
+            # Each rank of one guest waits for one of the other, and for nothing else.
+            printf '%s\n' 'scenario "silence"' 'ranks 4' 'rank 0..1' '  recv from me+2 tag 0 size 8' \
+                'rank 2..3' '  compute 500s' '  send to me-2 tag 0 size 8' >/tmp/silence.scn
             if [ $NODE_ID = 1 ]; then
                 # When its ranks have been connected to.
                 until [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/sent_pkts) -gt 3 ]; do
@@ -266,10 +269,7 @@ const CASES: &[Case] = &[
                 sleep 1
                 poweroff -f
             fi
-            # Each rank of this guest waits for one of the other, and for nothing else.
-            printf '%s\n' 'scenario "silence"' 'ranks 4' 'rank 0..1' '  recv from me+2 tag 0 size 8' \
-                'rank 2..3' '  compute 500s' '  send to me-2 tag 0 size 8' >silence.scn
-            carrousel run -n 4 --hosts n0:2,n1:2 silence.scn || status=$?
+            carrousel run -n 4 --hosts n0:2,n1:2 /tmp/silence.scn || status=$?
             echo ended with status ${status:-0}
             [ ${status:-0} != 0 ]"#,
         says: &["is gone: it does not acknowledge what is sent to it", "n1: the guest has died"],
