@@ -63,20 +63,20 @@
 //! [`conformance`] is the suite that every transport passes. The network that `carrousel-verify` explores has to allow at
 //! least what the others do.
 //!
-//! | | `transport-shm` | `transport-sim` | `verify`'s network |
-//! | --- | --- | --- | --- |
-//! | send, then send of the same lane | one ring for each pair and direction | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
-//! | .. of the other lane | the same ring: in order | may overtake | another queue: any order |
-//! | send, then write | data may be in memory before; the packet behind it comes later | arrives later | lands later |
-//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | arrives later | data and notice are one entry of the queue |
-//! | write, then write | copied, or put into the ring, in order | arrives later | one queue |
-//! | write, then read | both copied at once, or pieces and request in one ring | the request arrives later | data of reads is not modelled |
-//! | read, then read | copied at once, or answered in the order of asking | one queue of answers | each completes at any time |
-//! | read, then its notice | posted when the copy is made, or the last piece has come | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
-//! | read, then another fence | whoever posts waits: [`Outbound`] has no other | the same | the same |
-//! | completions | one queue, in the order of posting | in order for each connection | writes in order for each communicator, reads in any order |
-//! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back | at any time |
-//! | a broken peer | its process has ended unfinished, or it has written what no honest one does | never | never |
+//! | | `transport-shm` | `transport-verbs` | `transport-sim` | `verify`'s network |
+//! | --- | --- | --- | --- | --- |
+//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
+//! | .. of the other lane | the same ring: in order | the same queue pair: in order | may overtake | another queue: any order |
+//! | send, then write | data may be in memory before; the packet behind it comes later | the same queue pair | arrives later | lands later |
+//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | the same queue pair, one doorbell for both | arrives later | data and notice are one entry of the queue |
+//! | write, then write | copied, or put into the ring, in order | the same queue pair | arrives later | one queue |
+//! | write, then read | both copied at once, or pieces and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
+//! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |
+//! | read, then its notice | posted when the copy is made, or the last piece has come | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
+//! | read, then another fence | whoever posts waits: [`Outbound`] has no other | the same | the same | the same |
+//! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, reads in any order |
+//! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back, at the adapter | its acknowledgement is back | at any time |
+//! | a broken peer | its process has ended unfinished, or it has written what no honest one does | it does not acknowledge or answer, or it has sent what no honest one does | never | never |
 //!
 //! ```
 //! use carrousel_transport::{Lane, Operation, ordered};

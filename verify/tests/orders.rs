@@ -1,7 +1,7 @@
 //! The network that the checker explores allows every order that was recorded on a real transport.
 //!
-//! `orders/shm.txt` has records of the conformance suite over shared memory; the test that writes it,
-//! `records_for_the_model` of `carrousel-transport-shm`, says how. A replay posts what a record says was posted,
+//! `orders` has records of the conformance suite over shared memory, and over InfiniBand's verbs between two virtual
+//! machines; the tests that write them, `records_for_the_model` of the transports, say how. A replay posts what a record says was posted,
 //! and lets come out what it says came out, in this order, with the very functions that the checker uses.
 //!
 //! What the network leaves out is when data gets into memory: it lands with the packet behind it. A real
@@ -12,7 +12,7 @@ use carrousel_rank::{Handle, Lane, Mirror};
 use carrousel_transport::conformance::{Event, Named, Plan, Post, Record, check, parse, short};
 use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
 
-const RECORDS: &str = include_str!("orders/shm.txt");
+const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
 
 fn handle(at: usize) -> Handle {
     Handle { index: at as u32, generation: 0 }
@@ -113,8 +113,8 @@ fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
 fn records() -> Vec<(Plan, Record)> {
     let plans = short();
     let of = |record: &Record| plans.iter().find(|plan| plan.name == record.plan).cloned();
-    let records = parse(RECORDS).expect("they are records");
-    records.into_iter().map(|record| (of(&record).expect("its plan is there"), record)).collect()
+    let records = RECORDS.into_iter().flat_map(|records| parse(records).expect("they are records"));
+    records.map(|record| (of(&record).expect("its plan is there"), record)).collect()
 }
 
 #[test]

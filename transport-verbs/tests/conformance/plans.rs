@@ -3,7 +3,7 @@
 use super::meeting::Meeting;
 use super::{PATIENCE, modes};
 use carrousel_transport::conformance::{
-    Event, Lent, Line, Plan, Player, Record, Size, check, generated, named, never_ending, parse_line,
+    Event, Lent, Line, Plan, Player, Record, Size, check, generated, named, never_ending, parse_line, short,
 };
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
@@ -121,8 +121,16 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
     (player.finish(), was_full)
 }
 
-/// Plays a plan, and checks it on the first node. Returns whether a rank of this node ever had to wait for room.
-fn run(name: &str, plan: &Plan, settings: &Settings) -> bool {
+/// What came of a plan.
+struct Played {
+    /// What all ranks have noticed; on the first node only.
+    ranks: Vec<Option<Vec<Event>>>,
+    /// Whether a rank of this node ever had to wait for room.
+    was_full: bool,
+}
+
+/// Plays a plan, and checks it on the first node.
+fn run(name: &str, plan: &Plan, settings: &Settings) -> Played {
     let meeting = Meeting::new(&format!("{name}-{}", plan.name));
     let device = Device::open(&settings.choice).expect("there is a device");
     let here: Vec<u32> = (0..plan.ranks()).filter(|rank| meeting.is_here(*rank)).collect();
@@ -135,18 +143,19 @@ fn run(name: &str, plan: &Plan, settings: &Settings) -> bool {
         let threads: Vec<_> = here.iter().map(|me| scope.spawn(move || one(*me))).collect();
         threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
     });
-    let mut was_full = false;
+    let mut played = Played { ranks: Vec::new(), was_full: false };
     for (rank, (events, full)) in here.iter().zip(ends) {
         meeting.say("record", *rank, &Line(Some(&events)).to_string());
-        was_full |= full;
+        played.was_full |= full;
     }
     if meeting.node == 0 {
         let record = |rank| parse_line(&meeting.hear("record", rank)).expect("it is a record");
-        judge(name, plan, &(0..plan.ranks()).map(record).collect::<Vec<_>>());
+        played.ranks = (0..plan.ranks()).map(record).collect();
+        judge(name, plan, &played.ranks);
         meeting.say("judged", 0, "");
     }
     meeting.hear("judged", 0);
-    was_full
+    played
 }
 
 /// Fails the test if the record breaks the contract.
@@ -165,10 +174,34 @@ fn every_plan() {
         let mut was_full = false;
         for plan in plans(&settings) {
             let began = Instant::now();
-            was_full |= run(name, &plan, &settings);
+            was_full |= run(name, &plan, &settings).was_full;
             println!("{name}, {}: {:.1} s", plan.name, began.elapsed().as_secs_f64());
         }
         assert!(was_full, "{name}: ranks had to wait for room");
+    }
+}
+
+/// Writes records of short plans to the file that this variable names: what another crate checks against the
+/// network of its model. Between two nodes, with the directory that both see as `-o`:
+///
+/// ```sh
+/// cargo xtask guest run -n 2 -o out -e CARROUSEL_MEETING=/shared -e CARROUSEL_RECORDS=/out/verbs.txt -b CONFORMANCE \
+///     -- sh -c '$(basename CONFORMANCE) --ignored --exact plans::records_for_the_model'
+/// cp out/n0/verbs.txt verify/tests/orders/
+/// ```
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn records_for_the_model() {
+    let mut text = String::new();
+    for (name, settings) in modes() {
+        for plan in short() {
+            let played = run(&format!("short, {name}"), &plan, &settings);
+            let record = Record { transport: name.to_owned(), plan: plan.name, ranks: played.ranks };
+            text += &record.to_string();
+        }
+    }
+    if let Ok(file) = std::env::var("CARROUSEL_RECORDS") {
+        std::fs::write(file, text).expect("it can be written");
     }
 }
 
