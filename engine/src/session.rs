@@ -73,7 +73,8 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     };
     let link = Link::new(client);
     let directory = link.clone();
-    let look_up = move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
+    let look_up =
+        move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
     let ring = ring_bytes(settings.shm_ring(), place.neighbours.len() as u64);
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
     let core = Core::new(&place, &settings.protocol(), rings, far(&place, settings), Box::new(look_up));

@@ -53,8 +53,7 @@ fn parse(text: &str) -> Option<Address> {
     };
     let (lid, gid) = (number(u16::MAX.into())?, number(u128::MAX)?);
     let (queue, key) = (number(0xff_ffff)?, number(u32::MAX.into())?);
-    let address =
-        Address { lid: lid as u16, gid: gid.to_be_bytes(), queue: queue as u32, key: key as u32 };
+    let address = Address { lid: lid as u16, gid: gid.to_be_bytes(), queue: queue as u32, key: key as u32 };
     parts.next().is_none().then_some(address)
 }
 

@@ -7,9 +7,7 @@ use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{
-    Arrival, Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write,
-};
+use carrousel_transport::{Arrival, Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -375,12 +373,7 @@ impl Out {
 }
 
 /// The place of local bytes; `None` if they are not registered. Without bytes there is nothing to be registered.
-fn local(
-    memory: Memory,
-    len: u64,
-    writable: bool,
-    regions: &mut impl Regions,
-) -> Option<Place> {
+fn local(memory: Memory, len: u64, writable: bool, regions: &mut impl Regions) -> Option<Place> {
     if len == 0 {
         return Some(Place { address: memory.address, key: 0 });
     }

@@ -51,7 +51,12 @@ impl Verbs {
     ///
     /// # Errors
     /// As [`Verbs::new`].
-    pub fn over(device: &Arc<Device>, me: RankId, ranks: u32, settings: &Settings) -> Result<Self, VerbsError> {
+    pub fn over(
+        device: &Arc<Device>,
+        me: RankId,
+        ranks: u32,
+        settings: &Settings,
+    ) -> Result<Self, VerbsError> {
         let size = settings.eager as usize + HEAD_MAX;
         // A window that the receive buffers cannot hold would only be refused by the adapter, again and again.
         let alone = Credits::<Rules>::alone(settings.window) + 1;

@@ -18,8 +18,8 @@ use carrousel_reuse::Span;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -162,7 +162,10 @@ fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
     #[allow(unsafe_code)]
     let fd = unsafe { BorrowedFd::borrow_raw(watched.as_raw_fd()) };
     loop {
-        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
+        let mut fds = [
+            PollFd::from_borrowed_fd(fd, PollFlags::IN),
+            PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
+        ];
         if poll(&mut fds, None).is_err() {
             continue;
         }

@@ -88,7 +88,14 @@ impl Wireup {
         let (tell, news) = channel();
         let count = Arc::new(AtomicUsize::new(0));
         let told = Teller { tell, count: Arc::clone(&count), bell: Arc::clone(&bell) };
-        let mut maker = Maker { common, datagrams, peers: BTreeMap::new(), gone: BTreeSet::new(), told, random: random >> 32 };
+        let mut maker = Maker {
+            common,
+            datagrams,
+            peers: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            told,
+            random: random >> 32,
+        };
         let woken = Arc::clone(&wake);
         let work = move || {
             if let Err(error) = maker.run(&wished, &woken) {
@@ -224,10 +231,8 @@ impl Maker {
     /// Waits until something has come, and says from where.
     fn sleep(&self, wake: &OwnedFd, until: Option<Instant>) -> Result<[bool; 3], VerbsError> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let rest = rest.map(|rest| Timespec {
-            tv_sec: rest.as_secs() as i64,
-            tv_nsec: rest.subsec_nanos().into(),
-        });
+        let rest =
+            rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
         let fds = [wake.as_fd(), self.datagrams.readable(), self.common.device.events()];
         let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut fds, rest.as_ref()) {
@@ -344,7 +349,9 @@ impl Maker {
     fn listen(&mut self) {
         let device = &self.common.device;
         match device.event() {
-            Some(DeviceEvent::Fatal(why)) => self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name()))),
+            Some(DeviceEvent::Fatal(why)) => {
+                self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name())))
+            }
             // It may come up again before anybody misses it; who is missed meanwhile is told why.
             Some(DeviceEvent::PortDown(port)) => device.set_down(port, true),
             Some(DeviceEvent::PortUp(port)) => device.set_down(port, false),

@@ -189,7 +189,12 @@ impl Tools {
 impl Hands {
     /// The application calls, with `lent` bytes if it sends them eagerly: they have gone when this returns.
     #[inline(always)]
-    pub(super) fn call(&mut self, call: Call, lent: &[u8], ways: &mut Ways<'_>) -> Result<Handle, UsageError> {
+    pub(super) fn call(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<Handle, UsageError> {
         if self.recorder.is_some() {
             return self.call_recorded(call, lent, ways);
         }
@@ -210,7 +215,12 @@ impl Hands {
 
     /// Makes a call, which may have `lent` bytes.
     #[inline(always)]
-    pub(super) fn make(&mut self, call: Call, lent: &[u8], ways: &mut Ways<'_>) -> Result<Handle, UsageError> {
+    pub(super) fn make(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<Handle, UsageError> {
         let Self { rank, tools, .. } = self;
         rank.call(call, &mut Performer { tools, ways, data: &[] as &[u8], lent })
     }

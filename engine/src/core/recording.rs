@@ -109,7 +109,12 @@ impl Hands {
     /// An event that is recorded.
     #[cold]
     #[inline(never)]
-    pub(super) fn event_recorded(&mut self, event: Event, data: &(impl Payload + ?Sized), ways: &mut Ways<'_>) {
+    pub(super) fn event_recorded(
+        &mut self,
+        event: Event,
+        data: &(impl Payload + ?Sized),
+        ways: &mut Ways<'_>,
+    ) {
         self.record_event(event);
         self.feed(event, data, ways);
     }

@@ -30,7 +30,7 @@
 mod credits;
 mod handshake;
 
-pub use credits::{Credits, CreditRules, TooMany};
+pub use credits::{CreditRules, Credits, TooMany};
 pub use handshake::{Handshake, HandshakeRules, Hello, Progress};
 
 /// Every rule on: what runs in production.

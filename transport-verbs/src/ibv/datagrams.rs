@@ -165,7 +165,9 @@ impl Datagrams {
             imm_data_invalidated_rkey_union: sys::imm_data_invalidated_rkey_union_t { imm_data: 0 },
             wr: sys::wr_t { ud },
             qp_type: sys::qp_type_t { xrc: sys::xrc_t { remote_srqn: 0 } },
-            bind_mw_tso_union: sys::bind_mw_tso_union_t { tso: sys::tso_t { hdr: null_mut(), hdr_sz: 0, mss: 0 } },
+            bind_mw_tso_union: sys::bind_mw_tso_union_t {
+                tso: sys::tso_t { hdr: null_mut(), hdr_sz: 0, mss: 0 },
+            },
         };
         let mut bad = null_mut();
         // SAFETY: a live pair and a live way; the slot is not used again until its completion has been taken; the

@@ -235,7 +235,9 @@ impl Device {
             device: self.name.clone(),
             why: match choice.gid_index {
                 Some(index) => format!("port {} has no global identifier {index}", self.port),
-                None => format!("port {} has no global identifier (has its interface an address?)", self.port),
+                None => {
+                    format!("port {} has no global identifier (has its interface an address?)", self.port)
+                }
             },
         };
         (self.gid_index, self.gid) = found.ok_or_else(none)?;
@@ -245,8 +247,7 @@ impl Device {
     fn gid_at(&self, index: u8) -> Option<[u8; 16]> {
         let mut gid = MaybeUninit::<sys::ibv_gid>::zeroed();
         // SAFETY: an open device, and memory for the identifier.
-        let result =
-            unsafe { sys::ibv_query_gid(self.context, self.port, index.into(), gid.as_mut_ptr()) };
+        let result = unsafe { sys::ibv_query_gid(self.context, self.port, index.into(), gid.as_mut_ptr()) };
         // SAFETY: 16 bytes, of which any value is one.
         (result == 0).then(|| unsafe { gid.assume_init().raw })
     }
@@ -257,7 +258,8 @@ impl Device {
         if self.link == LinkLayer::InfiniBand {
             return 0;
         }
-        let types = format!("/sys/class/infiniband/{}/ports/{}/gid_attrs/types/{index}", self.name, self.port);
+        let types =
+            format!("/sys/class/infiniband/{}/ports/{}/gid_attrs/types/{index}", self.name, self.port);
         let is_v2 = fs::read_to_string(types).is_ok_and(|kind| kind.trim() == "RoCE v2");
         let is_ipv4 = gid[..10] == [0; 10] && gid[10..12] == [0xff; 2];
         let is_local = gid[0] == 0xfe && gid[1] & 0xc0 == 0x80;
@@ -280,9 +282,7 @@ impl Device {
         // 1 is IBV_ODP_SUPPORT; of a reliable connection, 1 is a send, 8 a write, 16 a read.
         const NEEDED: u32 = 1 | 8 | 16;
         let caps = attributes.odp_caps;
-        result == 0
-            && caps.general_caps & 1 != 0
-            && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
+        result == 0 && caps.general_caps & 1 != 0 && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
     }
 
     /// The device that these settings choose, in words.
@@ -368,15 +368,19 @@ impl Device {
         let event = event.as_mut_ptr();
         // SAFETY: filled by the call. The kind is read as a number: a newer library may have others than this
         // program's enumeration has, which must not become values of it.
-        let (kind, element) = unsafe { ((&raw const (*event).event_type).cast::<i32>().read(), &(*event).element) };
+        let (kind, element) =
+            unsafe { ((&raw const (*event).event_type).cast::<i32>().read(), &(*event).element) };
         use sys::ibv_event_type as is;
         const PORT_DOWN: i32 = is::IBV_EVENT_PORT_ERR as i32;
         const PORT_UP: i32 = is::IBV_EVENT_PORT_ACTIVE as i32;
         const DEVICE: i32 = is::IBV_EVENT_DEVICE_FATAL as i32;
         const COMPLETIONS: i32 = is::IBV_EVENT_CQ_ERR as i32;
         const RECEIVES: i32 = is::IBV_EVENT_SRQ_ERR as i32;
-        const PAIR: [i32; 3] =
-            [is::IBV_EVENT_QP_FATAL as i32, is::IBV_EVENT_QP_REQ_ERR as i32, is::IBV_EVENT_QP_ACCESS_ERR as i32];
+        const PAIR: [i32; 3] = [
+            is::IBV_EVENT_QP_FATAL as i32,
+            is::IBV_EVENT_QP_REQ_ERR as i32,
+            is::IBV_EVENT_QP_ACCESS_ERR as i32,
+        ];
         let told = match kind {
             // SAFETY: of a port's event the number of the port is the element.
             PORT_DOWN => DeviceEvent::PortDown(unsafe { element.port_num }),

@@ -99,7 +99,12 @@ unsafe impl Send for Slots {}
 
 impl Slots {
     /// `count` slots of `size` bytes each, rounded up to a multiple of a cache line, filled with zeros.
-    pub(crate) fn new(device: &Arc<Device>, count: u32, size: usize, access: Access) -> Result<Self, VerbsError> {
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        count: u32,
+        size: usize,
+        access: Access,
+    ) -> Result<Self, VerbsError> {
         let size = size.next_multiple_of(64).max(64);
         let bytes = size * count as usize;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);

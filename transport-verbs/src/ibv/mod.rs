@@ -14,10 +14,10 @@ mod queues;
 pub(crate) use self::datagrams::Datagrams;
 #[cfg(test)]
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
-pub(crate) use self::device::DeviceEvent;
 pub use self::device::Device;
-pub use self::memory::{Access, Region};
+pub(crate) use self::device::DeviceEvent;
 pub(crate) use self::memory::Slots;
+pub use self::memory::{Access, Region};
 pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Sge, Shape};
 pub(crate) use self::queues::{Completion, Completions, Failure, ReceiveQueue, Receives};
 

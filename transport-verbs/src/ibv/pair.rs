@@ -150,7 +150,14 @@ impl QueuePair {
     pub(crate) fn ends(&self) -> Ends {
         let device = &self.device;
         let reads = device.limits.reads_served;
-        Ends { lid: device.lid, gid: device.gid, number: self.number, first: self.first, mtu: device.mtu, reads }
+        Ends {
+            lid: device.lid,
+            gid: device.gid,
+            number: self.number,
+            first: self.first,
+            mtu: device.mtu,
+            reads,
+        }
     }
 
     /// Bytes that may be copied into a work request.
@@ -172,8 +179,8 @@ impl QueuePair {
     }
 
     fn prepare(&self) -> Result<(), VerbsError> {
-        use sys::ibv_qp_attr_mask as is;
         use sys::ibv_access_flags as may;
+        use sys::ibv_qp_attr_mask as is;
         let mut attributes = attributes();
         let set = attributes.set();
         set.qp_state = sys::ibv_qp_state::IBV_QPS_INIT;
@@ -313,7 +320,9 @@ unsafe fn work_request(
         Operation::Read { address, key } => (opcode::IBV_WR_RDMA_READ, rdma(address, key)),
         Operation::Add { address, key, add } => (
             opcode::IBV_WR_ATOMIC_FETCH_AND_ADD,
-            sys::wr_t { atomic: sys::atomic_t { remote_addr: address, compare_add: add, swap: 0, rkey: key } },
+            sys::wr_t {
+                atomic: sys::atomic_t { remote_addr: address, compare_add: add, swap: 0, rkey: key },
+            },
         ),
         Operation::Swap { address, key, expected, new } => (
             opcode::IBV_WR_ATOMIC_CMP_AND_SWP,

@@ -276,7 +276,12 @@ impl Receives {
                 let next = if place + 1 < slots.len() { first.add(place + 1) } else { std::ptr::null_mut() };
                 let sg_list = pieces.add(place);
                 sg_list.write(piece);
-                first.add(place).write(sys::ibv_recv_wr { wr_id: u64::from(*slot), next, sg_list, num_sge: 1 });
+                first.add(place).write(sys::ibv_recv_wr {
+                    wr_id: u64::from(*slot),
+                    next,
+                    sg_list,
+                    num_sge: 1,
+                });
             }
         }
         let mut bad = std::ptr::null_mut();

@@ -25,7 +25,13 @@ impl Watch {
         // SAFETY: the memory goes with the region, after it is dropped or with nothing outstanding.
         #[allow(unsafe_code)]
         let region = unsafe {
-            Region::register(verbs.device(), words.as_mut_ptr().cast(), size_of_val(&*words), Access::Write, false)
+            Region::register(
+                verbs.device(),
+                words.as_mut_ptr().cast(),
+                size_of_val(&*words),
+                Access::Write,
+                false,
+            )
         };
         Self { words, arrivals: Vec::new(), region: region.expect("it can be registered") }
     }
@@ -91,7 +97,10 @@ pub(super) fn pair() -> [(Verbs, Watch); 2] {
     ranks
 }
 
-pub(super) fn drive<const N: usize>(ranks: &mut [(Verbs, Watch); N], until: impl Fn(&[(Verbs, Watch); N]) -> bool) {
+pub(super) fn drive<const N: usize>(
+    ranks: &mut [(Verbs, Watch); N],
+    until: impl Fn(&[(Verbs, Watch); N]) -> bool,
+) {
     let began = Instant::now();
     while !until(ranks) {
         for (verbs, watch) in ranks.iter_mut() {
@@ -213,7 +222,8 @@ fn memory_that_is_not_registered_is_the_end_of_the_connection() {
     let mut ranks = pair();
     let [(verbs, watch), (_, peer)] = &mut ranks;
     let wrong = Memory { key: peer.region.keys().remote ^ 0x0101, ..peer.word(0) };
-    let write = Write { to: RANKS[1], from: watch.word(0), into: wrong, len: 8, request: request(0), notice: None };
+    let write =
+        Write { to: RANKS[1], from: watch.word(0), into: wrong, len: 8, request: request(0), notice: None };
     verbs.out().write(&write, watch);
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 2);
     assert_eq!(ranks[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Written(request(0))]);

@@ -49,7 +49,13 @@ struct Ready<'a> {
     _region: Region,
 }
 
-fn ready<'a>(device: &Arc<Device>, plan: &'a Plan, me: u32, settings: &Settings, meeting: &Meeting) -> Ready<'a> {
+fn ready<'a>(
+    device: &Arc<Device>,
+    plan: &'a Plan,
+    me: u32,
+    settings: &Settings,
+    meeting: &Meeting,
+) -> Ready<'a> {
     let mut verbs = Verbs::over(device, RankId(me), plan.ranks(), settings).expect("there is a device");
     let mut lent = Lent::new(plan, me);
     let bytes = lent.bytes_mut();

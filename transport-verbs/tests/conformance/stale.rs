@@ -21,7 +21,8 @@ impl Page {
         let place = if before.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
         let flags = MapFlags::PRIVATE | place;
         // SAFETY: a new mapping, wherever there is room, or in place of one of ours that nothing refers to.
-        let start = unsafe { rustix::mm::mmap_anonymous(at, MAPPED, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(at, MAPPED, ProtFlags::READ | ProtFlags::WRITE, flags) };
         Self(start.expect("there is memory").cast())
     }
 
@@ -70,11 +71,18 @@ impl Scene {
     fn send(&mut self, page: &Page) -> Vec<u8> {
         self.sent += 1;
         // SAFETY: nobody touches the page until it is released.
-        let held = unsafe { self.registrations.acquire(page.0, LEN, Access::Read) }.expect("it can be registered");
+        let held =
+            unsafe { self.registrations.acquire(page.0, LEN, Access::Read) }.expect("it can be registered");
         let [(verbs, _), (_, peer)] = &mut self.ranks;
         let from = Memory { address: page.0.addr() as u64, key: 0 };
-        let write =
-            Write { to: RankId(1), from, into: peer.word(0), len: LEN as u64, request: request(self.sent), notice: None };
+        let write = Write {
+            to: RankId(1),
+            from,
+            into: peer.word(0),
+            len: LEN as u64,
+            request: request(self.sent),
+            notice: None,
+        };
         verbs.out().write(&write, &mut Told(Some(held.keys())));
         let written = Arrival::Written(request(self.sent));
         drive(&mut self.ranks, |ranks| ranks[0].1.arrivals.contains(&written));
@@ -82,7 +90,6 @@ impl Scene {
         self.ranks[1].1.words.iter().flat_map(|word| word.to_ne_bytes()).take(LEN).collect()
     }
 }
-
 
 fn watched(verbs: &Verbs) -> Registrations {
     let registrations = Registrations::new(verbs.device(), true);
@@ -109,7 +116,8 @@ fn what_is_mapped_anew_is_sent_anew() {
             1 => page = Page::map(Some(&page)),
             2 => {
                 // SAFETY: our mapping; what was in it is not needed.
-                unsafe { rustix::mm::madvise(page.0.cast(), MAPPED, Advice::LinuxDontNeed) }.expect("it is mapped");
+                unsafe { rustix::mm::madvise(page.0.cast(), MAPPED, Advice::LinuxDontNeed) }
+                    .expect("it is mapped");
             }
             _ => {
                 let flags = MremapFlags::MAYMOVE;
