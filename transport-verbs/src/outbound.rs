@@ -199,8 +199,11 @@ impl Out {
         };
         match self.peer(rank)?.state {
             State::Up(_) => {}
-            // Whoever sends is connected.
-            State::Made(_) => self.up(rank),
+            // Whoever sends is connected. Its word for that may never come, and need not be waited for.
+            State::Made(_) => {
+                self.up(rank);
+                self.wireup.received(rank);
+            }
             State::Asked | State::Lost(..) => return None,
         }
         Some(rank)

@@ -59,9 +59,11 @@ impl Verbs {
     ) -> Result<Self, VerbsError> {
         let size = settings.eager as usize + HEAD_MAX;
         // A window that the receive buffers cannot hold would only be refused by the adapter, again and again.
-        let alone = Credits::<Rules>::alone(settings.window) + 1;
-        let window = u32::from(settings.window.saturating_add(alone)).min(settings.receives);
-        let window = (window as u16).saturating_sub(alone).max(2);
+        // Not counted are buffers that were read and wait to be posted in a batch: for those the adapter has
+        // senders wait, and all are posted when there is nothing else to do (IDLE_POSTS_ALL).
+        let more = Credits::<Rules>::buffers(settings.window) - u32::from(settings.window.max(2));
+        let window = settings.receives.saturating_sub(more).min(settings.window.into());
+        let window = (window as u16).max(2);
         let receives = Receives::new(device, settings.receives.max(window.into()), size)?;
         let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
         let room = completions.capacity().saturating_sub(receives.count()).max(2);

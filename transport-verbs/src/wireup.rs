@@ -41,6 +41,8 @@ pub(crate) enum News {
 /// What the rank tells the thread.
 enum Wish {
     Connect(RankId, Address),
+    /// A packet of this peer has come before it was known to be up.
+    Received(RankId),
     Stop,
 }
 
@@ -115,6 +117,12 @@ impl Wireup {
     /// Asks for a connection; [`News`] follow.
     pub(crate) fn connect(&self, rank: RankId, address: Address) {
         self.wish(Wish::Connect(rank, address));
+    }
+
+    /// A packet of a peer has come that is not known to be up.
+    #[cold]
+    pub(crate) fn received(&self, rank: RankId) {
+        self.wish(Wish::Received(rank));
     }
 
     fn wish(&self, wish: Wish) {
@@ -193,7 +201,8 @@ struct Maker {
     common: Common,
     datagrams: Datagrams,
     peers: BTreeMap<RankId, Making>,
-    /// Peers that have not answered, and are lost: what they tell now comes too late.
+    /// Peers that have not answered, and are lost: what they tell now comes too late. A new queue pair would be of no
+    /// use to them, as they may be connected to the one that has gone (GIVEN_UP_STAYS).
     gone: BTreeSet<RankId>,
     told: Teller,
     random: u64,
@@ -210,6 +219,12 @@ impl Maker {
             for wish in wished.try_iter() {
                 match wish {
                     Wish::Connect(rank, address) => self.begin(rank, address)?,
+                    Wish::Received(rank) => {
+                        if let Some(making) = self.peers.get_mut(&rank) {
+                            let progress = making.handshake.received();
+                            self.proceed(rank, progress, None)?;
+                        }
+                    }
                     Wish::Stop => return Ok(()),
                 }
             }

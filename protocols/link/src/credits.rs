@@ -51,6 +51,14 @@ impl<R: CreditRules> Credits<R> {
         window / (window / 2)
     }
 
+    /// The receive buffers for all that a peer may have on its way: the window's packets, frames that carry nothing
+    /// but credits, and one frame that takes none, which says that it was the last packet. A driver that gives
+    /// the credit of a packet back before its buffer is posted again needs as many more as it leaves unposted.
+    pub const fn buffers(window: u16) -> u32 {
+        let packets = if window < 2 { 2 } else { window };
+        packets as u32 + Self::alone(window) as u32 + 1
+    }
+
     /// Packets that may be sent now.
     pub fn left(&self) -> u16 {
         self.window.saturating_sub(self.spent)
@@ -66,7 +74,7 @@ impl<R: CreditRules> Credits<R> {
         true
     }
 
-    /// A packet of the peer that has taken a credit is out of its receive buffer, and that is posted again.
+    /// A packet of the peer that has taken a credit is taken: its receive buffer is posted again soon.
     #[inline]
     pub fn took(&mut self) {
         self.taken = self.taken.saturating_add(1);

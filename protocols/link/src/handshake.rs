@@ -11,9 +11,15 @@ pub trait HandshakeRules {
     /// Nothing is sent over the connection before the peer says that it has connected its queue pair: one that is
     /// not connected drops what arrives, and the sender takes it for dead.
     const UP_WHEN_HEARD: bool = true;
+    /// A packet of the peer says as much as its hello: it sends none before it is connected, and as it is up, it
+    /// may never tell again.
+    const PACKET_IS_WORD: bool = true;
     /// A queue pair is connected once: what comes twice would begin it anew, and lose what was received.
     const CONNECT_ONCE: bool = true;
 }
+
+/// A patience that never ends.
+pub const FOR_EVER: u16 = u16::MAX;
 
 /// What one end tells the other, beside which queue pair it has made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,14 +50,14 @@ pub struct Handshake<R> {
     heard: bool,
     /// The peer has said that its own is.
     sure: bool,
-    /// Ticks that may pass without an answer.
+    /// Ticks that may pass without an answer; [`FOR_EVER`] does not become less.
     patience: u16,
     rules: PhantomData<R>,
 }
 
 impl<R: HandshakeRules> Handshake<R> {
     /// This end wants a connection: what to tell, and again at every tick, of which `patience` may pass
-    /// without an answer.
+    /// without an answer ([`FOR_EVER`]: any number).
     pub fn begin(patience: u16) -> (Self, Progress) {
         let begun = Self { heard: false, sure: false, patience, rules: PhantomData };
         let progress = Progress { tell: Some(begun.hello()), ..Progress::default() };
@@ -88,6 +94,14 @@ impl<R: HandshakeRules> Handshake<R> {
         progress
     }
 
+    /// A packet of the peer has come over the connection.
+    pub fn received(&mut self) -> Progress {
+        // One that comes before this end has connected is none of this connection.
+        let up = R::PACKET_IS_WORD && self.heard && !self.sure;
+        self.sure |= up;
+        Progress { up, ..Progress::default() }
+    }
+
     /// Some time has passed: longer than a datagram takes to get there and back.
     pub fn tick(&mut self) -> Progress {
         if self.sure {
@@ -96,7 +110,9 @@ impl<R: HandshakeRules> Handshake<R> {
         let Some(left) = self.patience.checked_sub(1) else {
             return Progress { give_up: true, ..Progress::default() };
         };
-        self.patience = left;
+        if self.patience != FOR_EVER {
+            self.patience = left;
+        }
         Progress { tell: R::TELL_AGAIN.then(|| self.hello()), ..Progress::default() }
     }
 }
@@ -139,6 +155,24 @@ mod tests {
         assert_eq!(ticks[0].tell, TELLS(false, false));
         assert_eq!(ticks[1].tell, TELLS(false, false));
         assert_eq!(ticks[2], Progress { give_up: true, ..Progress::default() });
+    }
+
+    #[test]
+    fn who_is_patient_for_ever_does_not_change() {
+        let (mut one, _) = Handshake::<Rules>::begin(FOR_EVER);
+        let before = one.clone();
+        assert_eq!(one.tick().tell, TELLS(false, false));
+        assert_eq!(one, before);
+    }
+
+    #[test]
+    fn a_packet_says_that_the_peer_is_connected() {
+        let mut other = Handshake::<Rules>::asked(0);
+        assert_eq!(other.received(), Progress::default(), "it is of another connection");
+        other.told(Hello { heard: false, sure: false });
+        assert_eq!(other.received(), Progress { up: true, ..Progress::default() });
+        assert_eq!(other.received(), Progress::default());
+        assert_eq!(other.tick(), Progress::default(), "it does not give up");
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! from overrunning: a packet needs a receive buffer at the peer, and whoever has no credit for one waits.
 //!
 //! **Promises.** A handshake says *up* only when the peer can receive, and both ends get there if now and then
-//! a datagram arrives. Packets that take credits never need more than the window's receive buffers, and while
-//! both ends take what arrives, none waits for ever.
+//! a datagram arrives. What is on its way never needs more than [`Credits::buffers`] receive buffers, and while
+//! both ends take what arrives, none waits for ever, with fewer buffers neither. `carrousel verify --suite link`
+//! explores both; rules.toml has the rules.
 //! **Leaves to others.** Queue pairs, datagrams, timers: a driver makes, sends, and ticks. What a packet is.
 //! **Entry point.** [`Handshake::begin`] and [`Credits::spend`].
 //!
@@ -31,7 +32,7 @@ mod credits;
 mod handshake;
 
 pub use credits::{CreditRules, Credits, TooMany};
-pub use handshake::{Handshake, HandshakeRules, Hello, Progress};
+pub use handshake::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 
 /// Every rule on: what runs in production.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
