@@ -58,7 +58,7 @@ fn ready<'a>(
 ) -> Ready<'a> {
     let mut verbs = Verbs::over(device, RankId(me), plan.ranks(), settings).expect("there is a device");
     let mut lent = Lent::new(plan, me);
-    let bytes = lent.bytes_mut();
+    let bytes = lent.whole_mut();
     // SAFETY: the region is dropped with the player that owns the bytes, which do not move; who looks at them while
     // something is outstanding looks at others of them, or the suite has found a fault.
     #[allow(unsafe_code)]

@@ -51,7 +51,7 @@ impl Lent {
     }
 
     /// All of it, for whoever registers it with an adapter.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn whole_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
