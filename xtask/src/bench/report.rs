@@ -279,6 +279,22 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_has_what_was_reached_and_what_was_not_measured_is_not_met() {
+        let groups = &super::super::targets::GROUPS;
+        let chosen = |name: &str| groups.iter().filter(|group| group.bench == name).collect::<Vec<_>>();
+        let (text, all) = verdicts(&measured(), chosen("message_rate"));
+        assert_eq!(
+            (text.as_str(), all),
+            ("NOT met  message_rate of 8: 1.20 (1.20..1.20), asked for >= 1.5 x best\n", false)
+        );
+        let (text, all) = verdicts(&measured(), chosen("barrier"));
+        assert_eq!((text.as_str(), all), ("NOT met  barrier of 0 bytes: not measured\n", false));
+        let (text, all) = verdicts(&measured(), chosen("bibandwidth"));
+        assert_eq!((text.as_str(), all), ("", true));
+        assert!(verdicts(&measured(), chosen("latency")).0.starts_with("met      latency of 8: 0.800"));
+    }
+
+    #[test]
     fn json_says_the_same() {
         let text = json(&measured(), &conditions()).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();

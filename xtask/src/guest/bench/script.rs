@@ -16,7 +16,9 @@ const LAST_LINES: usize = 6;
 const STEPS_OF_A_ROUND: &str = r#"
 if [ $NODE_ID = 1 ]; then
     mkfifo /tmp/orders /tmp/answers
-    while read -r order </tmp/orders; do
+    # Open for writing, too: there is no end of it between two who give orders.
+    exec 3<>/tmp/orders
+    while read -r order <&3; do
         [ "$order" != over ] || exit 0
         # In a shell of their own: a server that does not start must not keep others from starting.
         (timeout 50 $order >/dev/null 2>&1 & listens 18515; echo ready >/tmp/answers) &
