@@ -4,18 +4,20 @@ use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
     ("carrousel-collective", &[]),
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective"]),
     ("carrousel-reuse", &[]),
+    ("carrousel-link", &[]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
     ("carrousel-launch", &[]),
     ("carrousel-transport-shm", &["carrousel-transport"]),
+    ("carrousel-transport-verbs", &["carrousel-link", "carrousel-reuse", "carrousel-transport"]),
     (
         "carrousel-engine",
         &[
@@ -25,6 +27,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "carrousel-trace",
             "carrousel-transport",
             "carrousel-transport-shm",
+            "carrousel-transport-verbs",
         ],
     ),
     (
@@ -42,6 +45,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         &[
             "carrousel-scenario",
             "carrousel-options",
+            "carrousel-link",
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-reuse",
@@ -74,12 +78,13 @@ const ALLOWED: [(&str, &[&str]); 19] = [
 ];
 
 /// Crates that are a function of their inputs: nothing of theirs may bring in a clock, a thread or I/O.
-const PURE: [&str; 5] = [
+const PURE: [&str; 6] = [
     "carrousel-matching",
     "carrousel-rendezvous",
     "carrousel-collective",
     "carrousel-rank",
     "carrousel-reuse",
+    "carrousel-link",
 ];
 
 /// From elsewhere, the pure crates may have these.

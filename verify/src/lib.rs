@@ -15,7 +15,8 @@
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
-//! [`suite::memory`] for registered memory, [`replay::check`] for what a real job has recorded;
+//! [`suite::memory`] for registered memory, [`suite::link`] for connections, [`replay::check`] for what a real job
+//! has recorded;
 //! begin reading at [`state::State`], then [`step::Action`] and `reduce`.
 //!
 //! ```
@@ -34,8 +35,10 @@ pub mod explain;
 pub mod explore;
 mod facts;
 mod judge;
+pub mod link;
 pub mod memory;
 pub mod model;
+pub mod outcome;
 pub mod program;
 mod reduce;
 pub mod replay;

@@ -1,6 +1,7 @@
-//! Rule sets of the protocols with one rule off, by name; those of registered memory are in `memory`. Only the checker has them: what runs in production is a type with
-//! every rule on.
+//! Rule sets of the protocols with one rule off, by name; those of registered memory are in `memory`, those of
+//! connections in `link`. Only the checker has them: what runs in production is a type with every rule on.
 
+use crate::link;
 use crate::memory;
 use crate::model::Settings;
 use carrousel_rank::{Mirror, Protocol, Published};
@@ -98,10 +99,12 @@ without! {
     }
 }
 
-/// Every rule that can be switched off, of protocols and of registered memory: the name of its set, and its own.
+/// Every rule that can be switched off, of protocols, registered memory and connections: the name of its set, and
+/// its own.
 pub fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
     let protocols = RULES.iter().map(|(set, rule)| (set.name(), *rule));
-    protocols.chain(memory::RULES.iter().map(|rule| (memory::SET, *rule)))
+    let memory = memory::RULES.iter().map(|rule| (memory::SET, *rule));
+    protocols.chain(memory).chain(link::RULES.iter().map(|rule| (link::SET, *rule)))
 }
 
 /// No such rule.

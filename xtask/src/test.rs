@@ -68,7 +68,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "memory", "ablations"] {
+        for suite in ["rendezvous", "memory", "link", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
                 let carrousel =
                     ["run", "--profile", "suite", "--locked", "--quiet", "--package", "carrousel-cli", "--"];

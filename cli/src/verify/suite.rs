@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
         match which {
             Suite::Rendezvous => suite::rendezvous(&settings),
             Suite::Memory => suite::memory(&settings),
+            Suite::Link => suite::link(&settings),
             Suite::Ablations => suite::ablations(&settings),
         }
     };

@@ -26,6 +26,6 @@ mod step;
 mod tell;
 mod world;
 
-pub use model::{Bounds, Outcome, Reached};
+pub use model::{Bounds, Reached};
 pub use rules::{RULES, SET, explore, explore_without};
 pub use world::Kind;

@@ -3,6 +3,7 @@
 use super::step::{self, Action};
 use super::tell;
 use super::world::{Kind, World};
+use crate::outcome::Outcome;
 use carrousel_reuse::{CacheRules, ReuseRules};
 use stateright::{Checker, Model as _, Property};
 use std::marker::PhantomData;
@@ -156,21 +157,6 @@ impl Reached {
     }
 }
 
-/// What an exploration found.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Distinct states.
-    pub states: u64,
-    /// States generated, the same one several times.
-    pub generated: u64,
-    /// Time it took.
-    pub seconds: f64,
-    /// How often each thing was met, by [`Reached::ALL`].
-    pub reached: [u64; Reached::ALL.len()],
-    /// The first broken promise, and how it comes about. A shortest way, if one thread has explored.
-    pub broken: Option<String>,
-}
-
 #[derive(Default)]
 struct Shared {
     reached: [AtomicU64; Reached::ALL.len()],
@@ -230,7 +216,9 @@ impl<C: CacheRules, R: ReuseRules> Model<C, R> {
             states: checker.unique_state_count() as u64,
             generated: checker.state_count() as u64,
             seconds: began.elapsed().as_secs_f64(),
-            reached: Reached::ALL.map(|what| shared.reached[what as usize].load(Ordering::Relaxed)),
+            reached: Reached::ALL
+                .map(|what| (what.name(), shared.reached[what as usize].load(Ordering::Relaxed)))
+                .to_vec(),
             broken: path.map(|path| tell::tell(&told, &path.into_vec())),
         }
     }

@@ -1,6 +1,7 @@
 //! The machine with one rule off, by name. Only the checker has them.
 
-use super::model::{Around, Bounds, Model, Outcome};
+use super::model::{Around, Bounds, Model};
+use crate::outcome::Outcome;
 use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 
 /// The name of the set of rules, in the register.

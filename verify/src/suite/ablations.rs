@@ -3,12 +3,12 @@
 use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
-use super::{Row, SuiteReport, SuiteSettings, memory};
-use crate::memory::{Bounds, SET, explore_without};
+use super::{Row, SuiteReport, SuiteSettings};
+use crate::link::{self, Buffers, CreditBounds, HandshakeBounds};
+use crate::memory::{self, Bounds};
 use crate::model::Reached;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// A rule that is switched off, and what that must show.
@@ -29,6 +29,8 @@ pub enum Subject {
     Protocol(RuleSet, Search),
     /// That of registered memory: in all that can happen within these bounds.
     Memory(Bounds),
+    /// That of connections: in all that can happen within these bounds.
+    Link(link::Bounds),
 }
 
 impl Ablation {
@@ -36,7 +38,8 @@ impl Ablation {
     pub fn set(&self) -> &'static str {
         match self.subject {
             Subject::Protocol(set, _) => set.name(),
-            Subject::Memory(_) => SET,
+            Subject::Memory(_) => memory::SET,
+            Subject::Link(_) => link::SET,
         }
     }
 }
@@ -96,8 +99,20 @@ pub const ABLATIONS: &[Ablation] = &[
     memory_ablation("COMPLETES_LOCALLY", "B1; 5.3.1", Bounds::SMALL),
     memory_ablation("REFUSED_IS_COPIED", "B3; 5.3.4", Bounds { uses: 2, one_chain: true, ..Bounds::SMALL }),
     memory_ablation("TOLD_BEFORE_REUSE", "K1; 3.5.1", Bounds::SMALL),
+    handshake_ablation("TELL_AGAIN", "L1", HandshakeBounds::ANY),
+    handshake_ablation("ANSWER_ALWAYS", "L2", HandshakeBounds::ANY),
+    handshake_ablation("UP_WHEN_HEARD", "L3; InfiniBand 10.3.1", HandshakeBounds::ANY),
+    handshake_ablation("CONNECT_ONCE", "L4; InfiniBand 10.3.1", HandshakeBounds::ANY),
+    handshake_ablation("PACKET_IS_WORD", "L5; rdma_notify(3)", IMPATIENT),
+    handshake_ablation("GIVEN_UP_STAYS", "L6", IMPATIENT),
+    credit_ablation("GIVE_BACK_ALONE", "W1", WINDOW),
+    credit_ablation("GIVING_IS_FREE", "W2", WINDOW),
+    credit_ablation("SPEND_WHAT_THERE_IS", "W3", CreditBounds { messages: 7, ..WINDOW }),
+    credit_ablation("IDLE_POSTS_ALL", "W4", CreditBounds { buffers: Buffers::Few(2), batch: 3, ..WINDOW }),
 ];
 
+const IMPATIENT: HandshakeBounds = HandshakeBounds { patience: Some(1), ..HandshakeBounds::ANY };
+const WINDOW: CreditBounds = CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1 };
 const MOVED: Bounds = Bounds { moves: 1, ..Bounds::SMALL };
 
 const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
@@ -106,6 +121,14 @@ const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search
 
 const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bounds) -> Ablation {
     Ablation { subject: Subject::Memory(bounds), rule, source }
+}
+
+const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
+    Ablation { subject: Subject::Link(link::Bounds::Handshake(bounds)), rule, source }
+}
+
+const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {
+    Ablation { subject: Subject::Link(link::Bounds::Credits(bounds)), rule, source }
 }
 
 impl Search {
@@ -168,27 +191,20 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
 
 fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     let began = Instant::now();
-    let mut row = Row {
-        name: format!("without {}", ablation.rule),
-        protocol: ablation.set().to_owned(),
-        source: Some(ablation.source.to_owned()),
-        programs: 0,
-        programs_in_all: 0,
-        states: 0,
-        transitions: 0,
-        seconds: 0.0,
-        verdict: Verdict::Proven,
-        reached: BTreeMap::new(),
-        must_reach: Vec::new(),
-        counterexample: None,
-    };
+    let mut row = Row::new(format!("without {}", ablation.rule), ablation.set());
+    row.source = Some(ablation.source.to_owned());
     // One thread: the counterexample is a shortest one, and the same in every run.
     let settings = SuiteSettings { threads: 1, ..*settings };
     match ablation.subject {
         Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
         Subject::Memory(bounds) => {
-            if let Some(outcome) = explore_without(ablation.rule, bounds, settings.threads) {
-                memory::add(outcome, &mut row);
+            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, settings.threads) {
+                row.explored(outcome);
+            }
+        }
+        Subject::Link(bounds) => {
+            if let Some(outcome) = link::explore_without(ablation.rule, bounds, settings.threads) {
+                row.explored(outcome);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The built-in suites: every program up to a bound, everything that can happen to registered memory, and every
-//! rule off in turn.
+//! The built-in suites: every program up to a bound, everything that can happen to registered memory and to
+//! connections, and every rule off in turn.
 
 use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// What a run of a suite found. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// `rendezvous`, `memory` or `ablations`.
+    /// `rendezvous`, `memory`, `link` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -50,12 +50,15 @@ pub struct Row {
 }
 
 mod ablations;
+mod bounded;
 mod families;
+mod link;
 mod memory;
 mod rendezvous;
 mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
+pub use link::link;
 pub use memory::memory;
 pub use rendezvous::rendezvous;
 

@@ -1,0 +1,258 @@
+//! The credits of two ends, their receive buffers, and the frames between them.
+
+use super::bounds::{Buffers, CreditBounds};
+use super::reached::{Counts, Reached};
+use super::search::{Machine, Rule, promises};
+use carrousel_link::{CreditRules, Credits};
+use stateright::{Model, Property};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// A message; takes a credit.
+    Packet,
+    /// Nothing but credits.
+    Credits,
+    /// The last word of an end that has sent all of its messages. Takes none.
+    Goodbye,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Frame {
+    kind: Kind,
+    /// Credits that it gives back.
+    gives: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct End<R> {
+    credits: Credits<R>,
+    /// Messages that it has not sent.
+    to_send: u8,
+    /// Whether it has said goodbye.
+    finished: bool,
+    /// Sent to it, and not taken. Each of them is in a buffer as soon as there is one: that it came there later
+    /// would change nothing but when it could be taken.
+    coming: VecDeque<Frame>,
+    /// Buffers that were read, and are not posted again.
+    read: u16,
+}
+
+/// A broken promise, and at which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Wrong {
+    Overrun(u8),
+    TooMany(u8),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World<R> {
+    ends: [End<R>; 2],
+    wrong: Option<Wrong>,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// An end sends a frame.
+    Send(u8, Kind),
+    /// An end takes what has come first.
+    Take(u8),
+    /// An end posts all buffers again that it has read.
+    Post(u8),
+}
+
+/// Two ends under the rules `R`.
+pub(super) struct Window<R> {
+    bounds: CreditBounds,
+    /// Whether buffers are posted again by whole batches only. That they are exists only in an ablation.
+    whole_batches: bool,
+    counts: Arc<Counts>,
+    rules: PhantomData<R>,
+}
+
+impl<R: CreditRules> Window<R> {
+    pub(super) fn new(bounds: CreditBounds, whole_batches: bool) -> Self {
+        Self { bounds, whole_batches, counts: Arc::default(), rules: PhantomData }
+    }
+
+    fn buffers(&self) -> u32 {
+        let enough = Credits::<R>::buffers(self.bounds.window) + u32::from(self.bounds.batch);
+        match self.bounds.buffers {
+            Buffers::Enough => enough,
+            Buffers::Less(less) => enough.saturating_sub(less),
+            Buffers::Few(few) => few,
+        }
+    }
+
+    fn send(&self, world: &mut World<R>, end: u8, kind: Kind) {
+        let this = &mut world.ends[usize::from(end)];
+        match kind {
+            Kind::Packet => {
+                // It can, or the step would not be there.
+                this.credits.spend();
+                this.to_send -= 1;
+                if this.credits.left() == 0 {
+                    self.counts.note(Reached::Spent);
+                }
+            }
+            Kind::Credits => self.counts.note(Reached::Alone),
+            Kind::Goodbye => this.finished = true,
+        }
+        let gives = this.credits.give();
+        if kind == Kind::Packet && gives > 0 {
+            self.counts.note(Reached::Carried);
+        }
+        let peer = &mut world.ends[usize::from(1 - end)];
+        peer.coming.push_back(Frame { kind, gives });
+        let used = peer.coming.len() as u32 + u32::from(peer.read);
+        if used == self.buffers() {
+            self.counts.note(Reached::Full);
+        }
+        if used > self.buffers() {
+            if matches!(self.bounds.buffers, Buffers::Few(_)) {
+                self.counts.note(Reached::Waited);
+            } else {
+                world.wrong = world.wrong.or(Some(Wrong::Overrun(1 - end)));
+            }
+        }
+    }
+
+    /// As the driver does: the credit is there to be given back while the packet is being looked at, and the
+    /// buffer is posted again behind that.
+    fn take(&self, world: &mut World<R>, end: u8) {
+        let this = &mut world.ends[usize::from(end)];
+        let Some(frame) = this.coming.pop_front() else { return };
+        this.read += 1;
+        if frame.kind == Kind::Packet {
+            this.credits.took();
+        }
+        if this.credits.given(frame.gives).is_err() {
+            world.wrong = world.wrong.or(Some(Wrong::TooMany(end)));
+        }
+    }
+}
+
+impl<R: CreditRules + Rule> Model for Window<R> {
+    type State = World<R>;
+    type Action = Action;
+
+    /// The two ends are alike: what one has less to send than the other is the same the other way round.
+    fn init_states(&self) -> Vec<World<R>> {
+        let end = |to_send| End {
+            credits: Credits::new(self.bounds.window),
+            to_send,
+            finished: false,
+            coming: VecDeque::new(),
+            read: 0,
+        };
+        let most = self.bounds.messages;
+        let pairs = (0..=most).flat_map(|more| (0..=more).map(move |less| (more, less)));
+        pairs.map(|(more, less)| World { ends: [end(more), end(less)], wrong: None }).collect()
+    }
+
+    fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
+        if world.wrong.is_some() {
+            return;
+        }
+        for (at, end) in (0..).zip(&world.ends) {
+            if end.to_send > 0 && end.credits.clone().spend() {
+                actions.push(Action::Send(at, Kind::Packet));
+            }
+            actions.extend(end.credits.owes().then_some(Action::Send(at, Kind::Credits)));
+            actions.extend((end.to_send == 0 && !end.finished).then_some(Action::Send(at, Kind::Goodbye)));
+            // What has come first is in a buffer if there is any that is posted; it is read when the last batch
+            // is posted again.
+            let has_buffer = u32::from(end.read) < self.buffers() && end.read < self.bounds.batch;
+            actions.extend((!end.coming.is_empty() && has_buffer).then_some(Action::Take(at)));
+            let may_post = if self.whole_batches { end.read == self.bounds.batch } else { end.read > 0 };
+            actions.extend(may_post.then_some(Action::Post(at)));
+        }
+    }
+
+    fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
+        let mut next = world.clone();
+        match action {
+            Action::Send(end, kind) => self.send(&mut next, end, kind),
+            Action::Take(end) => self.take(&mut next, end),
+            Action::Post(end) => next.ends[usize::from(end)].read = 0,
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        promises()
+    }
+}
+
+fn name(end: u8) -> &'static str {
+    if end == 0 { "A" } else { "B" }
+}
+
+impl<R: CreditRules + Rule> Machine for Window<R> {
+    fn broken(&self, world: &World<R>) -> Option<String> {
+        Some(match world.wrong? {
+            Wrong::Overrun(end) => {
+                format!("no-overrun: a frame finds none of {}'s {} buffers", name(end), self.buffers())
+            }
+            Wrong::TooMany(end) => {
+                format!("honest-credits: {} is given back more than it has spent", name(end))
+            }
+        })
+    }
+
+    fn is_done(&self, world: &World<R>) -> bool {
+        world.ends.iter().all(|end| end.to_send == 0 && end.coming.is_empty())
+    }
+
+    /// An application sends all that it has to send; the rest is the driver's.
+    fn is_owed(&self, _: Action) -> bool {
+        true
+    }
+
+    fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
+        match action {
+            Action::Send(end, kind) => {
+                let peer = &after.ends[usize::from(1 - end)];
+                let gives = peer.coming.back().map_or(0, |frame| frame.gives);
+                let what = match kind {
+                    Kind::Packet => "a packet",
+                    Kind::Credits => "credits alone",
+                    Kind::Goodbye => "its goodbye",
+                };
+                let left = after.ends[usize::from(end)].credits.left();
+                let given = if gives > 0 { format!(", giving {gives} back") } else { String::new() };
+                format!("{} sends {what}{given}; it has {left} credits left", name(end))
+            }
+            Action::Take(end) => {
+                let frame = before.ends[usize::from(end)].coming.front();
+                let what = match frame.map(|frame| frame.kind) {
+                    Some(Kind::Packet) | None => "a packet",
+                    Some(Kind::Credits) => "credits",
+                    Some(Kind::Goodbye) => "a goodbye",
+                };
+                let left = after.ends[usize::from(end)].credits.left();
+                format!("{} takes {what}; it has {left} credits left", name(end))
+            }
+            Action::Post(end) => {
+                format!("{} posts {} buffers again", name(end), before.ends[usize::from(end)].read)
+            }
+        }
+    }
+
+    fn met(&self) -> Vec<(&'static str, u64)> {
+        self.counts.met()
+    }
+
+    fn stuck(&self, world: &World<R>) -> String {
+        let left: Vec<String> = (0..2)
+            .map(|end| (name(end), &world.ends[usize::from(end)]))
+            .filter(|(_, end)| end.to_send > 0 || !end.coming.is_empty())
+            .map(|(name, end)| format!("{name} has {} to send and {} to take", end.to_send, end.coming.len()))
+            .collect();
+        format!("never-stuck: nothing helps, and {}", left.join(", "))
+    }
+}

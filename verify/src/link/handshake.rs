@@ -1,0 +1,364 @@
+//! Two handshakes, the datagrams between them, and the connection that they make.
+
+use super::bounds::HandshakeBounds;
+use super::reached::{Counts, Reached};
+use super::search::{Machine, Rule, promises};
+use carrousel_link::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
+use stateright::{Model, Property};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// What one end has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum State<R> {
+    /// No connection is wanted, and no peer has asked for one.
+    Idle,
+    /// A connection is being made, or is up.
+    Made {
+        handshake: Handshake<R>,
+        /// The peer's queue pair that its own is connected to.
+        connected: Option<u8>,
+    },
+    /// The peer was given up; the queue pair has gone.
+    Gone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct End<R> {
+    state: State<R>,
+    /// The number of its queue pair, counted from 1: more than 1 if it has made several.
+    pair: u8,
+    /// Packets that it may still send.
+    packets: u8,
+    /// Packets on their way to it.
+    coming: u8,
+    /// A packet of the peer has come.
+    has_received: bool,
+}
+
+/// What is told, to whom, and the number of the teller's queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Datagram {
+    to: u8,
+    pair: u8,
+    hello: Hello,
+}
+
+/// A broken promise, and at which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Wrong {
+    ConnectedTwice(u8),
+    GivenUp(u8),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World<R> {
+    ends: [End<R>; 2],
+    /// On its way. A set: copies are what is delivered and stays.
+    told: BTreeSet<Datagram>,
+    /// Datagrams that may still be lost.
+    losses: Option<u8>,
+    wrong: Option<Wrong>,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// An end wants a connection.
+    Begin(u8),
+    /// Time passes at an end.
+    Tick(u8),
+    /// A datagram arrives.
+    Deliver(Datagram),
+    /// A datagram arrives, and another copy of it may.
+    Double(Datagram),
+    /// A datagram, with all of its copies, is lost.
+    Lose(Datagram),
+    /// An end that is up sends a packet over the connection.
+    Send(u8),
+    /// It arrives at this end.
+    Receive(u8),
+}
+
+/// Two ends under the rules `R`.
+pub(super) struct Pair<R> {
+    bounds: HandshakeBounds,
+    /// Whether who was given up stays so. That they do not exists only in an ablation.
+    forgets: bool,
+    counts: Arc<Counts>,
+    rules: PhantomData<R>,
+}
+
+fn other(end: u8) -> usize {
+    usize::from(1 - end)
+}
+
+impl<R> End<R> {
+    fn is_up(&self) -> bool
+    where
+        R: HandshakeRules,
+    {
+        matches!(&self.state, State::Made { handshake, .. } if handshake.is_up())
+    }
+
+    /// The peer's queue pair that its own is connected to.
+    fn connected(&self) -> Option<u8> {
+        if let State::Made { connected, .. } = &self.state { *connected } else { None }
+    }
+}
+
+impl<R: HandshakeRules + Rule> Pair<R> {
+    pub(super) fn new(bounds: HandshakeBounds, forgets: bool) -> Self {
+        Self { bounds, forgets, counts: Arc::default(), rules: PhantomData }
+    }
+
+    fn patience(&self) -> u16 {
+        self.bounds.patience.unwrap_or(FOR_EVER)
+    }
+
+    /// As the driver does what a handshake says.
+    fn proceed(&self, world: &mut World<R>, end: u8, progress: Progress, teller: Option<u8>) {
+        let this = &mut world.ends[usize::from(end)];
+        if let (true, Some(pair), State::Made { connected, .. }) = (progress.connect, teller, &mut this.state)
+            && connected.replace(pair).is_some()
+        {
+            world.wrong = world.wrong.or(Some(Wrong::ConnectedTwice(end)));
+        }
+        let pair = this.pair;
+        if progress.give_up {
+            self.counts.note(Reached::GivenUp);
+            if self.bounds.answers_in_time() || this.has_received {
+                world.wrong = world.wrong.or(Some(Wrong::GivenUp(end)));
+            }
+            this.state = State::Gone;
+            return;
+        }
+        world.told.extend(progress.tell.map(|hello| Datagram { to: 1 - end, pair, hello }));
+    }
+
+    fn hear(&self, world: &mut World<R>, Datagram { to, pair, hello }: Datagram) {
+        let this = &mut world.ends[usize::from(to)];
+        let is_late = matches!(this.state, State::Gone);
+        if is_late {
+            self.counts.note(Reached::LateHello);
+        }
+        if matches!(this.state, State::Idle) || is_late && self.forgets {
+            this.pair += 1;
+            let handshake = Handshake::asked(self.patience());
+            this.state = State::Made { handshake, connected: None };
+        }
+        let State::Made { handshake, .. } = &mut this.state else { return };
+        if handshake.is_up() && !hello.heard {
+            self.counts.note(Reached::Overtaken);
+        }
+        let progress = handshake.told(hello);
+        self.proceed(world, to, progress, Some(pair));
+    }
+
+    fn begin(&self, world: &mut World<R>, end: u8) {
+        let (handshake, progress) = Handshake::begin(self.patience());
+        let this = &mut world.ends[usize::from(end)];
+        this.pair += 1;
+        this.state = State::Made { handshake, connected: None };
+        // Nobody has asked the peer: it has begun itself.
+        if matches!(world.ends[other(end)].state, State::Made { .. }) {
+            self.counts.note(Reached::BothBegan);
+        }
+        self.proceed(world, end, progress, None);
+    }
+
+    fn receive(&self, world: &mut World<R>, end: u8) {
+        let this = &mut world.ends[usize::from(end)];
+        this.coming -= 1;
+        let State::Made { handshake, .. } = &mut this.state else { return };
+        this.has_received = true;
+        let progress = handshake.received();
+        if progress.up {
+            self.counts.note(Reached::UpByPacket);
+        }
+        self.proceed(world, end, progress, None);
+    }
+
+    /// An end that is up, and whose packets the peer's adapter would drop.
+    fn up_alone(world: &World<R>) -> Option<u8> {
+        (0..2).find(|end| {
+            let (this, peer) = (&world.ends[usize::from(*end)], &world.ends[other(*end)]);
+            // A peer that has given this end up has broken no promise to it.
+            let are_connected = peer.connected() == Some(this.pair) && this.connected() == Some(peer.pair);
+            this.is_up() && !matches!(peer.state, State::Gone) && !are_connected
+        })
+    }
+
+    /// An end that tells again though both are up.
+    fn not_silent(world: &World<R>) -> Option<u8> {
+        let both = world.ends.iter().all(End::is_up);
+        (0..2).find(|end| {
+            let State::Made { handshake, .. } = &world.ends[usize::from(*end)].state else { return false };
+            let mut later = handshake.clone();
+            both && world.told.is_empty() && (later.tick() != Progress::default() || later != *handshake)
+        })
+    }
+}
+
+impl<R: HandshakeRules + Rule> Model for Pair<R> {
+    type State = World<R>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World<R>> {
+        let end = || End {
+            state: State::Idle,
+            pair: 0,
+            packets: self.bounds.packets,
+            coming: 0,
+            has_received: false,
+        };
+        let (told, losses) = (BTreeSet::new(), self.bounds.losses);
+        vec![World { ends: [end(), end()], told, losses, wrong: None }]
+    }
+
+    fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
+        if self.broken(world).is_some() {
+            return;
+        }
+        for (at, end) in (0..).zip(&world.ends) {
+            match &end.state {
+                State::Idle => actions.push(Action::Begin(at)),
+                State::Made { handshake, .. } if !handshake.is_up() => {
+                    let is_quiet = world.told.is_empty() && world.ends.iter().all(|end| end.coming == 0);
+                    actions.extend((!self.bounds.prompt || is_quiet).then_some(Action::Tick(at)));
+                }
+                State::Made { .. } => actions.extend((end.packets > 0).then_some(Action::Send(at))),
+                State::Gone => {}
+            }
+            actions.extend((end.coming > 0).then_some(Action::Receive(at)));
+        }
+        for datagram in &world.told {
+            actions.push(Action::Deliver(*datagram));
+            actions.extend(self.bounds.doubles.then_some(Action::Double(*datagram)));
+            actions.extend((world.losses != Some(0)).then_some(Action::Lose(*datagram)));
+        }
+    }
+
+    fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
+        let mut next = world.clone();
+        match action {
+            Action::Begin(end) => self.begin(&mut next, end),
+            Action::Tick(end) => {
+                if let State::Made { handshake, .. } = &mut next.ends[usize::from(end)].state {
+                    let progress = handshake.tick();
+                    self.proceed(&mut next, end, progress, None);
+                }
+            }
+            Action::Deliver(datagram) => {
+                next.told.remove(&datagram);
+                self.hear(&mut next, datagram);
+            }
+            Action::Double(datagram) => {
+                self.counts.note(Reached::Doubled);
+                self.hear(&mut next, datagram);
+            }
+            Action::Lose(datagram) => {
+                self.counts.note(Reached::Lost);
+                next.told.remove(&datagram);
+                next.losses = next.losses.map(|losses| losses - 1);
+            }
+            Action::Send(end) => {
+                next.ends[usize::from(end)].packets -= 1;
+                next.ends[other(end)].coming += 1;
+            }
+            Action::Receive(end) => self.receive(&mut next, end),
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        promises()
+    }
+}
+
+fn name(end: u8) -> &'static str {
+    if end == 0 { "A" } else { "B" }
+}
+
+impl<R: HandshakeRules + Rule> Machine for Pair<R> {
+    fn broken(&self, world: &World<R>) -> Option<String> {
+        match world.wrong {
+            Some(Wrong::ConnectedTwice(end)) => {
+                return Some(format!("connected-once: {}'s queue pair is connected again", name(end)));
+            }
+            Some(Wrong::GivenUp(end)) => {
+                return Some(format!("not-given-up: {} gives up a peer that answers", name(end)));
+            }
+            None => {}
+        }
+        if let Some(end) = Self::up_alone(world) {
+            let (this, peer) = (name(end), name(1 - end));
+            return Some(format!(
+                "up-is-connected: {this} is up, and {peer}'s queue pair is not connected to its own"
+            ));
+        }
+        Self::not_silent(world).map(|end| format!("silence: both are up, and {} still tells", name(end)))
+    }
+
+    fn is_done(&self, world: &World<R>) -> bool {
+        let is_done = |end: &End<R>| !matches!(end.state, State::Made { .. }) || end.is_up();
+        world.ends.iter().all(is_done)
+    }
+
+    fn is_owed(&self, action: Action) -> bool {
+        matches!(action, Action::Tick(_) | Action::Deliver(_) | Action::Receive(_))
+    }
+
+    fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
+        let (mut text, end) = match action {
+            Action::Begin(end) => (format!("{} wants a connection", name(end)), end),
+            Action::Tick(end) => (format!("time passes at {}", name(end)), end),
+            Action::Deliver(told) => (format!("{} arrives at {}", hello(told), name(told.to)), told.to),
+            Action::Double(told) => {
+                (format!("{} arrives at {}, and is on its way again", hello(told), name(told.to)), told.to)
+            }
+            Action::Lose(told) => return format!("{} to {} is lost", hello(told), name(told.to)),
+            Action::Send(end) => return format!("{} sends a packet over the connection", name(end)),
+            Action::Receive(end) => (format!("the packet arrives at {}", name(end)), end),
+        };
+        let (was, is) = (&before.ends[usize::from(end)], &after.ends[usize::from(end)]);
+        if let (None, Some(pair)) = (was.connected(), is.connected()) {
+            let _ = write!(text, "; its queue pair {} is connected to {pair}", is.pair);
+        }
+        if !was.is_up() && is.is_up() {
+            text += "; it is up";
+        }
+        if !matches!(was.state, State::Gone) && matches!(is.state, State::Gone) {
+            text += "; it gives up";
+        }
+        for told in after.told.difference(&before.told) {
+            let _ = write!(text, "; it tells {}", hello(*told));
+        }
+        text
+    }
+
+    fn met(&self) -> Vec<(&'static str, u64)> {
+        self.counts.met()
+    }
+
+    fn stuck(&self, world: &World<R>) -> String {
+        let waits = |end: &u8| {
+            let this = &world.ends[usize::from(*end)];
+            matches!(this.state, State::Made { .. }) && !this.is_up()
+        };
+        let who: Vec<&str> = (0..2).filter(waits).map(name).collect();
+        format!("never-stuck: {} can never be up", who.join(" and "))
+    }
+}
+
+/// What is told.
+fn hello(Datagram { pair, hello: Hello { heard, sure }, .. }: Datagram) -> String {
+    let what = match (heard, sure) {
+        (false, _) => "",
+        (true, false) => ", heard",
+        (true, true) => ", heard and sure",
+    };
+    format!("\"queue pair {pair}{what}\"")
+}

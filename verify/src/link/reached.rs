@@ -1,0 +1,84 @@
+//! What an exploration meets.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What an exploration has to meet to say anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Both ends have begun.
+    BothBegan,
+    /// A datagram was lost.
+    Lost,
+    /// A datagram has arrived, and another copy of it is on its way.
+    Doubled,
+    /// A datagram has come behind a later one.
+    Overtaken,
+    /// An end was up by a packet, before any datagram said so.
+    UpByPacket,
+    /// An end has given up.
+    GivenUp,
+    /// An end that was given up has told.
+    LateHello,
+    /// A packet has carried credits.
+    Carried,
+    /// Credits were given back alone.
+    Alone,
+    /// An end has spent all of its credits.
+    Spent,
+    /// All buffers were full, or not posted.
+    Full,
+    /// A frame has found no buffer, and waits.
+    Waited,
+}
+
+impl Reached {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::BothBegan,
+        Self::Lost,
+        Self::Doubled,
+        Self::Overtaken,
+        Self::UpByPacket,
+        Self::GivenUp,
+        Self::LateHello,
+        Self::Carried,
+        Self::Alone,
+        Self::Spent,
+        Self::Full,
+        Self::Waited,
+    ];
+
+    /// A column heading.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BothBegan => "both began",
+            Self::Lost => "lost",
+            Self::Doubled => "doubled",
+            Self::Overtaken => "overtaken",
+            Self::UpByPacket => "up by packet",
+            Self::GivenUp => "given up",
+            Self::LateHello => "late hello",
+            Self::Carried => "carried",
+            Self::Alone => "alone",
+            Self::Spent => "all spent",
+            Self::Full => "full",
+            Self::Waited => "waited",
+        }
+    }
+}
+
+/// How often each was met.
+#[derive(Default)]
+pub(super) struct Counts([AtomicU64; Reached::ALL.len()]);
+
+impl Counts {
+    pub(super) fn note(&self, what: Reached) {
+        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those that were met.
+    pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        Reached::ALL.map(Reached::name).into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+}

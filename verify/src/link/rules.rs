@@ -1,0 +1,87 @@
+//! The machines with one rule off, by name. Only the checker has them.
+
+use super::bounds::Bounds;
+use super::credits::Window;
+use super::handshake::Pair;
+use super::search;
+use crate::outcome::Outcome;
+use carrousel_link::{CreditRules, HandshakeRules, Rules};
+
+/// The name of the set of rules, in the register.
+pub const SET: &str = "link";
+
+/// A rule of the driver: whom it has given up it does not hear any more.
+const GIVEN_UP_STAYS: &str = "GIVEN_UP_STAYS";
+/// Another one: buffers that were read are all posted again when there is nothing else to do.
+const IDLE_POSTS_ALL: &str = "IDLE_POSTS_ALL";
+
+macro_rules! without {
+    (
+        handshake { $($handshake:ident $handshake_rule:ident;)* }
+        credits { $($credits:ident $credit_rule:ident;)* }
+    ) => {
+        $(
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            enum $handshake {}
+            impl HandshakeRules for $handshake {
+                const $handshake_rule: bool = false;
+            }
+        )*
+        $(
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            enum $credits {}
+            impl CreditRules for $credits {
+                const $credit_rule: bool = false;
+            }
+        )*
+
+        /// The rules that can be switched off.
+        pub const RULES: &[&str] =
+            &[$(stringify!($handshake_rule),)* GIVEN_UP_STAYS, $(stringify!($credit_rule),)* IDLE_POSTS_ALL];
+
+        /// Explores all within `bounds` with a rule off. None if the machine has no such rule.
+        pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Outcome> {
+            match bounds {
+                Bounds::Handshake(bounds) => {
+                    $(
+                        if rule == stringify!($handshake_rule) {
+                            return Some(search::explore(Pair::<$handshake>::new(bounds, false), threads));
+                        }
+                    )*
+                    (rule == GIVEN_UP_STAYS).then(|| search::explore(Pair::<Rules>::new(bounds, true), threads))
+                }
+                Bounds::Credits(bounds) => {
+                    $(
+                        if rule == stringify!($credit_rule) {
+                            return Some(search::explore(Window::<$credits>::new(bounds, false), threads));
+                        }
+                    )*
+                    (rule == IDLE_POSTS_ALL).then(|| search::explore(Window::<Rules>::new(bounds, true), threads))
+                }
+            }
+        }
+    };
+}
+
+without! {
+    handshake {
+        WithoutTellingAgain TELL_AGAIN;
+        WithoutAnswers ANSWER_ALWAYS;
+        WithoutHeard UP_WHEN_HEARD;
+        WithoutOnce CONNECT_ONCE;
+        WithoutWord PACKET_IS_WORD;
+    }
+    credits {
+        WithoutGivingBack GIVE_BACK_ALONE;
+        WithoutFreeGiving GIVING_IS_FREE;
+        WithoutLimit SPEND_WHAT_THERE_IS;
+    }
+}
+
+/// Explores all within `bounds`, with the rules as they are in production.
+pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
+    match bounds {
+        Bounds::Handshake(bounds) => search::explore(Pair::<Rules>::new(bounds, false), threads),
+        Bounds::Credits(bounds) => search::explore(Window::<Rules>::new(bounds, false), threads),
+    }
+}

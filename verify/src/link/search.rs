@@ -1,0 +1,145 @@
+//! The exploration of a machine with what is around it, and a counterexample as a person reads it.
+
+use crate::outcome::Outcome;
+use stateright::{Checker, Model, Property};
+use std::collections::HashMap;
+use std::fmt::{Debug, Write};
+use std::hash::Hash;
+use std::time::Instant;
+
+/// What a type of rules needs to be in a state.
+pub(super) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> Rule for R {}
+
+/// A model that can be told of.
+pub(super) trait Machine:
+    Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + PartialEq + Send + Sync>
+    + Send
+    + Sync
+    + Sized
+    + 'static
+{
+    /// The promise that is broken in a state, and how.
+    fn broken(&self, state: &Self::State) -> Option<String>;
+    /// Whether nobody waits for anything.
+    fn is_done(&self, state: &Self::State) -> bool;
+    /// Whether a step is sure to come if nothing else does: a fault, or a wish of the application, is not.
+    fn is_owed(&self, action: Self::Action) -> bool;
+    /// What one step is.
+    fn line(&self, before: &Self::State, action: Self::Action, after: &Self::State) -> String;
+    /// What was met so far.
+    fn met(&self) -> Vec<(&'static str, u64)>;
+    /// Who waits, for the report that nothing helps.
+    fn stuck(&self, state: &Self::State) -> String;
+}
+
+/// The only property: no promise is broken.
+pub(super) fn promises<M: Machine>() -> Vec<Property<M>> {
+    vec![Property::always("promises", |model: &M, state: &M::State| model.broken(state).is_none())]
+}
+
+/// Explores all that can happen: no state breaks a promise, and from each of them steps that are owed lead to one
+/// in which nobody waits. That is deadlock freedom where steps repeat, too: whatever was lost by then, once no
+/// more is lost the end is near.
+pub(super) fn explore<M: Machine>(model: M, threads: usize) -> Outcome {
+    let began = Instant::now();
+    let checker = model.checker().threads(threads.max(1)).spawn_bfs().join();
+    let (states, generated) = (checker.unique_state_count() as u64, checker.state_count() as u64);
+    let model = checker.model();
+    let reached = model.met();
+    let is_kept = checker.discoveries().is_empty();
+    let graph = Graph::of(model, !is_kept);
+    let broken = if is_kept {
+        graph.hopeless(model).map(|at| (model.stuck(&graph.states[at]), at))
+    } else {
+        graph.states.last().and_then(|last| model.broken(last)).zip(graph.states.len().checked_sub(1))
+    };
+    let broken = broken.map(|(what, at)| graph.tell(model, &what, at));
+    Outcome { states, generated, seconds: began.elapsed().as_secs_f64(), reached, broken }
+}
+
+/// All states, those that take fewer steps first.
+struct Graph<M: Model> {
+    states: Vec<M::State>,
+    /// The state before each, and the step from there.
+    from: Vec<Option<(usize, M::Action)>>,
+    /// The states from which a step that is owed leads to each.
+    before: Vec<Vec<usize>>,
+}
+
+impl<M: Machine> Graph<M> {
+    /// With `until_broken`, the last state is the first that breaks a promise.
+    fn of(model: &M, until_broken: bool) -> Self {
+        let mut graph = Self { states: Vec::new(), from: Vec::new(), before: Vec::new() };
+        let mut index: HashMap<M::State, usize, ahash::RandomState> = HashMap::default();
+        for state in model.init_states() {
+            graph.index(&mut index, state, None);
+        }
+        let (mut at, mut actions) = (0, Vec::new());
+        while let Some(state) = graph.states.get(at).cloned() {
+            model.actions(&state, &mut actions);
+            for action in actions.drain(..) {
+                let Some(next) = model.next_state(&state, action) else { continue };
+                let is_broken = until_broken && model.broken(&next).is_some();
+                let next = graph.index(&mut index, next, Some((at, action)));
+                if is_broken {
+                    return graph;
+                }
+                if model.is_owed(action) {
+                    graph.before[next].push(at);
+                }
+            }
+            at += 1;
+        }
+        graph
+    }
+
+    fn index(
+        &mut self,
+        index: &mut HashMap<M::State, usize, ahash::RandomState>,
+        state: M::State,
+        from: Option<(usize, M::Action)>,
+    ) -> usize {
+        *index.entry(state).or_insert_with_key(|state| {
+            self.states.push(state.clone());
+            self.from.push(from);
+            self.before.push(Vec::new());
+            self.states.len() - 1
+        })
+    }
+
+    /// A state from which no steps that are owed lead to an end: the first in which nothing can happen, or else the
+    /// first.
+    fn hopeless(&self, model: &M) -> Option<usize> {
+        let mut ends: Vec<bool> = self.states.iter().map(|state| model.is_done(state)).collect();
+        let mut todo: Vec<usize> = (0..ends.len()).filter(|at| ends[*at]).collect();
+        while let Some(at) = todo.pop() {
+            for before in &self.before[at] {
+                if !std::mem::replace(&mut ends[*before], true) {
+                    todo.push(*before);
+                }
+            }
+        }
+        let hopeless = || (0..ends.len()).filter(|at| !ends[*at]);
+        let is_final = |at: &usize| {
+            let mut actions = Vec::new();
+            model.actions(&self.states[*at], &mut actions);
+            actions.is_empty()
+        };
+        hopeless().find(is_final).or_else(|| hopeless().next())
+    }
+
+    fn tell(&self, model: &M, what: &str, at: usize) -> String {
+        let mut way = vec![];
+        let mut after = at;
+        while let Some((before, action)) = self.from[after] {
+            way.push(model.line(&self.states[before], action, &self.states[after]));
+            after = before;
+        }
+        let mut text = format!("{what}\n");
+        for (number, line) in (1..).zip(way.iter().rev()) {
+            let _ = writeln!(text, "{number:>3}. {line}");
+        }
+        text
+    }
+}

@@ -1,0 +1,87 @@
+//! Suites of models in which everything happens that can happen within some bounds.
+
+use super::{Row, SuiteReport, SuiteSettings};
+use crate::outcome::Outcome;
+use crate::report::Verdict;
+use std::time::Instant;
+
+/// One line of such a suite's table.
+pub(super) struct Family<B> {
+    pub(super) name: String,
+    pub(super) bounds: B,
+    /// What its exploration has to meet.
+    pub(super) must_reach: Vec<&'static str>,
+}
+
+/// Explores the families of a suite with every rule on.
+pub(super) fn bounded<B: Copy>(
+    suite: &str,
+    set: &str,
+    families: &[Family<B>],
+    explore: impl Fn(B, usize) -> Outcome,
+    settings: &SuiteSettings<'_>,
+) -> SuiteReport {
+    let began = Instant::now();
+    let mine: Vec<&Family<B>> = families
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| settings.is_mine(*index))
+        .map(|(_, one)| one)
+        .collect();
+    let rows = mine
+        .iter()
+        .enumerate()
+        .map(|(at, family)| {
+            if let Some(began) = settings.began {
+                began(&family.name, at, mine.len());
+            }
+            let mut row = Row::new(family.name.clone(), set);
+            row.must_reach = family.must_reach.iter().map(|what| (*what).to_owned()).collect();
+            row.explored(explore(family.bounds, settings.threads));
+            row
+        })
+        .collect();
+    SuiteReport {
+        suite: suite.to_owned(),
+        full: settings.full,
+        shard: settings.shard,
+        seconds: began.elapsed().as_secs_f64(),
+        rows,
+    }
+}
+
+impl Row {
+    /// A line without results.
+    pub(super) fn new(name: String, set: &str) -> Self {
+        Self {
+            name,
+            protocol: set.to_owned(),
+            source: None,
+            programs: 0,
+            programs_in_all: 0,
+            states: 0,
+            transitions: 0,
+            seconds: 0.0,
+            verdict: Verdict::Proven,
+            reached: Default::default(),
+            must_reach: Vec::new(),
+            counterexample: None,
+        }
+    }
+
+    /// Adds what an exploration found. All that can happen within some bounds counts as one program.
+    pub(super) fn explored(&mut self, outcome: Outcome) {
+        self.programs += 1;
+        self.programs_in_all += 1;
+        self.states += outcome.states;
+        self.transitions += outcome.generated;
+        self.seconds += outcome.seconds;
+        for (what, times) in outcome.reached {
+            *self.reached.entry(what.to_owned()).or_default() += times;
+        }
+        if let Some(broken) = outcome.broken {
+            self.verdict = Verdict::Violated;
+            self.counterexample = Some(broken);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The link suite: connections, with everything that two ends and the network between them can do within some bounds.
+
+use super::bounded::{Family, bounded};
+use super::{SuiteReport, SuiteSettings};
+use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, Reached, SET, explore};
+
+/// What every exploration of the handshake has to meet.
+const MADE: &[Reached] = &[Reached::BothBegan, Reached::Lost, Reached::Overtaken, Reached::UpByPacket];
+/// Where an end may give up.
+const GIVEN_UP: &[Reached] = &[Reached::Doubled, Reached::UpByPacket, Reached::GivenUp, Reached::LateHello];
+/// What every exploration of credits has to meet.
+const SENT: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent];
+/// With so few buffers that frames wait.
+const WAITED: &[Reached] =
+    &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Full, Reached::Waited];
+
+/// The bounds, each with what its exploration has to meet.
+fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
+    const ANY: HandshakeBounds = HandshakeBounds::ANY;
+    let prompt = |patience, losses| HandshakeBounds {
+        patience: Some(patience),
+        losses: Some(losses),
+        prompt: true,
+        ..ANY
+    };
+    let mut handshakes = vec![
+        (ANY, MADE),
+        (HandshakeBounds { packets: 2, ..ANY }, MADE),
+        (HandshakeBounds { losses: Some(2), doubles: false, ..ANY }, MADE),
+        (prompt(1, 1), MADE),
+        (prompt(3, 3), MADE),
+        // One loss more than the patience bears: the bound is a bound.
+        (prompt(2, 3), GIVEN_UP),
+        (HandshakeBounds { patience: Some(2), ..ANY }, GIVEN_UP),
+    ];
+    let credits = |window, messages, buffers, batch| CreditBounds { window, messages, buffers, batch };
+    let mut windows = vec![
+        (credits(2, 4, Buffers::Enough, 1), SENT),
+        (credits(2, 3, Buffers::Enough, 3), SENT),
+        (credits(2, 4, Buffers::Few(1), 1), WAITED),
+        (credits(2, 4, Buffers::Few(3), 2), WAITED),
+        (credits(3, 3, Buffers::Enough, 2), SENT),
+        (credits(3, 3, Buffers::Few(2), 2), WAITED),
+        (credits(4, 4, Buffers::Enough, 1), SENT),
+        (credits(4, 4, Buffers::Few(3), 2), WAITED),
+    ];
+    if full {
+        handshakes.push((HandshakeBounds { patience: Some(3), ..ANY }, GIVEN_UP));
+        handshakes.push((prompt(5, 5), MADE));
+        windows.push((credits(2, 5, Buffers::Enough, 2), SENT));
+        windows.push((credits(3, 4, Buffers::Enough, 2), SENT));
+        windows.push((credits(4, 6, Buffers::Enough, 1), SENT));
+    }
+    let handshakes = handshakes.into_iter().map(|(bounds, reached)| (Bounds::Handshake(bounds), reached));
+    let windows = windows.into_iter().map(|(bounds, reached)| (Bounds::Credits(bounds), reached));
+    handshakes.chain(windows).collect()
+}
+
+/// Explores connections with every rule on.
+pub fn link(settings: &SuiteSettings<'_>) -> SuiteReport {
+    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| Family {
+        name: bounds.name(),
+        bounds,
+        must_reach: must_reach.iter().map(|what| what.name()).collect(),
+    });
+    bounded("link", SET, &families.collect::<Vec<_>>(), explore, settings)
+}
