@@ -1,0 +1,36 @@
+//! The models of connections see what they are for: their bounds are tight, and nothing is left out unnoticed.
+
+use carrousel_verify::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, explore};
+
+const WINDOW: CreditBounds = CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1 };
+
+/// All states of two handshakes. Another number means another model, or another machine.
+#[test]
+fn every_state_of_two_handshakes() {
+    let outcome = explore(Bounds::Handshake(HandshakeBounds::ANY), 1);
+    assert_eq!((outcome.states, outcome.broken), (745, None));
+}
+
+#[test]
+fn enough_buffers_are_not_one_too_many() {
+    for batch in [1, 2] {
+        let outcome = explore(Bounds::Credits(CreditBounds { batch, ..WINDOW }), 1);
+        assert_eq!(outcome.broken, None);
+        let fewer = CreditBounds { batch, buffers: Buffers::Less(1), ..WINDOW };
+        let broken = explore(Bounds::Credits(fewer), 1).broken.unwrap_or_default();
+        assert!(broken.starts_with("no-overrun"), "{broken}");
+    }
+}
+
+/// An end gives up a peer that answers when more is lost than its patience bears, and not before.
+#[test]
+fn a_patience_bears_as_many_losses_as_it_has_ticks() {
+    let gives_up = |losses| {
+        let bounds =
+            HandshakeBounds { patience: Some(2), losses: Some(losses), prompt: true, ..HandshakeBounds::ANY };
+        let outcome = explore(Bounds::Handshake(bounds), 1);
+        assert_eq!(outcome.broken, None);
+        outcome.reached.iter().any(|(what, _)| *what == "given up")
+    };
+    assert_eq!([1, 2, 3].map(gives_up), [false, false, true]);
+}
