@@ -8,7 +8,7 @@ use std::time::Duration;
 const WATCHED: Duration = Duration::from_secs(1);
 
 /// The share of all cores that is in use while we do nothing, in percent; none where the kernel does not say.
-pub(super) fn busy_percent() -> Option<f64> {
+pub(crate) fn busy_percent() -> Option<f64> {
     let before = Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)?;
     thread::sleep(WATCHED);
     let after = Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)?;
@@ -17,7 +17,7 @@ pub(super) fn busy_percent() -> Option<f64> {
 }
 
 /// Cores that processes may be started on.
-pub(super) fn cores() -> usize {
+pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 

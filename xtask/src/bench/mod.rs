@@ -6,15 +6,15 @@
 // The same file, so that both tables show a number in the same way.
 #[path = "../../../cli/src/bench/digits.rs"]
 mod digits;
-mod machine;
+pub(crate) mod machine;
 mod ours;
-mod peers;
+pub(crate) mod peers;
 mod process;
-mod record;
-mod report;
-mod results;
-mod statistics;
-mod targets;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod results;
+pub(crate) mod statistics;
+pub(crate) mod targets;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -138,7 +138,7 @@ pub(crate) fn run(bench: &Bench) -> Result<(), String> {
         busy_before_percent,
         busy_after_percent: machine::busy_percent(),
         rounds: arguments.rounds,
-        seconds: arguments.seconds,
+        seconds: Some(arguments.seconds),
         libraries,
         notes,
     };
@@ -174,7 +174,7 @@ fn rounds(arguments: &Peers, ours: &Option<Ours>, notes: &mut Vec<String>) -> Re
     let groups: Vec<&Group> = GROUPS.iter().filter(|group| chosen(group)).collect();
     let steps: Vec<Step<'_>> = groups.iter().flat_map(|group| steps(group, ours, arguments)).collect();
     let bar = bar(steps.len() as u64 * u64::from(arguments.rounds));
-    let mut results = Results::default();
+    let mut results = Results::new(&GROUPS);
     for round in 0..arguments.rounds {
         if bar.is_hidden() {
             eprintln!("round {} of {}", round + 1, arguments.rounds);

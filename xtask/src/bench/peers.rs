@@ -185,11 +185,13 @@ fn cache_line_program() -> PathBuf {
     directory().join("cacheline")
 }
 
-fn directory() -> PathBuf {
+/// Where what is compiled and installed here lies.
+pub(crate) fn directory() -> PathBuf {
     root().join("target/peers")
 }
 
-fn compile(compiler: &mut Command, source: &str, program: &Path) -> Result<(), String> {
+/// Compiles a program of measurements.
+pub(crate) fn compile(compiler: &mut Command, source: &str, program: &Path) -> Result<(), String> {
     let directory = directory();
     fs::create_dir_all(&directory)
         .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;

@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 /// One measurement of one program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// What was measured.
-    pub(super) bench: String,
+    pub(crate) bench: String,
     /// Bytes of a message; of `startup`, ranks.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// A median over `repetitions`.
-    pub(super) value: f64,
+    pub(crate) value: f64,
     /// `us`, `MB/s`, `messages/s`, `percent`, `ns` or `ms`.
-    pub(super) unit: String,
+    pub(crate) unit: String,
     /// Batches that were measured.
-    pub(super) repetitions: u64,
+    pub(crate) repetitions: u64,
 }
 
 /// Reads what a program printed. Launchers mix their remarks in, so lines that do not begin an object are
 /// passed over; one that does must be a record.
-pub(super) fn parse(text: &str) -> Result<Vec<Record>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Record>, String> {
     let lines = text.lines().map(str::trim).filter(|line| line.starts_with('{'));
     lines
         .map(|line| {

@@ -3,32 +3,32 @@
 use super::digits::digits;
 use super::results::{PEERS, Results, Row, Source, Verdict};
 use super::statistics::Summary;
-use super::targets::{self, STARTUP, Target, less_is_better};
+use super::targets::{Group, STARTUP, Target, less_is_better};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 /// What was measured with.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Library {
-    pub(super) name: &'static str,
-    pub(super) version: String,
+pub(crate) struct Library {
+    pub(crate) name: &'static str,
+    pub(crate) version: String,
     /// How it moves data between processes of this node, in its own words.
-    pub(super) transport: String,
+    pub(crate) transport: String,
 }
 
 /// What the numbers came about under.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Conditions {
-    pub(super) cores: usize,
+pub(crate) struct Conditions {
+    pub(crate) cores: usize,
     /// Shares of all cores that others used before the first round and after the last, in percent.
-    pub(super) busy_before_percent: Option<f64>,
-    pub(super) busy_after_percent: Option<f64>,
-    pub(super) rounds: u32,
-    /// For each measurement of each round.
-    pub(super) seconds: f64,
-    pub(super) libraries: Vec<Library>,
+    pub(crate) busy_before_percent: Option<f64>,
+    pub(crate) busy_after_percent: Option<f64>,
+    pub(crate) rounds: u32,
+    /// For each measurement of each round; none where calls are counted.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) libraries: Vec<Library>,
     /// What went wrong, or was left out.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Others that use more than this share of the machine are told of.
@@ -36,22 +36,24 @@ const BUSY_PERCENT_MAX: f64 = 5.0;
 
 impl Conditions {
     /// Whether somebody else was at work.
-    pub(super) fn disturbed(&self) -> bool {
+    pub(crate) fn disturbed(&self) -> bool {
         let busy = [self.busy_before_percent, self.busy_after_percent];
         busy.into_iter().flatten().any(|percent| percent > BUSY_PERCENT_MAX)
     }
 }
 
 /// The report for people.
-pub(super) fn table(results: &Results, conditions: &Conditions) -> String {
+pub(crate) fn table(results: &Results, conditions: &Conditions) -> String {
     let mut text = String::new();
     for library in &conditions.libraries {
         text += &format!("{} {}: {}\n", library.name, library.version, library.transport);
     }
+    let seconds = conditions.seconds.map(|seconds| format!(", {seconds} s for each measurement"));
     text += &format!(
-        "{} rounds, {} s for each measurement, {} cores; median (min..max) of the rounds; ours/best: of \
-         ratios within a round\n",
-        conditions.rounds, conditions.seconds, conditions.cores
+        "{} rounds{}, {} cores; median (min..max) of the rounds; ours/best: of ratios within a round\n",
+        conditions.rounds,
+        seconds.unwrap_or_default(),
+        conditions.cores
     );
     if let Some(line) = results.cache_line() {
         text += &format!("bare cache line, half round trip: {} ns\n", spread(line));
@@ -76,14 +78,15 @@ fn rows(results: &Results) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     // A peer that was not asked for has no column.
-    let peers: Vec<Source> = PEERS.into_iter().filter(|peer| results.has(*peer)).collect();
+    let peers: Vec<Source> =
+        PEERS.into_iter().chain([Source::Perftest]).filter(|peer| results.has(*peer)).collect();
     let names = peers.iter().map(|peer| peer.name());
     table.set_header(
         ["measurement", "size", "unit", "ours"].into_iter().chain(names).chain(["ours/best", "target"]),
     );
     for row in results.rows() {
         let cell = |summary: Option<Summary>| summary.map_or_else(|| "-".to_owned(), spread);
-        let targets = targets::of(&row.bench, row.size).map(|target| {
+        let targets = results.targets(row).map(|target| {
             let verdict = results.verdict(row, target);
             let met = verdict.map_or("-  ", |verdict| if verdict.met { "ok " } else { "not" });
             let unsure = verdict.is_some_and(|verdict| verdict.within_spread);
@@ -109,6 +112,10 @@ fn asked(row: &Row, target: Target, verdict: Option<Verdict>) -> String {
     let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
     match target {
         Target::OfBestPeer(factor) => format!("{relation} {factor} x best"),
+        Target::OfPerftest(factor) => {
+            let reached = verdict.map(|verdict| format!(": {}", spread(verdict.reached)));
+            format!("{relation} {factor} x perftest{}", reached.unwrap_or_default())
+        }
         Target::OfCacheLine(factor) => {
             let reached = verdict.map(|verdict| format!(": {}", digits(verdict.reached.median)));
             format!("<= {factor} x cache line{}", reached.unwrap_or_default())
@@ -137,6 +144,30 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| "an unknown share".to_owned(), |share| format!("{share:.0} %"))
 }
 
+/// The verdict on each target of these groups, a line each, and whether all are met. What was not measured is not.
+pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &'a Group>) -> (String, bool) {
+    let (mut text, mut all) = (String::new(), true);
+    let rows = results.rows();
+    for group in groups {
+        for (bytes, target) in group.judged {
+            let row = rows.iter().find(|row| row.bench == group.bench && row.size == *bytes);
+            let verdict = row.and_then(|row| Some((*row, results.verdict(row, *target)?)));
+            let met = verdict.is_some_and(|(_, verdict)| verdict.met);
+            all &= met;
+            text += if met { "met      " } else { "NOT met  " };
+            text += &match verdict {
+                Some((row, verdict)) => {
+                    let reached = spread(verdict.reached);
+                    let asked = asked(row, *target, None);
+                    format!("{} of {}: {reached}, asked for {asked}\n", row.bench, size(row))
+                }
+                None => format!("{} of {bytes} bytes: not measured\n", group.bench),
+            };
+        }
+    }
+    (text, all)
+}
+
 /// The same for programs.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -156,6 +187,7 @@ struct Measurement<'a> {
     mpich: Option<Summary>,
     openmpi: Option<Summary>,
     openmpi_ucx: Option<Summary>,
+    perftest: Option<Summary>,
     best_peer: Option<&'static str>,
     ratio_to_best: Option<Summary>,
     targets: Vec<Judged>,
@@ -170,7 +202,7 @@ struct Judged {
 }
 
 /// The report as one JSON object.
-pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String, String> {
+pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String, String> {
     let measurements = results.rows().into_iter().map(|row| Measurement {
         bench: &row.bench,
         size: row.size,
@@ -179,9 +211,11 @@ pub(super) fn json(results: &Results, conditions: &Conditions) -> Result<String,
         mpich: row.summary(Source::Mpich),
         openmpi: row.summary(Source::OpenMpi),
         openmpi_ucx: row.summary(Source::OpenMpiUcx),
+        perftest: row.summary(Source::Perftest),
         best_peer: row.best_peer().map(Source::name),
         ratio_to_best: row.ratio(),
-        targets: targets::of(&row.bench, row.size)
+        targets: results
+            .targets(row)
             .map(|target| {
                 let verdict = results.verdict(row, target);
                 Judged {
@@ -213,7 +247,7 @@ mod tests {
             busy_before_percent: Some(1.2),
             busy_after_percent: Some(1.0),
             rounds: 3,
-            seconds: 0.2,
+            seconds: Some(0.2),
             libraries: vec![Library { name: "MPICH", version: "5.0.2".into(), transport: "ch4".into() }],
             notes: vec!["ours was left out".into()],
         }
@@ -242,6 +276,22 @@ mod tests {
     fn a_busy_machine_is_told_of() {
         let busy = Conditions { busy_after_percent: Some(60.0), ..conditions() };
         assert!(table(&measured(), &busy).contains("1 % of the machine before and 60 % after"));
+    }
+
+    #[test]
+    fn a_verdict_has_what_was_reached_and_what_was_not_measured_is_not_met() {
+        let groups = &super::super::targets::GROUPS;
+        let chosen = |name: &str| groups.iter().filter(|group| group.bench == name).collect::<Vec<_>>();
+        let (text, all) = verdicts(&measured(), chosen("message_rate"));
+        assert_eq!(
+            (text.as_str(), all),
+            ("NOT met  message_rate of 8: 1.20 (1.20..1.20), asked for >= 1.5 x best\n", false)
+        );
+        let (text, all) = verdicts(&measured(), chosen("barrier"));
+        assert_eq!((text.as_str(), all), ("NOT met  barrier of 0 bytes: not measured\n", false));
+        let (text, all) = verdicts(&measured(), chosen("bibandwidth"));
+        assert_eq!((text.as_str(), all), ("", true));
+        assert!(verdicts(&measured(), chosen("latency")).0.starts_with("met      latency of 8: 0.800"));
     }
 
     #[test]

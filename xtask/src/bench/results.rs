@@ -2,32 +2,35 @@
 
 use super::record::Record;
 use super::statistics::Summary;
-use super::targets::{self, CACHE_LINE, GROUPS, Target};
+use super::targets::{self, CACHE_LINE, Group, Target};
 use std::collections::BTreeMap;
 
 /// Who was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Ours,
     Mpich,
     OpenMpi,
     /// Open MPI as its users can set it.
     OpenMpiUcx,
+    /// No library: the bare verbs, which the programs of this name measure.
+    Perftest,
     /// No library: the bare cache line.
     Machine,
 }
 
 /// Those that ours are compared with.
-pub(super) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
+pub(crate) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
 
 impl Source {
     /// For people.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
             Self::Mpich => "MPICH",
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiUcx => "Open MPI/ucx",
+            Self::Perftest => "perftest",
             Self::Machine => "machine",
         }
     }
@@ -35,41 +38,45 @@ impl Source {
 
 /// One measurement at one size: a value for each source and round.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) bench: String,
-    pub(super) size: u64,
-    pub(super) unit: String,
+pub(crate) struct Row {
+    pub(crate) bench: String,
+    pub(crate) size: u64,
+    pub(crate) unit: String,
     values: BTreeMap<(Source, u32), f64>,
 }
 
 /// How a value of ours stands to one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     /// What the target limits: a ratio, or the value.
-    pub(super) reached: Summary,
+    pub(crate) reached: Summary,
     /// By the median.
-    pub(super) met: bool,
+    pub(crate) met: bool,
     /// Some rounds say one thing and some the other: more rounds, or a quieter machine, may turn it.
-    pub(super) within_spread: bool,
+    pub(crate) within_spread: bool,
 }
 
 impl Row {
     /// The values of one source.
-    pub(super) fn summary(&self, source: Source) -> Option<Summary> {
+    pub(crate) fn summary(&self, source: Source) -> Option<Summary> {
         Summary::of(self.values.iter().filter(|((from, _), _)| *from == source).map(|(_, value)| *value))
     }
 
     /// The peer whose median is best.
-    pub(super) fn best_peer(&self) -> Option<Source> {
+    pub(crate) fn best_peer(&self) -> Option<Source> {
         let medians = PEERS.into_iter().filter_map(|peer| Some((peer, self.summary(peer)?.median)));
         let sign = if targets::less_is_better(&self.unit) { 1.0 } else { -1.0 };
         medians.min_by(|left, right| (sign * left.1).total_cmp(&(sign * right.1))).map(|(peer, _)| peer)
     }
 
     /// Ours divided by the best peer, round by round: what disturbs a round disturbs both.
-    pub(super) fn ratio(&self) -> Option<Summary> {
-        let best = self.best_peer()?;
-        self.ratios(|round| self.values.get(&(best, round)).copied())
+    pub(crate) fn ratio(&self) -> Option<Summary> {
+        self.ratio_to(self.best_peer()?)
+    }
+
+    /// The same by another source.
+    fn ratio_to(&self, base: Source) -> Option<Summary> {
+        self.ratios(|round| self.values.get(&(base, round)).copied())
     }
 
     fn ratios(&self, base: impl Fn(u32) -> Option<f64>) -> Option<Summary> {
@@ -82,14 +89,25 @@ impl Row {
 }
 
 /// All rows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Results {
+#[derive(Clone, Debug)]
+pub(crate) struct Results {
+    groups: &'static [Group],
     rows: Vec<Row>,
 }
 
 impl Results {
+    /// None yet, of what these groups measure.
+    pub(crate) fn new(groups: &'static [Group]) -> Self {
+        Self { groups, rows: Vec::new() }
+    }
+
+    /// What is asked of a row.
+    pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> + use<> {
+        targets::of(self.groups, &row.bench, row.size)
+    }
+
     /// Keeps a value.
-    pub(super) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
+    pub(crate) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
         let known = self.rows.iter().position(|row| row.bench == record.bench && row.size == record.size);
         let at = known.unwrap_or_else(|| {
             let unit = record.unit.clone();
@@ -113,20 +131,20 @@ impl Results {
     }
 
     /// The rows of libraries, in the order of the groups, then of sizes.
-    pub(super) fn rows(&self) -> Vec<&Row> {
-        let place = |row: &Row| GROUPS.iter().position(|group| group.bench == row.bench);
+    pub(crate) fn rows(&self) -> Vec<&Row> {
+        let place = |row: &Row| self.groups.iter().position(|group| group.bench == row.bench);
         let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
-        rows.sort_by_key(|row| (place(row).unwrap_or(GROUPS.len()), row.size));
+        rows.sort_by_key(|row| (place(row).unwrap_or(self.groups.len()), row.size));
         rows
     }
 
     /// Whether a source has any value.
-    pub(super) fn has(&self, source: Source) -> bool {
+    pub(crate) fn has(&self, source: Source) -> bool {
         self.rows.iter().any(|row| row.summary(source).is_some())
     }
 
     /// The bare half round trip, in ns.
-    pub(super) fn cache_line(&self) -> Option<Summary> {
+    pub(crate) fn cache_line(&self) -> Option<Summary> {
         self.cache_line_row()?.summary(Source::Machine)
     }
 
@@ -135,10 +153,11 @@ impl Results {
     }
 
     /// How ours stand to a target of the row; none while one of the two sides was not measured.
-    pub(super) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
+    pub(crate) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
         let less = targets::less_is_better(&row.unit);
         let (reached, limit) = match target {
             Target::OfBestPeer(factor) => (row.ratio()?, factor),
+            Target::OfPerftest(factor) => (row.ratio_to(Source::Perftest)?, factor),
             Target::OfCacheLine(factor) => {
                 let line = self.cache_line_row()?;
                 let ratio = row.ratios(|round| {
@@ -156,7 +175,8 @@ impl Results {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
+    use super::super::targets::GROUPS;
     use super::*;
 
     pub(in super::super) fn record(bench: &str, size: u64, value: f64, unit: &str) -> Record {
@@ -165,7 +185,7 @@ pub(super) mod tests {
 
     /// Three rounds, of which the second is disturbed.
     pub(in super::super) fn measured() -> Results {
-        let mut results = Results::default();
+        let mut results = Results::new(&GROUPS);
         for (round, disturbance) in [(0, 1.0), (1, 4.0), (2, 1.0)] {
             let mut add = |source, bench, size, value: f64, unit| {
                 results.add(source, round, record(bench, size, value * disturbance, unit)).unwrap();
@@ -202,7 +222,7 @@ pub(super) mod tests {
         let met = |at: usize| -> Vec<Option<bool>> {
             let row = results.rows()[at];
             let verdict = |target| results.verdict(row, target).map(|verdict| verdict.met);
-            targets::of(&row.bench, row.size).map(verdict).collect()
+            results.targets(row).map(verdict).collect()
         };
         // 0.8 of the best peer, and 4 cache lines.
         assert_eq!(met(0), [Some(true), Some(false)]);
@@ -233,7 +253,7 @@ pub(super) mod tests {
 
     #[test]
     fn there_is_no_ratio_to_nothing() {
-        let mut results = Results::default();
+        let mut results = Results::new(&GROUPS);
         for (source, value) in [(Source::Ours, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
             results.add(source, 0, record("overlap_send", 65536, value, "percent")).unwrap();
         }

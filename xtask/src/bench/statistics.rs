@@ -4,17 +4,17 @@ use serde::Serialize;
 
 /// Many values in three.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Summary {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(crate) struct Summary {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
     /// How many values there were.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
 }
 
 impl Summary {
     /// Of any values, if there are some.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let rounds = values.len();

@@ -2,36 +2,38 @@
 
 /// How a value of ours is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// As a multiple of the best peer's value: at most that where less is better, else at least.
     OfBestPeer(f64),
     /// At most that multiple of the bare cache line's half round trip.
     OfCacheLine(f64),
+    /// As a multiple of what perftest reaches without any library: at most that where less is better, else at least.
+    OfPerftest(f64),
     /// At most that, in the measurement's own unit.
     AtMost(f64),
 }
 
 /// Measurements of one program run, and which of them are judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// The name that programs know it by.
-    pub(super) bench: &'static str,
+    pub(crate) bench: &'static str,
     /// What rests on it: size and target. A size may stand twice.
-    pub(super) judged: &'static [(u64, Target)],
+    pub(crate) judged: &'static [(u64, Target)],
 }
 
 /// What `startup` is called. Its size is the number of ranks.
-pub(super) const STARTUP: &str = "startup";
+pub(crate) const STARTUP: &str = "startup";
 /// Ranks of `startup`.
-pub(super) const STARTUP_RANKS: u64 = 64;
+pub(crate) const STARTUP_RANKS: u64 = 64;
 /// What the bare hardware's measurement is called.
-pub(super) const CACHE_LINE: &str = "cacheline";
+pub(crate) const CACHE_LINE: &str = "cacheline";
 
 const KI: u64 = 1024;
 const MI: u64 = 1024 * KI;
 
-/// In the order of measurement.
-pub(super) const GROUPS: [Group; 10] = {
+/// Those between the ranks of this machine, in the order of measurement.
+pub(crate) const GROUPS: [Group; 10] = {
     use Target::{AtMost, OfBestPeer, OfCacheLine};
     const fn group(bench: &'static str, judged: &'static [(u64, Target)]) -> Group {
         Group { bench, judged }
@@ -50,21 +52,21 @@ pub(super) const GROUPS: [Group; 10] = {
     ]
 };
 
-/// The targets of one measurement.
-pub(super) fn of(bench: &str, size: u64) -> impl Iterator<Item = Target> {
-    let group = GROUPS.iter().find(|group| group.bench == bench);
+/// The targets of one measurement of these groups.
+pub(crate) fn of(groups: &'static [Group], bench: &str, size: u64) -> impl Iterator<Item = Target> + use<> {
+    let group = groups.iter().find(|group| group.bench == bench);
     let judged = group.map_or(&[][..], |group| group.judged);
     judged.iter().filter(move |(judged, _)| *judged == size).map(|(_, target)| *target)
 }
 
 /// Whether a smaller value of this unit is the better one.
-pub(super) fn less_is_better(unit: &str) -> bool {
+pub(crate) fn less_is_better(unit: &str) -> bool {
     matches!(unit, "ns" | "us" | "ms" | "s")
 }
 
 impl Group {
     /// Sizes that are judged, each once.
-    pub(super) fn sizes_judged(&self) -> Vec<u64> {
+    pub(crate) fn sizes_judged(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.judged.iter().map(|(size, _)| *size).collect();
         sizes.dedup();
         sizes
@@ -77,15 +79,15 @@ mod tests {
 
     #[test]
     fn eight_bytes_are_judged_twice() {
-        let targets: Vec<Target> = of("latency", 8).collect();
+        let targets: Vec<Target> = of(&GROUPS, "latency", 8).collect();
         assert_eq!(targets, [Target::OfBestPeer(0.9), Target::OfCacheLine(2.5)]);
         assert_eq!(GROUPS[0].sizes_judged(), [8, MI]);
     }
 
     #[test]
     fn what_nobody_asked_for_is_not_judged() {
-        assert_eq!(of("latency", 64).count(), 0);
-        assert_eq!(of("unheard", 8).count(), 0);
+        assert_eq!(of(&GROUPS, "latency", 64).count(), 0);
+        assert_eq!(of(&GROUPS, "unheard", 8).count(), 0);
     }
 
     #[test]

@@ -43,7 +43,7 @@ const CASE: Case = Case {
 /// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs.
-const PRELUDE: &str = r#"set -e
+pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
 tell() { : >/shared/$1; }
 hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }

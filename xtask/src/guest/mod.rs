@@ -5,6 +5,7 @@
 //! [`run::Host::run`]; what happens inside is in [`init.sh`](init.sh).
 
 mod archive;
+mod bench;
 mod cases;
 mod contents;
 mod job;
@@ -51,6 +52,9 @@ enum What {
     /// Guest I is called nI, at 10.9.0.(I+1). It has busybox, `rdma`, and `tc` with its netem.
     #[command(verbatim_doc_comment, after_help = AFTER_HELP)]
     Run(Run),
+    /// Measure our transport, the bare verbs, and MPI libraries over UCX, side by side
+    #[command(long_about = bench::ABOUT)]
+    Bench(bench::Bench),
 }
 
 const AFTER_HELP: &str = "\
@@ -113,10 +117,14 @@ struct Run {
 
 /// `cargo xtask guest`.
 pub(crate) fn run(guest: &Guest) -> ExitCode {
-    let Some(What::Run(run)) = &guest.what else {
-        let mut steps = Steps::new(&guest.only);
-        cases::steps(&mut steps);
-        return steps.finish();
+    let run = match &guest.what {
+        Some(What::Run(run)) => run,
+        Some(What::Bench(bench)) => return bench::run(bench),
+        None => {
+            let mut steps = Steps::new(&guest.only);
+            cases::steps(&mut steps);
+            return steps.finish();
+        }
     };
     let done = run.job().and_then(|job| {
         Host::prepare()?.run(&job, &mut |line| {

@@ -26,6 +26,17 @@ const PROGRAMS: [(&str, &str); 18] = [
     ("ibv_rc_pingpong", "ibverbs-utils"),
     ("ib_write_lat", "perftest"),
 ];
+/// What is needed to measure MPI libraries over UCX in guests; a header that a package has stands for it.
+pub(super) const MPI: [(&str, &str); 8] = [
+    ("mpicc.mpich", "mpich"),
+    ("mpiexec.hydra", "mpich"),
+    ("/usr/include/x86_64-linux-gnu/mpich/mpi.h", "libmpich-dev"),
+    ("mpicc.openmpi", "openmpi-bin"),
+    ("orted", "openmpi-bin"),
+    ("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h", "libopenmpi-dev"),
+    ("ib_send_lat", "perftest"),
+    ("ib_write_bw", "perftest"),
+];
 /// How libibverbs is told of the library for Soft-RoCE devices.
 pub(super) const PROVIDER: &str = "/etc/libibverbs.d/rxe.driver";
 const PROVIDER_PACKAGE: &str = "ibverbs-providers";
@@ -49,8 +60,7 @@ pub(super) fn command(name: &str) -> Result<Command, String> {
 
 /// The packages that are missing.
 pub(super) fn missing() -> Vec<&'static str> {
-    let programs = PROGRAMS.iter().filter(|(program, _)| find(program).is_none());
-    let mut packages: Vec<&str> = programs.map(|(_, package)| *package).collect();
+    let mut packages = missing_of(&PROGRAMS);
     if !Path::new(PROVIDER).exists() {
         packages.push(PROVIDER_PACKAGE);
     }
@@ -59,17 +69,39 @@ pub(super) fn missing() -> Vec<&'static str> {
     packages
 }
 
+/// Those of a table.
+fn missing_of(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
+    // A path from the root is looked for where it is.
+    let programs = programs.iter().filter(|(program, _)| find(program).is_none());
+    programs.map(|(_, package)| *package).collect()
+}
+
 /// Installs what is missing.
 ///
 /// # Errors
 /// When this user may not, or apt cannot.
 pub(super) fn install_missing() -> Result<(), String> {
-    let packages = missing();
+    install(&missing())
+}
+
+/// Installs what is missing for measuring, too.
+///
+/// # Errors
+/// As [`install_missing`].
+pub(super) fn install_missing_mpi() -> Result<(), String> {
+    let mut packages = missing();
+    packages.extend(missing_of(&MPI));
+    packages.sort_unstable();
+    packages.dedup();
+    install(&packages)
+}
+
+fn install(packages: &[&str]) -> Result<(), String> {
     if packages.is_empty() {
         return Ok(());
     }
     if !is_root() || find("apt-get").is_none() {
-        return Err(format!("missing: {}; {}", packages.join(", "), way_out(&packages)));
+        return Err(format!("missing: {}; {}", packages.join(", "), way_out(packages)));
     }
     eprintln!("{} are missing: installing them", packages.join(", "));
     update()?;

@@ -1,0 +1,178 @@
+/* Measures an MPI library between two ranks on different nodes; bench/examples/nodes.rs is its twin, call by
+ * call: who changes one changes both. Arguments are names of measurements, all by default. Standard output has one
+ * JSON object a line, as that of pt2pt.c; rank 0 prints. Rounds are counted, not timed: on emulated nodes a second
+ * is a long time, and both ranks know when they are done. */
+#define _GNU_SOURCE
+#include "measure.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { MI = 1 << 20, SMALL = 8, WARM_PINGS = 100, PINGS = 1000, WINDOW = 16, WINDOWS = 2, EXCHANGES = 5,
+       TAG_DATA = 1, TAG_TOKEN = 2, TAG_TIMES = 3 };
+
+/* What the receiver computes, and by how much later than it a sender comes that is late. */
+static const double COMPUTE_SECONDS = 200e-3, LATE_SECONDS = 10e-3;
+
+static int rank, peer;
+static char *outgoing, *incoming;
+static double times[PINGS];
+
+/* Computes without entering the library. */
+static void compute(double seconds) {
+    for (double until = now() + seconds; now() < until;) {
+    }
+}
+
+static void give_token(void) { MPI_Send(NULL, 0, MPI_BYTE, peer, TAG_TOKEN, MPI_COMM_WORLD); }
+
+static void take_token(void) {
+    MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG_TOKEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void send(int size) { MPI_Send(outgoing, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD); }
+
+static void receive(int size) {
+    MPI_Recv(incoming, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void check(const char *bench, int size, char stamp) {
+    if (incoming[size - 1] != stamp) {
+        fprintf(stderr, "%s: what came is not what was sent\n", bench);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+/* Half a round trip of 8 bytes. */
+static void latency(void) {
+    for (int i = -WARM_PINGS; i < PINGS; ++i) {
+        double began = now();
+        if (rank == 0)
+            send(SMALL);
+        receive(SMALL);
+        if (rank == 1)
+            send(SMALL);
+        if (i >= 0)
+            times[i] = (now() - began) / 2;
+    }
+    if (rank == 0)
+        print_result("latency", SMALL, median(times, PINGS) * 1e6, "us", PINGS);
+}
+
+/* A window of isend to a window of irecv, then an acknowledgement; the first one connects. */
+static void bandwidth(void) {
+    MPI_Request requests[WINDOW];
+    MPI_Status statuses[WINDOW];
+    for (int i = -1; i < WINDOWS; ++i) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double began = now();
+        for (int j = 0; j < WINDOW; ++j)
+            if (rank == 0)
+                MPI_Isend(outgoing, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &requests[j]);
+            else
+                MPI_Irecv(incoming + (size_t)j * MI, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &requests[j]);
+        MPI_Waitall(WINDOW, requests, statuses);
+        if (rank == 0)
+            take_token();
+        else
+            give_token();
+        if (i >= 0)
+            times[i] = WINDOW * (double)MI / 1e6 / (now() - began);
+    }
+    if (rank == 0)
+        print_result("bandwidth", MI, median(times, WINDOWS), "MB/s", WINDOWS);
+}
+
+/* Irecv, tell the sender, compute, wait; the sender comes late: what is left for the wait, and what the send takes. */
+static void early_receive(void) {
+    for (int i = -1; i < EXCHANGES; ++i) {
+        char stamp = (char)(i + 2);
+        double began = 0;
+        outgoing[MI - 1] = stamp;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            take_token();
+            compute(LATE_SECONDS);
+            began = now();
+            send(MI);
+        } else {
+            MPI_Request request;
+            MPI_Irecv(incoming, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
+            give_token();
+            compute(COMPUTE_SECONDS);
+            began = now();
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            check("early_receive", MI, stamp);
+        }
+        if (i >= 0)
+            times[i] = now() - began;
+    }
+    if (rank == 1) {
+        MPI_Send(times, EXCHANGES, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD);
+        return;
+    }
+    print_result("early_receive_held", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
+    MPI_Recv(times, EXCHANGES, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    print_result("early_receive_wait", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
+}
+
+/* Isend, tell the receiver, wait; the receiver posts upon that and computes: how long the sender is held. */
+static void early_send(void) {
+    for (int i = -1; i < EXCHANGES; ++i) {
+        char stamp = (char)(i + 2);
+        MPI_Request request;
+        outgoing[MI - 1] = stamp;
+        MPI_Barrier(MPI_COMM_WORLD);
+        double began = now();
+        if (rank == 0) {
+            MPI_Isend(outgoing, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
+            give_token();
+        } else {
+            take_token();
+            MPI_Irecv(incoming, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
+            compute(COMPUTE_SECONDS);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (i >= 0)
+            times[i] = now() - began;
+        if (rank == 1)
+            check("early_send", MI, stamp);
+    }
+    if (rank == 0)
+        print_result("early_send_held", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} MEASUREMENTS[] = {
+    {"latency", latency}, {"early_receive", early_receive}, {"early_send", early_send}, {"bandwidth", bandwidth}};
+
+int main(int argc, char **argv) {
+    int ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    peer = 1 - rank;
+    outgoing = malloc(MI);
+    incoming = malloc((size_t)WINDOW * MI);
+    if (ranks != 2 || !outgoing || !incoming) {
+        fprintf(stderr, "two ranks are needed, with memory\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    /* Pages are there before anything is measured. */
+    memset(outgoing, 0, MI);
+    memset(incoming, 0, (size_t)WINDOW * MI);
+    for (size_t i = 0; i < sizeof MEASUREMENTS / sizeof *MEASUREMENTS; ++i) {
+        bool wanted = argc < 2;
+        for (int j = 1; j < argc; ++j)
+            wanted |= strcmp(argv[j], MEASUREMENTS[i].name) == 0;
+        if (wanted) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            MEASUREMENTS[i].run();
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
