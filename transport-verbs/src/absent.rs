@@ -159,6 +159,10 @@ impl Out {
         match *self {}
     }
 
+    pub fn has_ended(&mut self, _: RankId) {
+        match *self {}
+    }
+
     pub fn is_waiting(&self) -> bool {
         match *self {}
     }

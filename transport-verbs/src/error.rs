@@ -75,6 +75,9 @@ pub enum Loss {
     /// The system has refused what the connection needs.
     #[error("{0}")]
     System(String),
+    /// Its launcher says so.
+    #[error("it has ended")]
+    Ended,
     /// It was given up by this process.
     #[error("it was given up")]
     Abandoned,

@@ -11,7 +11,8 @@
 //! peer at worst.
 //! **Leaves to others.** Who is where; registering the application's memory ([`Region`], which a
 //! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
-//! **Limits.** A peer that was told the key of some memory can write there until the registration ends.
+//! **Limits.** A peer that was told the key of some memory can write there until the registration ends; one that is kept
+//! is of whole pages, for writing too, and ends when room is needed or its pages are gone.
 //! Connections are made by datagrams, which only a peer of the same job can address.
 //! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::post`.
 //!

@@ -69,10 +69,19 @@ impl Out {
     /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
     /// acted upon any more.
     pub fn abandon(&mut self, rank: RankId) {
+        self.give_up(rank, Loss::Abandoned);
+    }
+
+    /// Somebody else says that a peer has ended: it is reported as lost.
+    pub fn has_ended(&mut self, rank: RankId) {
+        self.give_up(rank, Loss::Ended);
+    }
+
+    fn give_up(&mut self, rank: RankId, loss: Loss) {
         if let Some(place) = self.peers.get_mut(rank.0 as usize) {
             place.get_or_insert_with(|| Box::new(Peer::new(rank)));
         }
-        self.lose(rank, Loss::Abandoned);
+        self.lose(rank, loss);
     }
 
     /// Whether something waits for room, for credits, or for a connection.

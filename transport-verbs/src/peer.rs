@@ -241,7 +241,9 @@ impl Peer {
             let bytes = shared.slots.bytes_mut(slot, len);
             bytes[..head.len()].copy_from_slice(head);
             bytes[head.len()..].copy_from_slice(data);
-            pair.post([request(Parts::Keyed(&[shared.slots.sge(slot, len)]))])?;
+            // Whether or not: who could not post it is lost, and others need the slot.
+            pair.post([request(Parts::Keyed(&[shared.slots.sge(slot, len)]))])
+                .inspect_err(|_| shared.free.push(slot))?;
             Posted::Slot(slot)
         };
         self.note(shared, posted, signaled);

@@ -153,24 +153,26 @@ impl Verbs {
         }
         Ok(self.poll(handler))
     }
+}
 
-    /// Takes one completion of a receive.
-    #[inline]
-    fn received(&mut self, completion: &Completion, handler: &mut impl Handler<Out>) {
-        let slot = completion.id() as u32;
-        let Self { out, receives, .. } = self;
-        if completion.failure().is_none()
-            && let Some(rank) = out.sender(completion.pair())
-        {
-            let bytes = receives.bytes(slot, completion.len());
-            if let Err(loss) = accept(rank, completion.immediate(), bytes, handler, out) {
-                out.lose(rank, loss);
-            }
-        }
-        if let Err(error) = receives.done(slot) {
-            out.fail(&Loss::Device(error.to_string()));
+/// Takes one completion of a receive.
+#[inline]
+fn received(
+    completion: &Completion,
+    receives: &mut Receives,
+    handler: &mut impl Handler<Out>,
+    out: &mut Out,
+) -> Result<(), VerbsError> {
+    let slot = completion.id() as u32;
+    if completion.failure().is_none()
+        && let Some(rank) = out.sender(completion.pair())
+    {
+        let bytes = receives.bytes(slot, completion.len());
+        if let Err(loss) = accept(rank, completion.immediate(), bytes, handler, out) {
+            out.lose(rank, loss);
         }
     }
+    receives.done(slot)
 }
 
 /// Takes one frame.
@@ -229,30 +231,30 @@ impl Transport for Verbs {
     }
 
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        let mut count = self.out.hear();
+        let Self { out, completions, receives, .. } = self;
+        let mut count = out.hear();
         let mut room = [const { MaybeUninit::<Completion>::uninit() }; BATCH];
-        let completions = Arc::clone(&self.completions);
-        match completions.poll(&mut room) {
-            Ok(taken) => {
-                count += taken.len();
-                for completion in taken {
-                    if completion.id() & SENDS != 0 {
-                        self.out.complete(completion);
-                    } else {
-                        self.received(completion, handler);
-                    }
-                }
-                if taken.len() < BATCH
-                    && let Err(error) = self.receives.refill(true)
-                {
-                    self.out.fail(&Loss::Device(error.to_string()));
+        let taken = completions.poll(&mut room).and_then(|taken| {
+            for completion in taken {
+                if completion.id() & SENDS != 0 {
+                    out.complete(completion);
+                } else {
+                    received(completion, receives, handler, out)?;
                 }
             }
-            Err(error) => self.out.fail(&Loss::Device(error.to_string())),
+            if taken.len() < BATCH {
+                // There is nothing better to do.
+                receives.refill(true)?;
+            }
+            Ok(taken.len())
+        });
+        match taken {
+            Ok(taken) => count += taken,
+            Err(error) => out.fail(&Loss::Device(error.to_string())),
         }
-        count += self.out.flush();
-        if !self.out.to_report.is_empty() || !self.out.done.is_empty() {
-            count += self.out.report(handler);
+        count += out.flush();
+        if !out.to_report.is_empty() || !out.done.is_empty() {
+            count += out.report(handler);
         }
         count
     }

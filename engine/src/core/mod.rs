@@ -518,7 +518,7 @@ impl Core {
         // Those of this node are seen by the transport, once what they had sent has been taken.
         for rank in launcher.lost()?.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
             match &mut self.far {
-                Some(far) => far.out().abandon(rank),
+                Some(far) => far.out().has_ended(rank),
                 None => self.hands.arrival(
                     Arrival::Lost(rank),
                     &[] as &[u8],
