@@ -21,6 +21,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// are options, and the command refuses what it does not know.
 pub(crate) const LAUNCHER: &str = "LAUNCHED_BY_CARROUSEL";
 
+/// The answer to the first request.
+const INITIALISED: &str = "response_to_init";
+
 /// What every launcher can store: Slurm is the strictest.
 const KEY_MAX: usize = 31;
 /// Of those, what is kept for the number of a part.
@@ -284,7 +287,7 @@ impl Client {
     fn initialise(&mut self) -> Result<(), LaunchError> {
         // Slurm takes 1.1 and 2.0, MPICH gives up the latter.
         let request = Writer::new("init").word("pmi_version", 1).word("pmi_subversion", 1);
-        let bytes = self.ask(request, "response_to_init")?;
+        let bytes = self.ask(request, INITIALISED)?;
         self.watched = Line::parse(&bytes).is_ok_and(|line| line.get("launcher") == Some(OURS));
         Ok(())
     }
@@ -334,7 +337,9 @@ impl Client {
         loop {
             let bytes = self.await_line(asked)?;
             let line = Line::parse(&bytes).map_err(|_| answer(asked, &bytes, expected))?;
-            if self.watched && line.command == "lost" {
+            // Our launcher may tell of others before it has said that it is ours; no other says this at all.
+            let may_tell = self.watched || expected == INITIALISED;
+            if may_tell && line.command == "lost" {
                 self.keep(&bytes, asked)?;
                 if let (true, Some((rank, ending))) = (needs_all, self.lost.clone()) {
                     return Err(LaunchError::Lost { rank, ending });

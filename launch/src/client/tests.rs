@@ -101,6 +101,18 @@ fn news_between_request_and_answer_is_kept() {
     assert_eq!(client.news().expect("it is there"), vec![expected; 3]);
 }
 
+/// Another rank can end before this one has said a word.
+#[test]
+fn news_before_the_first_answer_is_kept() {
+    let answer = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0 launcher=carrousel\n";
+    let lost = "cmd=lost rank=2 how=exited code=5\n";
+    let mut client = served(3, move |_| Some(lost.to_owned() + answer));
+    client.initialise().expect("it is answered");
+    assert!(client.is_watched());
+    let expected = News::Lost { rank: 2, how: Ending::Exited(5) };
+    assert_eq!(client.news().expect("it is there"), vec![expected]);
+}
+
 #[test]
 fn a_barrier_ends_when_a_rank_is_lost() {
     let mut client = served(2, |_| Some("cmd=lost rank=1 how=exited code=3\n".to_owned()));
