@@ -1,7 +1,7 @@
 //! `cargo xtask guest bench`: what messages between two guests cost, beside others in the same guests.
 //!
 //! One boot; every round has everybody, one right after the other, and ratios are taken within a round, because this
-//! machine is never quiet. Begin reading at [`measure`]; what happens in the guests is in [`script`].
+//! machine is never quiet. Begin reading at [`measure`]; what happens in the guests is in [`mod@script`].
 
 mod script;
 
