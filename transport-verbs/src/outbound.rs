@@ -296,7 +296,7 @@ impl Out {
 
     /// Forgets a peer. What waits completes; what is posted does when the adapter has let go of it.
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
-        let Self { peers, done, .. } = self;
+        let Self { peers, shared, done, .. } = self;
         let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
         let pair = match &peer.state {
             State::Lost(..) => return,
@@ -308,6 +308,7 @@ impl Out {
         if let Some(pair) = &pair {
             // That this fails means that it has failed already.
             let _ = pair.fail();
+            peer.mark(shared, pair);
         }
         peer.state = State::Lost(loss, pair.filter(|_| !peer.posted.is_empty()));
         for waiting in std::mem::take(&mut peer.waiting) {

@@ -333,6 +333,20 @@ impl Peer {
         Ok(())
     }
 
+    /// Behind the end of the connection: what was posted without a completion of its own has none any more if it was done
+    /// before the end. One more request does, as all that is posted from now on fails at once.
+    pub(crate) fn mark(&mut self, shared: &mut Shared, pair: &QueuePair) {
+        if self.unsignaled == 0 {
+            return;
+        }
+        let (operation, id) = (Operation::Write { address: 0, key: 0 }, self.id(0));
+        let request = Request { id, operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false };
+        // A full queue has a completion of its own to come, as that is asked for long before.
+        if pair.post([request]).is_ok() {
+            self.note(shared, Posted::Nothing, true);
+        }
+    }
+
     /// Takes the work requests up to number `last` off the list of those that are posted, and hands them over.
     #[inline]
     pub(crate) fn completed(&mut self, last: u32, mut each: impl FnMut(Posted)) {
