@@ -2,7 +2,7 @@
 //!
 //! So whoever uses this crate is written once. A type without values costs nothing, and neither does code for it.
 
-use crate::{Address, Settings};
+use crate::{Access, Address, Settings};
 use carrousel_transport::{
     Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
 };
@@ -29,17 +29,6 @@ pub enum Loss {}
 /// An open device and one of its ports.
 #[derive(Debug)]
 pub enum Device {}
-
-/// What an adapter may do with memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// This process's own operations may read from it.
-    Own,
-    /// Those of peers may, too.
-    Read,
-    /// Operations of this process and its peers may read, write and change it atomically.
-    Write,
-}
 
 /// Registered memory of the application.
 #[derive(Debug)]

@@ -22,6 +22,7 @@
 
 #[cfg(not(feature = "verbs"))]
 mod absent;
+mod access;
 mod address;
 #[cfg(feature = "verbs")]
 mod error;
@@ -49,12 +50,13 @@ mod watch;
 mod wireup;
 
 #[cfg(not(feature = "verbs"))]
-pub use absent::{Access, Device, Held, Loss, Out, Registrations, Verbs, VerbsError};
+pub use absent::{Device, Held, Loss, Out, Registrations, Verbs, VerbsError};
+pub use access::Access;
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};
 #[cfg(feature = "verbs")]
-pub use ibv::{Access, Device, Region};
+pub use ibv::{Device, Region};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
 #[cfg(feature = "verbs")]

@@ -2,7 +2,7 @@
 
 use crate::frame::PACKET;
 use crate::ibv::{Completion, Device, Failure, Slots};
-use crate::peer::{Change, Kind, Peer, Place, Posted, Shared, State, Transfer, Waiting};
+use crate::peer::{Change, Kind, Peer, Posted, Shared, State, Transfer, Waiting};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
@@ -218,7 +218,7 @@ impl Out {
         Some(rank)
     }
 
-    /// A frame of a peer has brought credits. False if no honest peer has so many.
+    /// A frame of a peer has brought credits. An error if no honest peer has so many: then it is to be lost.
     #[inline]
     pub(crate) fn credited(&mut self, rank: RankId, credits: u16) -> Result<(), Loss> {
         let Some(peer) = self.peer_mut(rank) else { return Ok(()) };
@@ -296,7 +296,7 @@ impl Out {
 
     /// Forgets a peer. What waits completes; what is posted does when the adapter has let go of it.
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
-        let Self { peers, shared, done, .. } = self;
+        let Self { peers, shared, done, to_report, .. } = self;
         let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
         let pair = match &peer.state {
             State::Lost(..) => return,
@@ -316,9 +316,8 @@ impl Out {
                 done.push_back(transfer.arrival());
             }
         }
-        let ended = peer.ended;
-        if !ended {
-            self.to_report.push_back(rank);
+        if !peer.ended {
+            to_report.push_back(rank);
         }
     }
 
@@ -359,8 +358,8 @@ impl Out {
         let Some(local) = local(into, len, true, regions) else {
             return self.done.push_back(Arrival::Read(request));
         };
-        let remote = Place { address: what.address, key: what.key };
-        self.transfer(of, Transfer { kind: Kind::Change(change), local, remote, len, request, notice: None });
+        let kind = Kind::Change(change);
+        self.transfer(of, Transfer { kind, local, remote: what, len, request, notice: None });
     }
 
     fn transfer(&mut self, rank: RankId, transfer: Transfer) {
@@ -385,13 +384,14 @@ impl Out {
     }
 }
 
-/// The place of local bytes; `None` if they are not registered. Without bytes there is nothing to be registered.
-fn local(memory: Memory, len: u64, writable: bool, regions: &mut impl Regions) -> Option<Place> {
+/// Local bytes as the adapter knows them; `None` if they are not registered. Without bytes there is nothing to be
+/// registered.
+fn local(memory: Memory, len: u64, writable: bool, regions: &mut impl Regions) -> Option<Memory> {
     if len == 0 {
-        return Some(Place { address: memory.address, key: 0 });
+        return Some(memory);
     }
     let keys = regions.keys(memory, len, writable)?;
-    Some(Place { address: memory.address, key: keys.local })
+    Some(Memory { key: keys.local, ..memory })
 }
 
 impl Outbound for Out {
@@ -417,8 +417,7 @@ impl Outbound for Out {
         let Some(local) = local(from, len, false, regions) else {
             return self.done.push_back(Arrival::Written(request));
         };
-        let remote = Place { address: into.address, key: into.key };
-        self.transfer(to, Transfer { kind: Kind::Write, local, remote, len, request, notice });
+        self.transfer(to, Transfer { kind: Kind::Write, local, remote: into, len, request, notice });
     }
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
@@ -426,7 +425,6 @@ impl Outbound for Out {
         let Some(local) = local(into, len, true, regions) else {
             return self.done.push_back(Arrival::Read(request));
         };
-        let remote = Place { address: from.address, key: from.key };
-        self.transfer(of, Transfer { kind: Kind::Read, local, remote, len, request, notice });
+        self.transfer(of, Transfer { kind: Kind::Read, local, remote: from, len, request, notice });
     }
 }

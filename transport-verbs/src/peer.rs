@@ -5,7 +5,7 @@ use crate::ibv::{Operation, Parts, QueuePair, Request, Sge, Slots};
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, Packet, RankId};
+use carrousel_transport::{Arrival, Context, Handle, Memory, Packet, RankId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,21 +61,14 @@ pub enum Change {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: Kind,
-    /// Local bytes.
-    pub(crate) local: Place,
+    /// Local bytes, under the adapter's key for this process.
+    pub(crate) local: Memory,
     /// The peer's bytes.
-    pub(crate) remote: Place,
+    pub(crate) remote: Memory,
     pub(crate) len: u64,
     pub(crate) request: Handle,
     /// What goes behind the data.
     pub(crate) notice: Option<(Context, Packet)>,
-}
-
-/// An address and the key for it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) address: u64,
-    pub(crate) key: u32,
 }
 
 impl Transfer {
@@ -85,7 +78,7 @@ impl Transfer {
     }
 
     fn operation(&self) -> Operation {
-        let Place { address, key } = self.remote;
+        let Memory { address, key } = self.remote;
         match self.kind {
             Kind::Write => Operation::Write { address, key },
             Kind::Read => Operation::Read { address, key },
@@ -323,12 +316,16 @@ impl Peer {
         !self.waiting.is_empty() || matches!(self.state, State::Up(_)) && self.credits.owes()
     }
 
+    /// The next request, if it is to do nothing but to have a completion.
+    fn nothing(&self) -> Request<'static> {
+        let operation = Operation::Write { address: 0, key: 0 };
+        Request { id: self.id(0), operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false }
+    }
+
     /// Posts something that has to be acknowledged and does nothing.
     pub(crate) fn probe(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
         let Some(pair) = self.pair(shared, 1) else { return Ok(()) };
-        let operation = Operation::Write { address: 0, key: 0 };
-        let id = self.id(0);
-        pair.post([Request { id, operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false }])?;
+        pair.post([self.nothing()])?;
         self.note(shared, Posted::Nothing, true);
         Ok(())
     }
@@ -339,10 +336,8 @@ impl Peer {
         if self.unsignaled == 0 {
             return;
         }
-        let (operation, id) = (Operation::Write { address: 0, key: 0 }, self.id(0));
-        let request = Request { id, operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false };
         // A full queue has a completion of its own to come, as that is asked for long before.
-        if pair.post([request]).is_ok() {
+        if pair.post([self.nothing()]).is_ok() {
             self.note(shared, Posted::Nothing, true);
         }
     }

@@ -3,9 +3,9 @@
 //! Which registrations are kept, found again, and ended is decided by [`Cache`]; here they are made and ended, and the
 //! news of what the application unmaps are brought to it.
 
-use crate::VerbsError;
-use crate::ibv::{Access, Device, Region};
+use crate::ibv::{Device, Region};
 use crate::watch::Watch;
+use crate::{Access, VerbsError};
 use carrousel_reuse::{Acquired, AllCacheRules, Cache, Deregister, Limits, RegionId, Registration, Span};
 use carrousel_transport::Keys;
 use std::sync::Arc;

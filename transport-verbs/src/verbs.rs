@@ -1,11 +1,11 @@
 //! The transport between this rank and its peers on other nodes.
 
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
-use crate::ibv::{Access, Completion, Completions, Device, Receives, Shape, Slots};
+use crate::ibv::{Completion, Completions, Device, Receives, Shape, Slots};
 use crate::outbound::Out;
 use crate::peer::SENDS;
 use crate::wireup::{Common, Wireup};
-use crate::{Address, Loss, Registrations, Settings, VerbsError};
+use crate::{Access, Address, Loss, Registrations, Settings, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};

@@ -1,8 +1,8 @@
 //! A datagram queue pair: for asking for connections.
 
 use super::pair::attributes;
-use super::{Access, Completion, Completions, Device, Slots, checked, made};
-use crate::{Address, VerbsError};
+use super::{Completion, Completions, Device, Slots, checked, made};
+use crate::{Access, Address, VerbsError};
 use rdma_sys as sys;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;

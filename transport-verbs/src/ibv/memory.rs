@@ -1,23 +1,12 @@
 //! Memory that the adapter may touch.
 
 use super::{Device, made};
-use crate::VerbsError;
+use crate::{Access, VerbsError};
 use carrousel_transport::Keys;
 use rdma_sys as sys;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::sync::Arc;
-
-/// What an adapter may do with memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// This process's own operations may read from it.
-    Own,
-    /// Those of peers may, too.
-    Read,
-    /// Operations of this process and its peers may read, write and change it atomically.
-    Write,
-}
 
 /// Registered memory. The registration ends when this is dropped.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Where completions come, and where packets are received.
 
-use super::{Access, Device, Slots, checked, last, made};
-use crate::VerbsError;
+use super::{Device, Slots, checked, last, made};
+use crate::{Access, VerbsError};
 use rdma_sys as sys;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;

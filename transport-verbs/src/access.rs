@@ -1,0 +1,12 @@
+//! What registered memory is for.
+
+/// What an adapter may do with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// This process's own operations may read from it.
+    Own,
+    /// Those of peers may, too.
+    Read,
+    /// Operations of this process and its peers may read, write and change it atomically.
+    Write,
+}
