@@ -1,7 +1,7 @@
 //! The half that takes operations, and what it knows of peers.
 
 use crate::frame::PACKET;
-use crate::ibv::{Completion, Device, Failure, Slots};
+use crate::ibv::{Completion, Device, Failure, Limits, Slots};
 use crate::peer::{Change, Kind, Peer, Posted, Shared, State, Transfer, Waiting};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
@@ -31,12 +31,13 @@ pub struct Out {
 
 impl Out {
     pub(crate) fn new(device: &Arc<Device>, ranks: u32, wireup: Wireup, slots: Slots, room: u32) -> Self {
-        let (free, message) = ((0..slots.count()).collect(), device.limits.message);
+        let free = (0..slots.count()).collect();
+        let Limits { message, reads_behind_fences, .. } = device.limits;
         Self {
             peers: (0..ranks).map(|_| None).collect(),
             by_number: HashMap::default(),
             wireup,
-            shared: Shared { slots, free, outstanding: 0, room, message },
+            shared: Shared { slots, free, outstanding: 0, room, message, reads_behind_fences },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
             active: VecDeque::new(),

@@ -111,6 +111,8 @@ pub(crate) struct Shared {
     pub(crate) room: u32,
     /// Bytes of the largest work request.
     pub(crate) message: u64,
+    /// Whether a read may be posted behind a closed fence.
+    pub(crate) reads_behind_fences: bool,
 }
 
 impl Shared {
@@ -144,6 +146,8 @@ pub(crate) struct Peer {
     pub(crate) first: u32,
     /// How many of the last ones have no completion of their own.
     pub(crate) unsignaled: u32,
+    /// The number of the last one that waits for reads before it.
+    fence: Option<u32>,
     pub(crate) waiting: VecDeque<Waiting>,
     /// It has said that it has sent all of its messages.
     pub(crate) finished: bool,
@@ -163,6 +167,7 @@ impl Peer {
             posted: VecDeque::new(),
             first: 0,
             unsignaled: 0,
+            fence: None,
             waiting: VecDeque::new(),
             finished: false,
             ended: false,
@@ -197,6 +202,17 @@ impl Peer {
         SENDS | u64::from(self.rank.0) << 32 | u64::from(number)
     }
 
+    /// Whether a request, if it were posted now, shall have a completion of its own.
+    #[inline]
+    fn signals(&self, shared: &Shared, depth: usize) -> bool {
+        self.unsignaled + 1 >= SIGNAL.min(depth as u32 / 2) || shared.is_scarce()
+    }
+
+    /// Whether something that waits for reads before it may not have begun.
+    fn is_fenced(&self) -> bool {
+        self.fence.is_some_and(|number| (number.wrapping_sub(self.first) as usize) < self.posted.len())
+    }
+
     /// Takes note of what was posted.
     #[inline]
     fn note(&mut self, shared: &mut Shared, posted: Posted, signaled: bool) {
@@ -216,11 +232,11 @@ impl Peer {
     ) -> Result<bool, VerbsError> {
         let Some(pair) = self.pair(shared, 1) else { return Ok(false) };
         let len = head.len() + data.len();
-        let (is_inline, often) = (len <= pair.inline(), SIGNAL.min(pair.depth() as u32 / 2));
+        let (is_inline, depth) = (len <= pair.inline(), pair.depth());
         if !is_inline && shared.free.is_empty() || kind == PACKET && !self.credits.spend() {
             return Ok(false);
         }
-        let signaled = self.unsignaled + 1 >= often || shared.is_scarce();
+        let signaled = self.signals(shared, depth);
         let operation = Operation::Send(frame::immediate(kind, self.credits.give()));
         let id = self.id(0);
         let request = |parts| Request { id, operation, parts, signaled, fenced: false };
@@ -249,10 +265,13 @@ impl Peer {
         shared: &mut Shared,
         mut transfer: Transfer,
     ) -> Result<Option<Transfer>, VerbsError> {
+        if transfer.kind != Kind::Write && !shared.reads_behind_fences && self.is_fenced() {
+            return Ok(Some(transfer));
+        }
         while transfer.len > shared.message {
             let Some(pair) = self.pair(shared, 1) else { return Ok(Some(transfer)) };
             let (len, id) = (shared.message, self.id(0));
-            let signaled = shared.is_scarce();
+            let signaled = self.signals(shared, pair.depth());
             let parts = Parts::Keyed(&[transfer.piece(len)]);
             pair.post([Request { id, operation: transfer.operation(), parts, signaled, fenced: false }])?;
             self.note(shared, Posted::Nothing, signaled);
@@ -274,17 +293,23 @@ impl Peer {
         };
         let mut head = [0; HEAD_MAX];
         let len = encode(context, &packet, &mut head);
+        // A read is complete here when its answer is: whatever says so must not overtake that.
+        let fenced = transfer.kind != Kind::Write;
+        // Somebody may wait for its end.
+        let signaled = fenced && !shared.reads_behind_fences;
         let notice = Request {
             id: next,
             operation: Operation::Send(frame::immediate(PACKET, credits)),
             parts: Parts::Inline([&head[..len], &[]]),
-            signaled: false,
-            // A read is complete here when its answer is: whatever says so must not overtake that.
-            fenced: transfer.kind != Kind::Write,
+            signaled,
+            fenced,
         };
         pair.post([data, notice])?;
         self.note(shared, Posted::Told(transfer.arrival()), true);
-        self.note(shared, Posted::Nothing, false);
+        self.note(shared, Posted::Nothing, signaled);
+        if fenced {
+            self.fence = Some(next as u32);
+        }
         Ok(None)
     }
 

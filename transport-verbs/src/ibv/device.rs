@@ -30,7 +30,14 @@ pub(crate) struct Limits {
     pub(crate) reads_started: u8,
     /// Bytes of one work request.
     pub(crate) message: u64,
+    /// Whether a read may be posted behind a fence that is still closed. Not to Soft-RoCE (`rxe`, as of Linux 6.1): when it
+    /// sends again from an earlier request on, because that was lost or met no receive buffer, the fence waits for
+    /// all reads that were ever started (`rxe_wqe_is_fenced`), also for those behind it, which wait for it.
+    pub(crate) reads_behind_fences: bool,
 }
+
+/// The vendor of Soft-RoCE (`RXE_VENDOR_ID`): none.
+const RXE: u32 = 0xff_ffff;
 
 /// An open device and one of its ports.
 #[derive(Debug)]
@@ -158,6 +165,7 @@ impl Device {
                 reads_served: 0,
                 reads_started: 0,
                 message: 0,
+                reads_behind_fences: false,
             },
             on_demand: false,
             down: AtomicBool::new(false),
@@ -181,6 +189,7 @@ impl Device {
             receives: many(attributes.max_srq_wr),
             reads_served: few(attributes.max_qp_rd_atom),
             reads_started: few(attributes.max_qp_init_rd_atom),
+            reads_behind_fences: attributes.vendor_id != RXE,
             ..open.limits
         };
         open.on_demand = open.has_on_demand();

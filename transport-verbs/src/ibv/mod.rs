@@ -15,7 +15,7 @@ pub(crate) use self::datagrams::Datagrams;
 #[cfg(test)]
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub use self::device::Device;
-pub(crate) use self::device::DeviceEvent;
+pub(crate) use self::device::{DeviceEvent, Limits};
 pub use self::memory::Region;
 pub(crate) use self::memory::Slots;
 pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Sge, Shape};

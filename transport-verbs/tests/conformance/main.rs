@@ -11,7 +11,7 @@ use carrousel_transport_verbs::Settings;
 use std::time::Duration;
 
 /// Longer than any plan takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The ways in which a transport can be made, by name: one that hardly ever has to wait, and one that waits for
 /// everything all the time.

@@ -91,11 +91,12 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
             thread::yield_now();
         }
         was_full |= verbs.out().is_waiting();
-        let is_done = player.is_done() || began.elapsed() > PATIENCE;
-        if is_done && !told {
+        if player.is_done() && !told {
             told = true;
             meeting.say("done", me, "");
         }
+        let patience = if told { 2 * PATIENCE } else { PATIENCE };
+        assert!(began.elapsed() < patience, "rank {me} waits: {}", state(&mut verbs));
         if told && idle > 32 {
             thread::sleep(Duration::from_millis(1));
             while ended < ranks && (but == Some(ended) || meeting.heard("done", ended).is_some()) {
@@ -111,14 +112,27 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
         player.drive(&mut verbs);
         thread::yield_now();
     }
+    let began = Instant::now();
     while verbs.is_busy() {
         player.drive(&mut verbs);
+        assert!(began.elapsed() < PATIENCE, "rank {me} is busy: {}", state(&mut verbs));
     }
     meeting.say("over", me, "");
     for rank in (0..ranks).filter(|rank| but != Some(*rank)) {
         meeting.hear("over", rank);
     }
     (player.finish(), was_full)
+}
+
+/// What is known of a rank that hangs, and of its device.
+fn state(verbs: &mut Verbs) -> String {
+    let mut text = format!("{:#?}", verbs.out());
+    let counters = format!("/sys/class/infiniband/{}/ports/1/hw_counters", verbs.device().name());
+    for file in std::fs::read_dir(counters).into_iter().flatten().flatten() {
+        let value = std::fs::read_to_string(file.path()).unwrap_or_default();
+        text += &format!("\n{}: {}", file.file_name().display(), value.trim());
+    }
+    text
 }
 
 /// What came of a plan.
