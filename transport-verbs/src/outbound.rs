@@ -275,6 +275,7 @@ impl Out {
                 Posted::Told(arrival) => done.push_back(arrival),
             }
         });
+        peer.settle(done);
     }
 
     /// Why a peer is lost whose work request has failed.
@@ -295,7 +296,7 @@ impl Out {
         self.lose(rank, Loss::System(error.to_string()));
     }
 
-    /// Forgets a peer. What waits completes; what is posted does when the adapter has let go of it.
+    /// Forgets a peer. What is posted completes when the adapter has let go of it, and what waits does after that.
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
         let Self { peers, shared, done, to_report, .. } = self;
         let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
@@ -312,11 +313,7 @@ impl Out {
             peer.mark(shared, pair);
         }
         peer.state = State::Lost(loss, pair.filter(|_| !peer.posted.is_empty()));
-        for waiting in std::mem::take(&mut peer.waiting) {
-            if let Waiting::Transfer(transfer) = waiting {
-                done.push_back(transfer.arrival());
-            }
-        }
+        peer.settle(done);
         if !peer.ended {
             to_report.push_back(rank);
         }
@@ -365,21 +362,25 @@ impl Out {
 
     fn transfer(&mut self, rank: RankId, transfer: Transfer) {
         let arrival = transfer.arrival();
-        let Some((peer, shared)) = self.with_shared(rank) else { return self.done.push_back(arrival) };
+        let Self { peers, shared, done, to_report, .. } = self;
+        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else {
+            return done.push_back(arrival);
+        };
         if matches!(peer.state, State::Lost(..)) {
             // Its end was no loss as long as nobody wanted anything of it.
             if std::mem::take(&mut peer.ended) {
-                self.to_report.push_back(rank);
+                to_report.push_back(rank);
             }
-            return self.done.push_back(arrival);
+            peer.waiting.push_back(Waiting::Transfer(transfer));
+            return peer.settle(done);
         }
         let left = if peer.waiting.is_empty() { peer.transfer(shared, transfer) } else { Ok(Some(transfer)) };
         match left {
             Ok(None) => {}
             Ok(Some(left)) => self.wait(rank, Waiting::Transfer(left)),
             Err(error) => {
+                peer.waiting.push_back(Waiting::Transfer(transfer));
                 self.refused(rank, &error);
-                self.done.push_back(arrival);
             }
         }
     }

@@ -316,13 +316,23 @@ impl Peer {
     /// Posts what waits, as far as there is room, and credits that are owed. Returns how much went.
     pub(crate) fn flush(&mut self, shared: &mut Shared) -> Result<usize, VerbsError> {
         let mut went = 0;
+        if !self.has_more() {
+            return Ok(went);
+        }
         while let Some(waiting) = self.waiting.pop_front() {
             let left = match waiting {
                 Waiting::Packet(bytes) => {
                     (!self.post(shared, PACKET, &bytes, &[])?).then_some(Waiting::Packet(bytes))
                 }
                 Waiting::Goodbye => (!self.post(shared, GOODBYE, &[], &[])?).then_some(Waiting::Goodbye),
-                Waiting::Transfer(transfer) => self.transfer(shared, transfer)?.map(Waiting::Transfer),
+                Waiting::Transfer(transfer) => match self.transfer(shared, transfer) {
+                    Ok(left) => left.map(Waiting::Transfer),
+                    Err(error) => {
+                        // It completes when the peer is lost.
+                        self.waiting.push_front(waiting);
+                        return Err(error);
+                    }
+                },
             };
             if let Some(left) = left {
                 self.waiting.push_front(left);
@@ -338,7 +348,12 @@ impl Peer {
 
     /// Whether [`Peer::flush`] has something to do.
     pub(crate) fn has_more(&self) -> bool {
-        !self.waiting.is_empty() || matches!(self.state, State::Up(_)) && self.credits.owes()
+        match self.state {
+            State::Up(_) => !self.waiting.is_empty() || self.credits.owes(),
+            State::Asked | State::Made(_) => !self.waiting.is_empty(),
+            // That completes without anybody's doing.
+            State::Lost(..) => false,
+        }
     }
 
     /// The next request, if it is to do nothing but to have a completion.
@@ -376,10 +391,20 @@ impl Peer {
             self.first = self.first.wrapping_add(1);
             each(posted);
         }
-        if self.posted.is_empty()
-            && let State::Lost(_, pair) = &mut self.state
-        {
-            *pair = None;
+    }
+
+    /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
+    #[inline]
+    pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) {
+        let State::Lost(_, pair) = &mut self.state else { return };
+        if !self.posted.is_empty() {
+            return;
+        }
+        *pair = None;
+        for waiting in self.waiting.drain(..) {
+            if let Waiting::Transfer(transfer) = waiting {
+                done.push_back(transfer.arrival());
+            }
         }
     }
 }

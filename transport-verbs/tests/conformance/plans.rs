@@ -7,7 +7,6 @@ use carrousel_transport::conformance::{
 };
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
-use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -143,6 +142,15 @@ struct Played {
     was_full: bool,
 }
 
+/// A thread for each rank. What came of them, in order.
+fn each<T: Send>(ranks: &[u32], one: impl Fn(u32) -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let one = &one;
+        let threads: Vec<_> = ranks.iter().map(|me| scope.spawn(move || one(*me))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
+    })
+}
+
 /// Plays a plan, and checks it on the first node.
 fn run(name: &str, plan: &Plan, settings: &Settings) -> Played {
     let meeting = Meeting::new(&format!("{name}-{}", plan.name));
@@ -152,11 +160,7 @@ fn run(name: &str, plan: &Plan, settings: &Settings) -> Played {
         let ready = ready(&device, plan, me, settings, &meeting);
         play(ready, me, plan.ranks(), &meeting, None)
     };
-    let ends: Vec<_> = thread::scope(|scope| {
-        let one = &one;
-        let threads: Vec<_> = here.iter().map(|me| scope.spawn(move || one(*me))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
-    });
+    let ends = each(&here, one);
     let mut played = Played { ranks: Vec::new(), was_full: false };
     for (rank, (events, full)) in here.iter().zip(ends) {
         meeting.say("record", *rank, &Line(Some(&events)).to_string());
@@ -219,13 +223,25 @@ fn records_for_the_model() {
     }
 }
 
-/// Packets that a node has sent when it is in the middle of the plan that never ends.
+/// Packets that a node has sent since it knew all ranks when it is in the middle of the plan that never ends.
 const ENOUGH: u64 = 300;
 
 /// Packets that a Soft-RoCE device has sent.
 fn sent(device: &str) -> u64 {
     let counter = format!("/sys/class/infiniband/{device}/ports/1/hw_counters/sent_pkts");
     std::fs::read_to_string(counter).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Switches this machine off when it has sent so many packets more.
+fn switch_off_after(packets: u64, device: &str) {
+    let (device, before) = (device.to_owned(), sent(device));
+    thread::spawn(move || {
+        while sent(&device) < before + packets {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // At once, as if its power were cut: what an orderly end sends to nobody keeps its kernel busy.
+        let _ = std::fs::write("/proc/sysrq-trigger", "b");
+    });
 }
 
 /// Fewer plans, and shorter ones: each packet that is lost takes a while.
@@ -254,24 +270,14 @@ fn between_nodes_one_is_switched_off() {
     assert_eq!(meeting.nodes, 2, "one node cannot outlive itself");
     let device = Device::open(&settings.choice).expect("there is a device");
     let here: Vec<u32> = (0..plan.ranks()).filter(|rank| meeting.is_here(*rank)).collect();
-    if meeting.node == 1 {
-        let name = device.name().to_owned();
-        thread::spawn(move || {
-            while sent(&name) < ENOUGH {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let _ = Command::new("poweroff").arg("-f").status();
-        });
-    }
     let one = |me: u32| {
         let ready = ready(&device, &plan, me, settings, &meeting);
+        if meeting.node == 1 {
+            switch_off_after(ENOUGH, device.name());
+        }
         play(ready, me, plan.ranks(), &meeting, Some(1)).0
     };
-    let ends: Vec<_> = thread::scope(|scope| {
-        let one = &one;
-        let threads: Vec<_> = here.iter().map(|me| scope.spawn(move || one(*me))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
-    });
+    let ends = each(&here, one);
     let survivors: Vec<_> = (0..plan.ranks()).map(|rank| here.iter().position(|one| *one == rank)).collect();
     let records: Vec<_> = survivors.into_iter().map(|at| at.map(|at| ends[at].clone())).collect();
     judge(name, &plan, &records);

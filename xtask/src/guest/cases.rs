@@ -42,11 +42,13 @@ const CASE: Case = Case {
 
 /// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
-/// `ibv_rc_pingpong` always needs.
+/// `ibv_rc_pingpong` always needs. `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a
+/// Soft-RoCE device whose link is gone keeps the kernel busy for minutes with what it still has to send.
 pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
 tell() { : >/shared/$1; }
 hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
+cut_power() { echo b >/proc/sysrq-trigger; }
 tc() { /usr/local/bin/tc "$@"; }
 pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
 "#;
@@ -151,7 +153,7 @@ const CASES: &[Case] = &[
                 pingpong -n 1000000 >/dev/null & listens 18515
                 tell ready
                 hear connected
-                poweroff -f
+                cut_power
             fi
             hear ready
             pingpong -n 1000000 n1 >/dev/null & client=$!
@@ -203,6 +205,32 @@ const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "verbs keep the contract although packets are lost and reordered",
+        statuses: &[0, 0],
+        built: &[VERBS_CONFORMANCE],
+        programs: &["tc"],
+        timeout_s: 240,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            tc qdisc add dev eth0 root netem limit 10000 loss 1% delay 2ms reorder 98%
+            conformance --ignored --nocapture --exact plans::between_nodes_of_a_bad_network
+            tc -s qdisc show dev eth0 | grep -q 'dropped [1-9]'
+            [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/out_of_seq_request) -gt 0 ]"#,
+        says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
+        ..CASE
+    },
+    Case {
+        name: "a guest that is switched off is lost to the ranks of others",
+        statuses: &[0, 125],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 240,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            conformance --ignored --nocapture --exact plans::between_nodes_one_is_switched_off"#,
+        says: &["[n0] test result: ok. 1 passed", "n1: the guest has died"],
+        ..CASE
+    },
+    Case {
         name: "jobs over shared memory and verbs at once, and their traces are what the model allows",
         statuses: &[0, 0],
         built: &[COMMAND, example("pi"), example("heat"), example("workers")],
@@ -242,7 +270,7 @@ const CASES: &[Case] = &[
                     usleep 10000
                 done
                 sleep 1
-                poweroff -f
+                cut_power
             fi
             carrousel run -n 4 --hosts n0:2,n1:2 /tmp/silence.scn || status=$?
             echo ended with status ${status:-0}

@@ -65,7 +65,7 @@ Examples:
     if [ $NODE_ID = 0 ]; then ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX
     else sleep 1; ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX $PEER_ADDR; fi'
 
-Each line of output begins with its guest, as [n0]. A guest that runs poweroff -f
+Each line of output begins with its guest, as [n0]. A guest whose power is cut (echo b >/proc/sysrq-trigger)
 is a dead peer; the others go on. The shell prefers what is in busybox: write
 /usr/local/bin/tc if you mean the one that was copied. A command that hangs is
 killed, and where its threads are stuck is printed first.
