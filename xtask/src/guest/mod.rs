@@ -65,10 +65,10 @@ Examples:
     if [ $NODE_ID = 0 ]; then ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX
     else sleep 1; ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX $PEER_ADDR; fi'
 
-Each line of output begins with its guest, as [n0]. A guest whose power is cut (echo b >/proc/sysrq-trigger)
-is a dead peer; the others go on. The shell prefers what is in busybox: write
-/usr/local/bin/tc if you mean the one that was copied. A command that hangs is
-killed, and where its threads are stuck is printed first.
+Each line of output begins with its guest, as [n0]. A guest whose power is cut
+(echo b >/proc/sysrq-trigger) is a dead peer; the others go on. The shell prefers
+what is in busybox: write /usr/local/bin/tc if you mean the one that was copied.
+A command that hangs is killed, and where its threads are stuck is printed first.
 
 Exit status: the highest of the guests'; 124 when the command was killed; 125 when
 a guest could not be started, has died, or its kernel has logged a BUG, a WARNING
