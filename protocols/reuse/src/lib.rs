@@ -47,4 +47,4 @@ pub use cache::{
 };
 pub use direct::{AllReuseRules, Completion, Direct, ReuseRules, Route};
 pub use span::{RegionId, Span};
-pub use uses::{Advice, CLASSES, Path, Policy, Reuse, Thresholds};
+pub use uses::{Advice, CLASSES, Path, Policy, Reuse, Thresholds, ThresholdsError};

@@ -6,8 +6,10 @@
 
 mod reuse;
 mod table;
+mod text;
 
 pub use reuse::Reuse;
+pub use text::ThresholdsError;
 
 use crate::RegionId;
 
@@ -24,11 +26,39 @@ pub enum Path {
     Get,
 }
 
+impl Path {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 4] = [Self::EagerByWrite, Self::EagerBySend, Self::Put, Self::Get];
+
+    /// What it is called, in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EagerByWrite => "eager_by_write",
+            Self::EagerBySend => "eager_by_send",
+            Self::Put => "put",
+            Self::Get => "get",
+        }
+    }
+}
+
 /// Size classes: class k is from k KiB up to, not including, k + 1 KiB, and the last one has all above.
 pub const CLASSES: usize = 9;
 
 /// The least number of uses for which a registration pays, n, by path and size class. A property of the
-/// machine: to be measured, and to be given.
+/// machine: to be measured, and to be given, as text too.
+///
+/// ```
+/// use carrousel_reuse::{Path, Thresholds};
+/// let measured: Thresholds = "
+///     eager_by_write  432 200 110 76  60  48  40  36  32
+///     eager_by_send   never never never never never 75 65 55 49
+///     put             196 128 128 125 56  33  29  26  25
+///     get             196 128 128 125 56  33  29  26  25  # as put
+/// ".parse()?;
+/// assert_eq!(measured.of(Path::Put)[1], 128);
+/// assert_eq!(measured.to_string().parse(), Ok(measured));
+/// # Ok::<(), carrousel_reuse::ThresholdsError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Thresholds {
     /// Of [`Path::EagerByWrite`].
@@ -62,15 +92,30 @@ impl Thresholds {
         Self { eager_by_write: all, eager_by_send: all, put: all, get: all }
     }
 
+    /// Those of a path, by size class.
     #[inline]
-    fn uses(&self, path: Path, class: u8) -> u32 {
-        let row = match path {
+    pub const fn of(&self, path: Path) -> &[u32; CLASSES] {
+        match path {
             Path::EagerByWrite => &self.eager_by_write,
             Path::EagerBySend => &self.eager_by_send,
             Path::Put => &self.put,
             Path::Get => &self.get,
-        };
-        row.get(usize::from(class)).copied().unwrap_or(Self::NEVER)
+        }
+    }
+
+    /// As [`Thresholds::of`], to be set.
+    pub const fn of_mut(&mut self, path: Path) -> &mut [u32; CLASSES] {
+        match path {
+            Path::EagerByWrite => &mut self.eager_by_write,
+            Path::EagerBySend => &mut self.eager_by_send,
+            Path::Put => &mut self.put,
+            Path::Get => &mut self.get,
+        }
+    }
+
+    #[inline]
+    fn uses(&self, path: Path, class: u8) -> u32 {
+        self.of(path).get(usize::from(class)).copied().unwrap_or(Self::NEVER)
     }
 }
 
