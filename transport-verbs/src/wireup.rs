@@ -218,11 +218,11 @@ impl Maker {
             }
             for wish in wished.try_iter() {
                 match wish {
-                    Wish::Connect(rank, address) => self.begin(rank, address)?,
+                    Wish::Connect(rank, address) => self.begin(rank, address),
                     Wish::Received(rank) => {
                         if let Some(making) = self.peers.get_mut(&rank) {
                             let progress = making.handshake.received();
-                            self.proceed(rank, progress, None)?;
+                            self.proceed(rank, progress, None);
                         }
                     }
                     Wish::Stop => return Ok(()),
@@ -234,12 +234,12 @@ impl Maker {
             let mut told = Vec::new();
             self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
             for told in told {
-                self.hear(&told)?;
+                self.hear(&told);
             }
             if ready[2] {
                 self.listen();
             }
-            self.tick()?;
+            self.tick();
         }
     }
 
@@ -260,60 +260,68 @@ impl Maker {
         u16::try_from(self.common.patience.as_millis() / TICK.as_millis()).unwrap_or(u16::MAX).max(1)
     }
 
-    /// Makes a queue pair for a connection to `rank`.
-    fn make(&mut self) -> Result<Arc<QueuePair>, VerbsError> {
+    /// Makes a queue pair for a connection, and has its handshake begin with what it says. If there can be none, only
+    /// this peer is lost.
+    fn make(&mut self, rank: RankId, address: Address, handshake: Handshake<Rules>) -> Option<&mut Making> {
         let Common { device, completions, receives, shape, .. } = &self.common;
         // Any number will do; an old packet of another connection is less likely to fit when they differ.
         self.random = self.random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
         let first = (self.random >> 40) as u32;
-        Ok(Arc::new(QueuePair::new(device, completions, receives, *shape, first)?))
+        match QueuePair::new(device, completions, receives, *shape, first) {
+            Ok(pair) => {
+                let making = Making { handshake, pair: Arc::new(pair), address, due: Instant::now() + TICK };
+                Some(self.peers.entry(rank).insert_entry(making).into_mut())
+            }
+            Err(error) => {
+                self.refuse(rank, &error);
+                None
+            }
+        }
     }
 
     /// The rank wants a connection.
-    fn begin(&mut self, rank: RankId, address: Address) -> Result<(), VerbsError> {
+    fn begin(&mut self, rank: RankId, address: Address) {
         if self.peers.contains_key(&rank) {
-            return Ok(());
+            return;
         }
-        let pair = match self.make() {
-            Ok(pair) => pair,
-            Err(error) => return self.refuse(rank, &error),
-        };
         let (handshake, progress) = Handshake::begin(self.ticks());
-        self.peers.insert(rank, Making { handshake, pair, address, due: Instant::now() + TICK });
-        self.proceed(rank, progress, None)
+        if self.make(rank, address, handshake).is_some() {
+            self.proceed(rank, progress, None);
+        }
     }
 
-    /// There can be no queue pair for this peer; others may have theirs.
-    fn refuse(&mut self, rank: RankId, error: &VerbsError) -> Result<(), VerbsError> {
-        self.told.tell(News::Failed(rank, Loss::System(error.to_string())));
+    /// The connection to this peer cannot be made; others may have theirs.
+    fn refuse(&mut self, rank: RankId, error: &VerbsError) {
+        self.give_up(rank, Loss::System(error.to_string()));
+    }
+
+    /// There is no connection to this peer, and there will be none.
+    fn give_up(&mut self, rank: RankId, loss: Loss) {
+        self.told.tell(News::Failed(rank, loss));
         self.peers.remove(&rank);
         self.gone.insert(rank);
-        Ok(())
     }
 
     /// A peer tells.
-    fn hear(&mut self, told: &Told) -> Result<(), VerbsError> {
+    fn hear(&mut self, told: &Told) {
         let rank = told.from;
         if told.to != self.common.me || rank == self.common.me || self.gone.contains(&rank) {
-            return Ok(());
+            return;
         }
-        if !self.peers.contains_key(&rank) {
-            let pair = match self.make() {
-                Ok(pair) => pair,
-                Err(error) => return self.refuse(rank, &error),
-            };
-            let handshake = Handshake::asked(self.ticks());
-            let due = Instant::now() + TICK;
-            self.peers.insert(rank, Making { handshake, pair, address: told.address, due });
+        let making = if self.peers.contains_key(&rank) {
+            self.peers.get_mut(&rank)
+        } else {
+            self.make(rank, told.address, Handshake::asked(self.ticks()))
+        };
+        if let Some(making) = making {
+            let progress = making.handshake.told(told.hello);
+            self.proceed(rank, progress, Some(told));
         }
-        let Some(making) = self.peers.get_mut(&rank) else { return Ok(()) };
-        let progress = making.handshake.told(told.hello);
-        self.proceed(rank, progress, Some(told))
     }
 
     /// Carries out what a handshake says.
-    fn proceed(&mut self, rank: RankId, progress: Progress, told: Option<&Told>) -> Result<(), VerbsError> {
-        let Some(making) = self.peers.get_mut(&rank) else { return Ok(()) };
+    fn proceed(&mut self, rank: RankId, progress: Progress, told: Option<&Told>) {
+        let Some(making) = self.peers.get_mut(&rank) else { return };
         let Common { me, window, .. } = self.common;
         if let (true, Some(told)) = (progress.connect, told) {
             // Before the peer can know of it: its packets find somebody who knows theirs.
@@ -327,10 +335,7 @@ impl Maker {
             self.told.tell(News::Up(rank));
         }
         if progress.give_up {
-            self.told.tell(News::Failed(rank, Loss::NoAnswer));
-            self.peers.remove(&rank);
-            self.gone.insert(rank);
-            return Ok(());
+            return self.give_up(rank, Loss::NoAnswer);
         }
         if let Some(hello) = progress.tell {
             let (address, ends) = (self.datagrams.address(), making.pair.ends());
@@ -339,11 +344,10 @@ impl Maker {
             // What cannot be sent is lost, like any other.
             let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&told)));
         }
-        Ok(())
     }
 
     /// Tells again what was not answered.
-    fn tick(&mut self) -> Result<(), VerbsError> {
+    fn tick(&mut self) {
         let now = Instant::now();
         let due: Vec<RankId> = self
             .peers
@@ -355,9 +359,8 @@ impl Maker {
             let Some(making) = self.peers.get_mut(&rank) else { continue };
             making.due = now + TICK;
             let progress = making.handshake.tick();
-            self.proceed(rank, progress, None)?;
+            self.proceed(rank, progress, None);
         }
-        Ok(())
     }
 
     /// The device has something to say.

@@ -4,6 +4,7 @@ use super::{checked, last, made};
 use crate::{Choice, Registrations, Settings, VerbsError};
 use rdma_sys as sys;
 use std::ffi::CStr;
+use std::fmt;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -40,7 +41,6 @@ pub(crate) struct Limits {
 const RXE: u32 = 0xff_ffff;
 
 /// An open device and one of its ports.
-#[derive(Debug)]
 pub struct Device {
     context: *mut sys::ibv_context,
     domain: *mut sys::ibv_pd,
@@ -56,6 +56,13 @@ pub struct Device {
     on_demand: bool,
     /// Whether the device has said that its port is down.
     down: AtomicBool,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port, .. } = self;
+        f.debug_struct("Device").field("name", name).field("port", port).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: libibverbs is thread safe (ibv_open_device(3) and the "thread safety" section of its documentation:

@@ -4,6 +4,7 @@ use super::queues::ReceiveQueue;
 use super::{Completions, Device, checked, made};
 use crate::VerbsError;
 use rdma_sys as sys;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -80,16 +81,20 @@ pub(crate) struct Shape {
 }
 
 /// A queue pair.
-#[derive(Debug)]
 pub(crate) struct QueuePair {
     pair: *mut sys::ibv_qp,
     number: u32,
     first: u32,
     shape: Shape,
     device: Arc<Device>,
-    // What it needs, to be given back later than it.
-    completions: Arc<Completions>,
-    receives: Arc<ReceiveQueue>,
+    #[expect(dead_code, reason = "they have to outlive the pair")]
+    needs: (Arc<Completions>, Arc<ReceiveQueue>),
+}
+
+impl fmt::Debug for QueuePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueuePair").field("number", &self.number).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: libibverbs is thread safe, and the pointer is only handed to it.
@@ -135,8 +140,7 @@ impl QueuePair {
             first: first & 0xff_ffff,
             shape,
             device: Arc::clone(device),
-            completions: Arc::clone(completions),
-            receives: Arc::clone(receives),
+            needs: (Arc::clone(completions), Arc::clone(receives)),
         };
         made.prepare()?;
         Ok(made)
@@ -369,6 +373,5 @@ impl Drop for QueuePair {
     fn drop(&mut self) {
         // SAFETY: made by `new`, given back once; what it needs lives until the fields are dropped, after this.
         unsafe { sys::ibv_destroy_qp(self.pair) };
-        let _ = (&self.completions, &self.receives);
     }
 }

@@ -3,6 +3,7 @@
 use super::{Device, Slots, checked, last, made};
 use crate::{Access, VerbsError};
 use rdma_sys as sys;
+use std::fmt;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -78,12 +79,18 @@ fn describe(status: sys::ibv_wc_status::Type) -> &'static str {
 }
 
 /// A queue of completions, of sends and receives of any number of queue pairs.
-#[derive(Debug)]
 pub(crate) struct Completions {
     queue: *mut sys::ibv_cq,
     channel: *mut sys::ibv_comp_channel,
+    #[expect(dead_code, reason = "it has to outlive the queue")]
     device: Arc<Device>,
     capacity: u32,
+}
+
+impl fmt::Debug for Completions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Completions").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: libibverbs is thread safe, and the pointers are only handed to it.
@@ -168,7 +175,6 @@ impl Drop for Completions {
             sys::ibv_destroy_cq(self.queue);
             sys::ibv_destroy_comp_channel(self.channel);
         }
-        let _ = &self.device;
     }
 }
 
@@ -182,10 +188,16 @@ pub(crate) struct Receives {
 }
 
 /// The queue itself, which queue pairs keep alive.
-#[derive(Debug)]
 pub(crate) struct ReceiveQueue {
     queue: *mut sys::ibv_srq,
+    #[expect(dead_code, reason = "it has to outlive the queue")]
     device: Arc<Device>,
+}
+
+impl fmt::Debug for ReceiveQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReceiveQueue").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: libibverbs is thread safe, and the pointer is only handed to it.
@@ -203,7 +215,6 @@ impl Drop for ReceiveQueue {
     fn drop(&mut self) {
         // SAFETY: every queue pair that uses it keeps it alive and is gone; given back once.
         unsafe { sys::ibv_destroy_srq(self.queue) };
-        let _ = &self.device;
     }
 }
 
