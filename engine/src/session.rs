@@ -4,13 +4,15 @@ use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{Between, OptionError, SIMULATION, Settings};
+use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table};
 use carrousel_rank::RankId;
+use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
 use carrousel_trace::End;
 use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
 use std::env;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -77,7 +79,10 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
     let ring = ring_bytes(settings.shm_ring(), place.neighbours.len() as u64);
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
-    let core = Core::new(&place, &settings.protocol(), rings, far(&place, settings), Box::new(look_up));
+    let (verbs, waits) =
+        (verbs_settings(settings)?, settings.verbs().reuse.is_some_and(|reuse| reuse.blocking));
+    let far = far(&place, settings, &verbs);
+    let core = Core::new(&place, &settings.protocol(), rings, far, waits, Box::new(look_up));
     let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
     if let Some(directory) = settings.trace() {
         core.trace_to(directory)?;
@@ -95,15 +100,14 @@ const LEAST: u64 = 1 << 10;
 const MOST: u64 = 64 << 10;
 
 /// The transport to other nodes, if there are any; or why there is none.
-fn far(place: &Place, settings: &Settings) -> Result<Option<Verbs>, String> {
+fn far(place: &Place, settings: &Settings, verbs: &verbs::Settings) -> Result<Option<Verbs>, String> {
     if place.neighbours.len() == place.ranks as usize {
         return Ok(None);
     }
-    let options = settings.verbs();
-    if options.between == Between::None {
+    if settings.verbs().between == Between::None {
         return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
     }
-    let verbs = Verbs::new(place.me, place.ranks, &verbs_settings(settings));
+    let verbs = Verbs::new(place.me, place.ranks, verbs);
     verbs.map(Some).map_err(|error| error.to_string())
 }
 
@@ -112,11 +116,12 @@ fn far(place: &Place, settings: &Settings) -> Result<Option<Verbs>, String> {
 /// # Errors
 /// When they cannot; the error says why, and what would help.
 pub fn describe_verbs(settings: &Settings) -> Result<String, String> {
-    verbs::Device::describe(&verbs_settings(settings)).map_err(|error| error.to_string())
+    let verbs = verbs_settings(settings).map_err(|error| error.to_string())?;
+    verbs::Device::describe(&verbs).map_err(|error| error.to_string())
 }
 
 /// How the transport between nodes is made, as the options say.
-fn verbs_settings(settings: &Settings) -> verbs::Settings {
+fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     let options = settings.verbs();
     let choice = verbs::Choice { device: options.device, port: options.port, gid_index: options.gid };
     let mut made = verbs::Settings::default();
@@ -128,7 +133,22 @@ fn verbs_settings(settings: &Settings) -> verbs::Settings {
     made.keep = options.cache;
     made.timeout = options.timeout;
     made.retries = options.retries;
-    made
+    made.reuse = options.reuse.as_ref().map(policy).transpose()?;
+    Ok(made)
+}
+
+/// When small buffers are registered, as the options say.
+fn policy(reuse: &Reuse) -> Result<Policy, Error> {
+    let thresholds = match &reuse.table {
+        Table::Published => Thresholds::PUBLISHED,
+        Table::File(file) => {
+            let wrong = |why: String| Error::Option(format!("verbs_reuse_table: {}: {why}", file.display()));
+            let text = fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+            text.parse().map_err(|why: ThresholdsError| wrong(why.to_string()))?
+        }
+    };
+    let (speculation_percent, share_percent) = (reuse.percent, reuse.share);
+    Ok(Policy { thresholds, speculation_percent, share_percent, ..Policy::default() })
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a

@@ -20,7 +20,7 @@ fn rank(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Resul
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(&place, &Options::default(), settings, Ok(None), Box::new(look_up));
+    let core = Core::new(&place, &Options::default(), settings, Ok(None), true, Box::new(look_up));
     let core = core.map_err(|error| Error::Memory(error.to_string()))?;
     addresses.lock().map_err(|_| lost(place.me))?[me as usize] = core.address();
     Ok(Communicator::world(Shared::new(core)))

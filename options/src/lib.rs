@@ -26,5 +26,5 @@ mod value;
 
 pub use protocol::protocol;
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{Between, OptionError, Origin, SIMULATION, Settings, Verbs};
+pub use settings::{Between, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};
 pub use value::parse_size;

@@ -21,6 +21,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// The name of something of this machine; a scenario, which is for any machine, cannot set it.
     Name,
+    /// One of these words, or a file of this machine.
+    File(&'static [&'static str]),
 }
 
 /// One option.
@@ -39,6 +41,8 @@ const SPECULATION: [&str; 3] = ["off", "always", "adaptive"];
 
 /// The words of `verbs`.
 pub(crate) const VERBS: [&str; 3] = ["auto", "off", "always"];
+/// The words of `verbs_reuse_table`, which is a file otherwise.
+pub(crate) const TABLES: [&str; 2] = ["off", "published"];
 /// The name that stands for none in particular.
 pub(crate) const ANY: &str = "any";
 
@@ -52,7 +56,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 16] = [
+pub const OPTIONS: [Spec; 20] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
@@ -137,6 +141,32 @@ pub const OPTIONS: [Spec; 16] = [
         default: || OptionValue::OnOff(true),
     },
     Spec {
+        name: "verbs_reuse_table",
+        kind: Kind::File(&TABLES),
+        doc: "after how many uses a small buffer is registered, and sent without a copy: a file that `carrousel bench \
+              reuse --write` has measured on this machine, or the published table, or never",
+        default: || OptionValue::Word(TABLES[0].to_owned()),
+    },
+    Spec {
+        name: "verbs_reuse_percent",
+        kind: Kind::Integer(1, 100),
+        doc: "a buffer is registered after this percentage of the uses that pay, hoping for the others",
+        default: || OptionValue::Integer(25),
+    },
+    Spec {
+        name: "verbs_reuse_share",
+        kind: Kind::Integer(0, 100),
+        doc: "further buffers are not counted while less than this percentage of them is used often and there are \
+              many; 0: all are",
+        default: || OptionValue::Integer(20),
+    },
+    Spec {
+        name: "verbs_reuse_blocking",
+        kind: Kind::OnOff,
+        doc: "whether a send that waits anyway sends without a copy, too: it then waits until the adapter is done",
+        default: || OptionValue::OnOff(true),
+    },
+    Spec {
         name: "verbs_timeout",
         kind: Kind::Integer(1, 31),
         doc: "what is not acknowledged is sent again after 4.096 us times 2 to the power of this, or up to four \
@@ -185,6 +215,7 @@ impl Spec {
             Kind::OnOff => "on, off".to_owned(),
             Kind::Choice(words) => words.join(", "),
             Kind::Name => "a name".to_owned(),
+            Kind::File(words) => format!("{}, a file", words.join(", ")),
         }
     }
 
@@ -203,7 +234,7 @@ impl Spec {
                 "off" => false,
                 _ => return Err(wrong()),
             }),
-            Kind::Choice(_) | Kind::Name => OptionValue::Word(text.to_owned()),
+            Kind::Choice(_) | Kind::Name | Kind::File(_) => OptionValue::Word(text.to_owned()),
         };
         if self.takes(&value) { Ok(value) } else { Err(wrong()) }
     }
@@ -222,6 +253,7 @@ impl Spec {
             (Kind::Name, OptionValue::Word(word)) => {
                 !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control())
             }
+            (Kind::File(_), OptionValue::Word(word)) => !word.is_empty() && !word.contains(char::is_control),
             _ => false,
         }
     }
@@ -261,7 +293,7 @@ pub fn vocabulary() -> Vocabulary {
             Kind::Integer(..) => OptionSpec::new(spec.name, OptionKind::Integer),
             Kind::OnOff => OptionSpec::new(spec.name, OptionKind::OnOff),
             Kind::Choice(words) => OptionSpec::choice(spec.name, words),
-            Kind::Name => return None,
+            Kind::Name | Kind::File(_) => return None,
         })
     };
     Vocabulary { engine: OPTIONS.iter().filter_map(option).collect(), ..Vocabulary::default() }
@@ -302,6 +334,8 @@ mod tests {
             ("verbs_device", "rxe 0"),
             ("verbs_gid", "-2"),
             ("verbs_retries", "7"),
+            ("verbs_reuse_table", ""),
+            ("verbs_reuse_percent", "0"),
         ] {
             let spec = Spec::named(name).expect("it is registered");
             assert!(spec.parse(text).is_err(), "{name}={text}");

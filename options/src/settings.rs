@@ -1,7 +1,7 @@
 //! Which value each option has, and where it comes from.
 
 use crate::protocol;
-use crate::registry::{ANY, OPTIONS, Spec, written};
+use crate::registry::{ANY, OPTIONS, Spec, TABLES, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -69,6 +69,39 @@ pub enum Between {
     All,
 }
 
+/// After how many uses small buffers are registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// As published, for another machine.
+    Published,
+    /// As this file says.
+    File(PathBuf),
+}
+
+impl Table {
+    fn named(word: String) -> Option<Self> {
+        let [off, published] = TABLES;
+        match word {
+            word if word == off => None,
+            word if word == published => Some(Self::Published),
+            file => Some(Self::File(file.into())),
+        }
+    }
+}
+
+/// How small buffers are sent without a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reuse {
+    /// After how many uses that pays.
+    pub table: Table,
+    /// They are registered after this percentage of them.
+    pub percent: u32,
+    /// The least percentage of buffers that are used often, while further ones are counted.
+    pub share: u32,
+    /// Whether blocking sends are sent so, too.
+    pub blocking: bool,
+}
+
 /// The options of the transport between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,6 +122,8 @@ pub struct Verbs {
     pub receives: u32,
     /// Whether memory stays registered.
     pub cache: bool,
+    /// How small buffers are sent without a copy, if they are.
+    pub reuse: Option<Reuse>,
     /// The exponent of the time until an acknowledgement is missed.
     pub timeout: u8,
     /// How often something is sent again.
@@ -277,6 +312,12 @@ impl Settings {
             window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
             receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
             cache: self.number("verbs_cache") != 0,
+            reuse: Table::named(word("verbs_reuse_table")).map(|table| Reuse {
+                table,
+                percent: self.number("verbs_reuse_percent") as u32,
+                share: self.number("verbs_reuse_share") as u32,
+                blocking: self.number("verbs_reuse_blocking") != 0,
+            }),
             timeout: small("verbs_timeout"),
             retries: small("verbs_retries"),
         }

@@ -3,6 +3,7 @@
 //! So whoever uses this crate is written once. A type without values costs nothing, and neither does code for it.
 
 use crate::{Access, Address, Settings};
+use carrousel_reuse::Policy;
 use carrousel_transport::{
     Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
 };
@@ -58,7 +59,7 @@ impl Device {
 
 #[allow(missing_docs)]
 impl Registrations {
-    pub fn new(device: &Arc<Device>, _: bool) -> Self {
+    pub fn new(device: &Arc<Device>, _: bool, _: Option<Policy>) -> Self {
         match **device {}
     }
 
@@ -70,6 +71,14 @@ impl Registrations {
     /// Never.
     #[allow(unsafe_code)]
     pub unsafe fn acquire(&mut self, _: *mut u8, _: usize, _: Access) -> Result<Held, VerbsError> {
+        match *self {}
+    }
+
+    /// # Safety
+    ///
+    /// There is no device.
+    #[allow(unsafe_code)]
+    pub unsafe fn acquire_often_used(&mut self, _: *const u8, _: usize) -> Option<Held> {
         match *self {}
     }
 
@@ -153,6 +162,14 @@ impl Out {
     }
 
     pub fn is_waiting(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn lend(&mut self, _: RankId, _: Context, _: &Packet, _: &[u8], _: (u32, u32)) -> bool {
+        match *self {}
+    }
+
+    pub fn returned(&mut self) -> Option<u32> {
         match *self {}
     }
 }

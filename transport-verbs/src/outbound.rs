@@ -1,8 +1,8 @@
 //! The half that takes operations, and what it knows of peers.
 
 use crate::frame::PACKET;
-use crate::ibv::{Completion, Device, Failure, Limits, Slots};
-use crate::peer::{Change, Kind, Peer, Posted, Shared, State, Transfer, Waiting};
+use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
+use crate::peer::{Change, Kind, Loan, Peer, Posted, Shared, State, Transfer, Waiting};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
@@ -24,6 +24,8 @@ pub struct Out {
     pub(crate) to_report: VecDeque<RankId>,
     /// Completions that have not been reported.
     pub(crate) done: VecDeque<Arrival>,
+    /// Names of loans that are over, and that nobody was told of.
+    returned: VecDeque<u32>,
     /// Peers that something waits for.
     active: VecDeque<RankId>,
     device: Arc<Device>,
@@ -40,6 +42,7 @@ impl Out {
             shared: Shared { slots, free, outstanding: 0, room, message, reads_behind_fences },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
+            returned: VecDeque::new(),
             active: VecDeque::new(),
             device: Arc::clone(device),
         }
@@ -83,6 +86,40 @@ impl Out {
             place.get_or_insert_with(|| Box::new(Peer::new(rank)));
         }
         self.lose(rank, loss);
+    }
+
+    /// As [`Outbound::send`], of data that may stay where they are until [`Out::returned`] gives `name` back: `len` bytes at
+    /// `address`, which the adapter knows under `key`. False if they were copied instead, as the packet has to
+    /// wait, or is for nobody: then they may be changed at once.
+    pub fn lend(
+        &mut self,
+        to: RankId,
+        context: Context,
+        packet: &Packet,
+        data: &[u8],
+        (key, name): (u32, u32),
+    ) -> bool {
+        let Some((peer, shared)) = self.with_shared(to) else { return false };
+        let mut head = [0; HEAD_MAX];
+        let len = encode(context, packet, &mut head);
+        let sge = Sge { address: data.as_ptr().addr() as u64, len: data.len() as u32, key };
+        let lent = if peer.waiting.is_empty() {
+            peer.lend(shared, &head[..len], Loan { data: sge, name })
+        } else {
+            Ok(false)
+        };
+        match lent {
+            Ok(true) => return true,
+            Ok(false) => self.send(to, context, packet, data),
+            Err(error) => self.refused(to, &error),
+        }
+        false
+    }
+
+    /// The name of data that were lent, and may be changed again: the adapter has read them, or never will.
+    #[inline]
+    pub fn returned(&mut self) -> Option<u32> {
+        self.returned.pop_front()
     }
 
     /// Whether something waits for room, for credits, or for a connection.
@@ -265,7 +302,7 @@ impl Out {
         if let Some(failure) = completion.failure() {
             self.lose(rank, self.loss(failure));
         }
-        let Self { peers, shared, done, .. } = self;
+        let Self { peers, shared, done, returned, .. } = self;
         let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
         peer.completed(id as u32, |posted| {
             shared.outstanding -= 1;
@@ -273,6 +310,10 @@ impl Out {
                 Posted::Nothing => {}
                 Posted::Slot(slot) => shared.free.push(slot),
                 Posted::Told(arrival) => done.push_back(arrival),
+                Posted::Lent(slot, name) => {
+                    shared.free.push(slot);
+                    returned.push_back(name);
+                }
             }
         });
         peer.settle(done);

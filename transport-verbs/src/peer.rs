@@ -23,6 +23,16 @@ pub(crate) enum Posted {
     Slot(u32),
     /// Somebody is to be told.
     Told(Arrival),
+    /// The slot is free, and the buffer of that name is its owner's again.
+    Lent(u32, u32),
+}
+
+/// The data of a packet that is sent from where they are: what the adapter knows them as, and the name that their
+/// owner hears when they may be changed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loan {
+    pub(crate) data: Sge,
+    pub(crate) name: u32,
 }
 
 /// What could not be posted yet.
@@ -256,6 +266,23 @@ impl Peer {
             Posted::Slot(slot)
         };
         self.note(shared, posted, signaled);
+        Ok(true)
+    }
+
+    /// Posts a packet whose data are not copied. False if it has to wait.
+    pub(crate) fn lend(&mut self, shared: &mut Shared, head: &[u8], loan: Loan) -> Result<bool, VerbsError> {
+        if self.pair(shared, 1).is_none() || shared.free.is_empty() || !self.credits.spend() {
+            return Ok(false);
+        }
+        let (id, credits) = (self.id(0), self.credits.give());
+        let State::Up(pair) = &self.state else { return Ok(false) };
+        let Some(slot) = shared.free.pop() else { return Ok(false) };
+        shared.slots.bytes_mut(slot, head.len()).copy_from_slice(head);
+        let operation = Operation::Send(frame::immediate(PACKET, credits));
+        let parts = Parts::Keyed(&[shared.slots.sge(slot, head.len()), loan.data]);
+        pair.post([Request { id, operation, parts, signaled: true, fenced: false }])
+            .inspect_err(|_| shared.free.push(slot))?;
+        self.note(shared, Posted::Lent(slot, loan.name), true);
         Ok(true)
     }
 

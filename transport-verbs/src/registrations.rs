@@ -1,12 +1,14 @@
 //! The memory of the application, registered with the adapter: kept for the next use where that is safe.
 //!
-//! Which registrations are kept, found again, and ended is decided by [`Cache`]; here they are made and ended, and the
-//! news of what the application unmaps are brought to it.
+//! Which registrations are kept, found again, and ended, and which small buffers are worth one, is decided by [`Direct`];
+//! here they are made and ended, and the news of what the application unmaps are brought to it.
 
 use crate::ibv::{Device, Region};
 use crate::watch::Watch;
 use crate::{Access, VerbsError};
-use carrousel_reuse::{Acquired, AllCacheRules, Cache, Deregister, Limits, RegionId, Registration, Span};
+use carrousel_reuse::{
+    Acquired, Deregister, Direct, Limits, Path, Policy, RegionId, Registration, Route, Span, Thresholds,
+};
 use carrousel_transport::Keys;
 use std::sync::Arc;
 
@@ -28,7 +30,9 @@ enum Means {
 #[derive(Debug)]
 pub struct Registrations {
     device: Arc<Device>,
-    cache: Cache<AllCacheRules>,
+    memory: Direct,
+    /// Whether small buffers that are used often are registered.
+    reuses: bool,
     /// By the index of their name.
     regions: Vec<Option<Region>>,
     work: Vec<Deregister>,
@@ -50,6 +54,9 @@ enum What {
     Own(#[expect(dead_code, reason = "its end is that of the registration")] Region),
 }
 
+/// What was registered is gone, as its pages were unmapped meanwhile.
+struct Stale;
+
 impl Held {
     /// How the adapter knows the memory.
     pub fn keys(&self) -> Keys {
@@ -58,8 +65,9 @@ impl Held {
 }
 
 impl Registrations {
-    /// Of a device. Registrations are kept if the adapter or the kernel makes that safe, and `keep` is set.
-    pub fn new(device: &Arc<Device>, keep: bool) -> Self {
+    /// Of a device. Registrations are kept if the adapter or the kernel makes that safe, and `keep` is set. Then, if
+    /// there is a policy for it, small buffers that are used often are registered, too.
+    pub fn new(device: &Arc<Device>, keep: bool, reuse: Option<Policy>) -> Self {
         let means = if !keep {
             Means::None("they are not to be kept (verbs_cache is off)".to_owned())
         } else if device.is_on_demand() {
@@ -70,23 +78,30 @@ impl Registrations {
                 Err(error) => Means::None(error.to_string()),
             }
         };
-        Self::by(device, means)
+        Self::by(device, means, reuse)
     }
 
     /// Registrations are kept, and nobody tells what is unmapped: what a test needs that shows what comes of it.
     #[cfg(feature = "stale")]
     #[doc(hidden)]
     pub fn trusting(device: &Arc<Device>) -> Self {
-        Self::by(device, Means::Trusting)
+        Self::by(device, Means::Trusting, None)
     }
 
-    fn by(device: &Arc<Device>, means: Means) -> Self {
-        let cache = Cache::new(Limits::default());
-        Self { device: Arc::clone(device), cache, regions: Vec::new(), work: Vec::new(), means }
+    fn by(device: &Arc<Device>, means: Means, reuse: Option<Policy>) -> Self {
+        let never = Policy { thresholds: Thresholds::uniform(Thresholds::NEVER), ..Policy::default() };
+        let reuses = reuse.is_some() && !matches!(means, Means::None(_));
+        let memory = Direct::new(Limits::default(), reuse.unwrap_or(never));
+        Self { device: Arc::clone(device), memory, reuses, regions: Vec::new(), work: Vec::new(), means }
     }
 
     /// Whether registrations are kept, and why or why not, in words.
     pub fn describe(&self) -> String {
+        let kept = self.describe_means();
+        if self.reuses { format!("{kept}; small buffers that are used often are not copied") } else { kept }
+    }
+
+    fn describe_means(&self) -> String {
         match &self.means {
             Means::OnDemand => "registrations are kept: the adapter pages on demand".to_owned(),
             Means::Watched(_) => "registrations are kept: userfaultfd tells what is unmapped".to_owned(),
@@ -120,40 +135,74 @@ impl Registrations {
         Ok(Held { keys: region.keys(), what: What::Own(region) })
     }
 
+    /// A small message is about to be sent: its buffer's registration, if it is used often enough to have one. If it
+    /// has none, the message is to be copied.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Registrations::acquire`] with [`Access::Read`], once there is a registration.
+    #[inline]
+    pub unsafe fn acquire_often_used(&mut self, start: *const u8, len: usize) -> Option<Held> {
+        if !self.reuses {
+            return None;
+        }
+        self.catch_up();
+        let route = self.memory.transfer(
+            start.expose_provenance() as u64,
+            len as u64,
+            Path::EagerBySend,
+            &mut self.work,
+        );
+        self.deregister();
+        match route {
+            Route::Copy => None,
+            Route::Direct(id) => self.held(id),
+            Route::Register(id, pages) => self.make(id, pages).ok().flatten(),
+        }
+    }
+
     /// A registration that is kept; `None` if there can be none.
     fn find(&mut self, span: Span) -> Option<Held> {
         // What was unmapped while it was registered is tried again, as a program may do that all the time not for ever.
         for _ in 0..3 {
             self.catch_up();
-            let acquired = self.cache.acquire(span, &mut self.work);
+            let acquired = self.memory.acquire(span, &mut self.work);
             self.deregister();
-            let (id, pages) = match acquired {
-                Acquired::Hit(id) => {
-                    let keys = self.regions.get(id.index as usize)?.as_ref()?.keys();
-                    return Some(Held { keys, what: What::Kept(id) });
+            match acquired {
+                Acquired::Hit(id) => return self.held(id),
+                Acquired::Register(id, pages) => {
+                    if let Ok(held) = self.make(id, pages) {
+                        return held;
+                    }
                 }
-                Acquired::Register(id, pages) => (id, pages),
                 Acquired::Refused(_) => return None,
-            };
-            let Some(region) = self.register(pages) else {
-                // It was asked for above, and is answered once.
-                let _ = self.cache.failed(id);
-                return None;
-            };
-            self.catch_up();
-            let keys = region.keys();
-            let place = id.index as usize;
-            if self.regions.len() <= place {
-                self.regions.resize_with(place + 1, || None);
-            }
-            self.regions[place] = Some(region);
-            let answer = self.cache.registered(id, &mut self.work);
-            self.deregister();
-            if answer == Ok(Registration::Usable) {
-                return Some(Held { keys, what: What::Kept(id) });
             }
         }
         None
+    }
+
+    #[inline]
+    fn held(&self, id: RegionId) -> Option<Held> {
+        let keys = self.regions.get(id.index as usize)?.as_ref()?.keys();
+        Some(Held { keys, what: What::Kept(id) })
+    }
+
+    /// Makes a registration that was asked for; `None` if that cannot be.
+    fn make(&mut self, id: RegionId, pages: Span) -> Result<Option<Held>, Stale> {
+        let Some(region) = self.register(pages) else {
+            // It was asked for, and is answered once.
+            let _ = self.memory.failed(id);
+            return Ok(None);
+        };
+        self.catch_up();
+        let place = id.index as usize;
+        if self.regions.len() <= place {
+            self.regions.resize_with(place + 1, || None);
+        }
+        self.regions[place] = Some(region);
+        let answer = self.memory.registered(id, &mut self.work);
+        self.deregister();
+        if answer == Ok(Registration::Usable) { Ok(self.held(id)) } else { Err(Stale) }
     }
 
     /// Registers whole pages for keeping.
@@ -176,8 +225,8 @@ impl Registrations {
     #[inline]
     fn catch_up(&mut self) {
         if let Means::Watched(watch) = &mut self.means {
-            let (cache, work) = (&mut self.cache, &mut self.work);
-            watch.look(|span| cache.invalidate(span, work));
+            let (memory, work) = (&mut self.memory, &mut self.work);
+            watch.look(|span| memory.invalidate(span, work));
             self.deregister();
         }
     }
@@ -196,7 +245,7 @@ impl Registrations {
     pub fn release(&mut self, held: Held) {
         if let What::Kept(id) = held.what {
             // It is held, once: by what is given back here.
-            let _ = self.cache.release(id, &mut self.work);
+            let _ = self.memory.release(id, &mut self.work);
             self.deregister();
         }
     }

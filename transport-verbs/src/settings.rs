@@ -1,5 +1,6 @@
 //! How a transport is made.
 
+use carrousel_reuse::Policy;
 use std::time::Duration;
 
 /// Which device, port and global identifier to use; what is not said is chosen.
@@ -37,6 +38,9 @@ pub struct Settings {
     pub retries: u8,
     /// Whether memory stays registered when its transfer is over, where that is safe.
     pub keep: bool,
+    /// Which small buffers are registered and sent without a copy; none of them without a policy, or where no memory
+    /// stays registered.
+    pub reuse: Option<Policy>,
     /// How long a peer may take to answer when it is asked for a connection.
     pub patience: Duration,
 }
@@ -55,6 +59,7 @@ impl Default for Settings {
             timeout: 16,
             retries: 6,
             keep: true,
+            reuse: None,
             patience: Duration::from_secs(20),
         }
     }

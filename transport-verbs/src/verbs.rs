@@ -7,6 +7,7 @@ use crate::peer::SENDS;
 use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError};
 use carrousel_link::{Credits, Rules};
+use carrousel_reuse::Policy;
 use carrousel_transport::wire::{HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,6 +35,7 @@ pub struct Verbs {
     device: Arc<Device>,
     eager: u64,
     keep: bool,
+    reuse: Option<Policy>,
     probed: Instant,
 }
 
@@ -85,8 +87,16 @@ impl Verbs {
             patience: settings.patience,
         })?;
         let out = Out::new(device, ranks, wireup, slots, room);
-        let (device, eager, keep) = (Arc::clone(device), settings.eager, settings.keep);
-        Ok(Self { out, completions, receives, device, eager, keep, probed: Instant::now() })
+        Ok(Self {
+            out,
+            completions,
+            receives,
+            device: Arc::clone(device),
+            eager: settings.eager,
+            keep: settings.keep,
+            reuse: settings.reuse,
+            probed: Instant::now(),
+        })
     }
 
     /// What peers need to connect.
@@ -101,7 +111,7 @@ impl Verbs {
 
     /// For the memory of the application that its operations are about.
     pub fn registrations(&self) -> Registrations {
-        Registrations::new(&self.device, self.keep)
+        Registrations::new(&self.device, self.keep, self.reuse)
     }
 
     /// The most data, in bytes, that an EAGER can have.

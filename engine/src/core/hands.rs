@@ -124,6 +124,13 @@ impl Tools {
         };
         if to == self.me {
             self.local.push_back(Local::Packet(context, packet, data.to_vec()));
+        } else if let Some(memory) = memory
+            && let Some(key) = self.registry.offered(memory)
+            && let Some(far) = ways.far_to(to)
+        {
+            if far.lend(to, context, &packet, data, (key, memory.key)) {
+                self.registry.lend(memory.key);
+            }
         } else {
             ways.send(to, context, &packet, data);
         }

@@ -33,7 +33,7 @@ use carrousel_rank::{
 use carrousel_trace::End;
 use carrousel_transport::{Arrival, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
-use carrousel_transport_verbs::Verbs;
+use carrousel_transport_verbs::{self as verbs, Verbs};
 use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use std::time::Duration;
@@ -49,6 +49,41 @@ pub(crate) struct Place {
     pub(crate) neighbours: Vec<RankId>,
 }
 
+/// How a send begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendKind {
+    /// A standard send.
+    Standard {
+        /// Whether its caller waits for it.
+        waits: bool,
+    },
+    /// It is complete only once its receive has begun.
+    Synchronous,
+}
+
+impl SendKind {
+    /// Of a send that nobody waits for yet.
+    pub(crate) fn new(synchronous: bool) -> Self {
+        if synchronous { Self::Synchronous } else { Self::Standard { waits: false } }
+    }
+}
+
+/// How bytes are lent for a send.
+pub(crate) enum Lend {
+    Standard,
+    Synchronous,
+    /// To be sent from where they are: the adapter knows them by this.
+    Known(verbs::Held),
+}
+
+/// What has become of a send that may be eager.
+enum Eager {
+    /// The bytes may be changed.
+    Sent,
+    /// They are to be lent.
+    Lend(Lend),
+}
+
 /// One rank at work.
 pub(crate) struct Core {
     node: Node,
@@ -61,6 +96,8 @@ pub(crate) struct Core {
     /// Bytes of the largest message that is sent eagerly.
     eager_threshold: u64,
     neighbours: Vec<RankId>,
+    /// Whether sends that wait are sent without a copy, too, where others are.
+    reuse_blocking: bool,
     /// Whether this node has more ranks than processors.
     crowded: bool,
     launcher: Option<Launcher>,
@@ -83,6 +120,7 @@ impl Core {
         options: &Options,
         settings: Settings,
         far: Result<Option<Verbs>, String>,
+        reuse_blocking: bool,
         look_up: LookUp,
     ) -> Result<Self, NodeError> {
         let node = Node::new(place.me, &place.neighbours, settings)?;
@@ -114,6 +152,7 @@ impl Core {
             pending: Pending::default(),
             ranks: place.ranks,
             eager_threshold,
+            reuse_blocking,
             crowded: thread::available_parallelism()
                 .is_ok_and(|processors| processors.get() < neighbours.len()),
             neighbours,
@@ -161,46 +200,100 @@ impl Core {
         self.ranks
     }
 
-    /// Starts a send of `len` bytes that are lent to the library.
+    /// Starts a send of bytes that are lent to the library. `None` if they have gone already: then they may be changed.
     ///
     /// # Safety
     ///
-    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
-    /// ended the request.
+    /// As for [`Core::lend`].
     #[allow(unsafe_code)]
     #[inline]
-    pub(crate) unsafe fn lend(
-        &mut self,
-        start: *const u8,
-        len: usize,
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-        synchronous: bool,
-    ) -> Result<Handle, Fault> {
-        // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.hands.tools.registry.register(start, len) };
-        self.reach(to, memory.key)?;
-        let len = len as u64;
-        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
-        self.start(Call::Send(send), What::Send { to, tag, len, synchronous }, memory.key)
-    }
-
-    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
-    /// been done.
-    #[inline]
-    pub(crate) fn send_eagerly(
+    pub(crate) unsafe fn start_send(
         &mut self,
         bytes: &[u8],
         communicator: Communicator,
         to: u32,
         tag: u32,
-    ) -> Result<bool, Fault> {
-        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
+        kind: SendKind,
+    ) -> Result<Option<Handle>, Fault> {
+        let how = match kind {
+            SendKind::Synchronous => Lend::Synchronous,
+            SendKind::Standard { waits } => match self.send_eagerly(bytes, communicator, to, tag, waits)? {
+                Eager::Sent => return Ok(None),
+                Eager::Lend(how) => how,
+            },
+        };
+        // SAFETY: as the caller promises.
+        unsafe { self.lend(bytes, communicator, to, tag, how) }.map(Some)
+    }
+
+    /// Starts a send of bytes that are lent to the library.
+    ///
+    /// # Safety
+    ///
+    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
+    /// ended the request. If the adapter knows them already, then by a registration of these bytes.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn lend(
+        &mut self,
+        bytes: *const [u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+        how: Lend,
+    ) -> Result<Handle, Fault> {
+        let synchronous = matches!(how, Lend::Synchronous);
+        // SAFETY: as the caller promises: the key is released when the request ends.
+        let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
+        self.reach(to, memory.key)?;
+        let len = bytes.len() as u64;
+        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
+        let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
+        match how {
+            Lend::Known(held) => {
+                self.hands.tools.registry.offer(memory, held);
+                let request = self.start(call, what, memory.key);
+                self.hands.tools.registry.withdraw();
+                request
+            }
+            Lend::Standard | Lend::Synchronous => self.start(call, what, memory.key),
+        }
+    }
+
+    /// Sends bytes that are few enough to be gone when this returns; or says how they are to be lent.
+    #[inline]
+    fn send_eagerly(
+        &mut self,
+        bytes: &[u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+        waits: bool,
+    ) -> Result<Eager, Fault> {
+        let Some(call) = self.eager(bytes, communicator, to, tag) else {
+            return Ok(Eager::Lend(Lend::Standard));
+        };
+        if self.far.is_some()
+            && let Some(held) = self.often_used(bytes, to, waits)
+        {
+            return Ok(Eager::Lend(Lend::Known(held)));
+        }
         let ways = &mut Ways::of(&mut self.node, &mut self.far);
         let request = self.hands.call(call, bytes, ways)?;
-        self.release(request, |_| Registry::NONE.key, |_| true)
+        self.release(request, |_| Registry::NONE.key, |_| Eager::Sent)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
+    }
+
+    /// What the adapter knows bytes by that are used often enough to be sent from where they are
+    /// (speculative-rendezvous 5.3).
+    #[allow(unsafe_code)]
+    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
+        let copies = waits && !self.reuse_blocking;
+        if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
+            return None;
+        }
+        // SAFETY: it goes to `lend`, whose caller lends these bytes.
+        unsafe { self.hands.tools.registry.often_used(bytes) }
     }
 
     /// The call that sends these bytes eagerly, if they can be. They need no name.
@@ -354,13 +447,23 @@ impl Core {
         count += node.poll(&mut FromNear { hands, far: far.as_deref_mut().map(Transport::out) });
         if let Some(far) = far {
             count += far.poll(&mut FromFar { hands, near: node.out() });
+            while let Some(key) = far.out().returned() {
+                hands.tools.registry.returned(key);
+            }
         }
         count > 0
     }
 
     #[inline]
     fn is_complete(&self, request: Handle) -> bool {
-        self.hands.rank.is_complete(request)
+        self.hands.rank.is_complete(request) && !self.is_lent(self.pending.end(request))
+    }
+
+    /// Whether the adapter still reads the memory of a request: its message has no more to wait for, and its buffer is
+    /// not the application's yet (rule COMPLETES_LOCALLY).
+    #[inline]
+    fn is_lent(&self, key: u32) -> bool {
+        self.hands.tools.registry.is_lent(key)
     }
 
     /// Whether a request has not been ended.
@@ -386,11 +489,12 @@ impl Core {
     fn release<T>(
         &mut self,
         request: Handle,
-        key: impl FnOnce(&Pending) -> u32,
+        key: impl Fn(&Pending) -> u32,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, Fault>> {
         let ended = match self.hands.rank.status(request) {
             Ok(None) => return None,
+            Ok(Some(_)) if self.is_lent(key(&self.pending)) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;

@@ -1,6 +1,6 @@
 //! Calls that return when the buffer is the application's again.
 
-use crate::core::Core;
+use crate::core::{Core, Lend, SendKind};
 use crate::error::Fault;
 use crate::shared::received;
 use crate::{Error, Status};
@@ -39,15 +39,14 @@ impl Core {
         tag: u32,
         synchronous: bool,
     ) -> Result<(), Fault> {
-        if !synchronous && self.send_eagerly(bytes, communicator, to, tag)? {
-            return Ok(());
-        }
+        let kind = if synchronous { SendKind::Synchronous } else { SendKind::Standard { waits: true } };
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under AddressSanitizer.
-            let handle =
-                unsafe { self.lend(bytes.as_ptr(), bytes.len(), communicator, to, tag, synchronous) }?;
-            self.wait(handle, |_| ())
+            match unsafe { self.start_send(bytes, communicator, to, tag, kind) }? {
+                Some(request) => self.wait(request, |_| ()),
+                None => Ok(()),
+            }
         })
     }
 
@@ -79,14 +78,13 @@ impl Core {
             let receive =
                 unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), communicator, from, receive_tag) }?;
             // SAFETY: as in `send_and_wait`.
-            let send =
-                match unsafe { self.lend(data.as_ptr(), data.len(), communicator, to, send_tag, false) } {
-                    Ok(send) => send,
-                    Err(error) => {
-                        self.abandon(receive);
-                        return Err(error);
-                    }
-                };
+            let send = match unsafe { self.lend(data, communicator, to, send_tag, Lend::Standard) } {
+                Ok(send) => send,
+                Err(error) => {
+                    self.abandon(receive);
+                    return Err(error);
+                }
+            };
             let sent = self.wait(send, |_| ());
             let status = self.wait(receive, received)?;
             sent?;

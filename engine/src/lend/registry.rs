@@ -42,6 +42,10 @@ pub(crate) struct Registry {
     registrations: Option<verbs::Registrations>,
     /// By position: what the adapter knows of the region, if it had to know.
     known: Vec<Option<verbs::Held>>,
+    /// The region that the next message is sent from without a copy, if it can be: our key and the adapter's.
+    offered: Option<(u32, u32)>,
+    /// Keys of regions that the adapter sends from (speculative-rendezvous 5.3): few, as each is a work request.
+    lent: Vec<u32>,
 }
 
 impl Registry {
@@ -99,6 +103,57 @@ impl Registry {
             region.uses = (region.uses + 1) & (u32::MAX >> POSITION_BITS);
             self.free.push(position);
         }
+    }
+
+    /// Whether small bytes that are about to be sent are used often enough to be sent from where they are: then what the
+    /// adapter knows them by.
+    ///
+    /// # Safety
+    ///
+    /// What is returned goes, by [`Registry::offer`], with a registration of these bytes.
+    #[inline]
+    pub(crate) unsafe fn often_used(&mut self, bytes: &[u8]) -> Option<verbs::Held> {
+        let registrations = self.registrations.as_mut()?;
+        // SAFETY: as the caller promises: the bytes are registered here for as long as the adapter may read them.
+        // Noticed by: the jobs between guests, whose programs check every byte.
+        unsafe { registrations.acquire_often_used(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// The adapter knows registered memory by `held`: the next message from there need not be copied.
+    pub(crate) fn offer(&mut self, memory: Memory, held: verbs::Held) {
+        let position = (memory.key & POSITION_MASK) as usize;
+        if self.known.len() <= position {
+            self.known.resize_with(self.regions.len(), || None);
+        }
+        self.offered = Some((memory.key, held.keys().local));
+        self.known[position] = Some(held);
+    }
+
+    /// No message from there has been sent, or it has.
+    pub(crate) fn withdraw(&mut self) {
+        self.offered = None;
+    }
+
+    /// The adapter's key of memory that is offered.
+    #[inline]
+    pub(crate) fn offered(&self, memory: Memory) -> Option<u32> {
+        self.offered.filter(|(key, _)| *key == memory.key).map(|(_, local)| local)
+    }
+
+    /// The adapter reads memory from now on, until it is [returned](Registry::returned).
+    pub(crate) fn lend(&mut self, key: u32) {
+        self.lent.push(key);
+    }
+
+    /// Whether the adapter may still read memory: then it is not its owner's yet.
+    #[inline]
+    pub(crate) fn is_lent(&self, key: u32) -> bool {
+        !self.lent.is_empty() && self.lent.contains(&key)
+    }
+
+    /// The adapter has read what was lent to it, or never will.
+    pub(crate) fn returned(&mut self, key: u32) {
+        self.lent.retain(|lent| *lent != key);
     }
 
     /// Where the bytes are, if they are registered under this key.

@@ -1,7 +1,7 @@
 //! Requests that own their buffer.
 
 use super::several::{Open, Stage};
-use crate::core::{Awaited, Pace};
+use crate::core::{Awaited, Pace, SendKind};
 use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
@@ -56,16 +56,12 @@ impl Communicator {
             buffer: data,
             pace: None,
         };
-        if !synchronous && self.shared.with(|core| core.send_eagerly(bytes, self.id, to, tag))? {
-            return Ok(request(Stage::Sent, data));
-        }
-        let (start, len) = (bytes.as_ptr(), bytes.len());
+        let kind = SendKind::new(synchronous);
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-        let handle =
-            self.shared.with(|core| unsafe { core.lend(start, len, self.id, to, tag, synchronous) })?;
-        Ok(request(Stage::Open(handle), data))
+        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, self.id, to, tag, kind) })?;
+        Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
     /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].

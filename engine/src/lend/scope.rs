@@ -1,6 +1,7 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
 use super::several::{Open, Stage};
+use crate::core::SendKind;
 use crate::error::Fault;
 use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
@@ -157,21 +158,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope>, Error> {
         let to = self.communicator.group.rank(to)?;
         let (bytes, id) = (data.as_bytes(), self.communicator.id);
-        if !synchronous && self.communicator.shared.with(|core| core.send_eagerly(bytes, id, to, tag))? {
-            return Ok(ScopedRequest {
-                communicator: self.communicator,
-                stage: Stage::Sent,
-                receives: false,
-            });
-        }
-        let (start, len) = (bytes.as_ptr(), bytes.len());
+        let kind = SendKind::new(synchronous);
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-        let handle = self
-            .communicator
-            .shared
-            .with(|core| unsafe { core.lend(start, len, id, to, tag, synchronous) })?;
-        Ok(self.opened(handle, false))
+        let handle =
+            self.communicator.shared.with(|core| unsafe { core.start_send(bytes, id, to, tag, kind) })?;
+        Ok(match handle {
+            Some(handle) => self.opened(handle, false),
+            None => ScopedRequest { communicator: self.communicator, stage: Stage::Sent, receives: false },
+        })
     }
 
     /// Starts a receive (`MPI_Irecv`).

@@ -312,7 +312,7 @@ impl Device {
             LinkLayer::Ethernet => "RoCE",
         };
         let Self { name, port, gid_index, .. } = &*open;
-        let kept = Registrations::new(&open, settings.keep).describe();
+        let kept = Registrations::new(&open, settings.keep, settings.reuse).describe();
         Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}"))
     }
 

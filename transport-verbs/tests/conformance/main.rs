@@ -5,6 +5,7 @@
 mod ends;
 mod meeting;
 mod plans;
+mod reuse;
 mod stale;
 
 use carrousel_transport_verbs::Settings;

@@ -12,11 +12,11 @@ const LEN: usize = 256;
 const MAPPED: usize = 16 << 10;
 
 /// Memory at an address that stays the same, whatever is mapped there.
-struct Page(*mut u8);
+pub(super) struct Page(*mut u8);
 
 impl Page {
     /// Maps new memory; at the same place as `before`.
-    fn map(before: Option<&Self>) -> Self {
+    pub(super) fn map(before: Option<&Self>) -> Self {
         let at = before.map_or(std::ptr::null_mut(), |page| page.0.cast());
         let place = if before.is_some() { MapFlags::FIXED } else { MapFlags::empty() };
         let flags = MapFlags::PRIVATE | place;
@@ -26,12 +26,18 @@ impl Page {
         Self(start.expect("there is memory").cast())
     }
 
+    /// The first bytes.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped, and filled only between uses.
+        unsafe { std::slice::from_raw_parts(self.0, LEN) }
+    }
+
     fn unmap(&self) {
         // SAFETY: our mapping, to which nothing refers.
         unsafe { rustix::mm::munmap(self.0.cast(), MAPPED) }.expect("it is mapped");
     }
 
-    fn fill(&self, byte: u8) {
+    pub(super) fn fill(&self, byte: u8) {
         // SAFETY: mapped, for writing, and nothing is under way.
         unsafe { self.0.write_bytes(byte, MAPPED) };
     }
@@ -92,7 +98,7 @@ impl Scene {
 }
 
 fn watched(verbs: &Verbs) -> Registrations {
-    let registrations = Registrations::new(verbs.device(), true);
+    let registrations = Registrations::new(verbs.device(), true, None);
     assert!(registrations.describe().starts_with("registrations are kept"), "{}", registrations.describe());
     registrations
 }

@@ -190,7 +190,7 @@ const CASES: &[Case] = &[
         timeout_s: 240,
         // With a test's output: it tells how long each plan takes.
         command: "conformance --ignored --nocapture --test-threads 1 --skip between_nodes --skip records",
-        says: &["test result: ok. 11 passed"],
+        says: &["test result: ok. 13 passed"],
         ..CASE
     },
     Case {
@@ -245,8 +245,14 @@ const CASES: &[Case] = &[
             # Every rank over verbs, with a trace.
             export CARROUSEL_VERBS=always
             carrousel run -n 2 --trace /tmp/trace -- heat
-            carrousel check /tmp/trace"#,
+            carrousel check /tmp/trace
+            # The same, and buffers that are used often are not copied.
+            export CARROUSEL_VERBS_REUSE_TABLE=published CARROUSEL_VERBS_REUSE_PERCENT=1
+            carrousel info | grep 'not copied'
+            carrousel run -n 2 --trace /tmp/direct -- heat
+            carrousel check /tmp/direct"#,
         says: &[
+            "small buffers that are used often are not copied",
             "between ranks of different nodes: rxe0, port 1 (RoCE, global identifier 1); registrations are kept",
             "[n0] pi is 3.141592653590 on 4 ranks",
             "after 200 steps on 4 ranks the middle has 100.000000 degrees",
