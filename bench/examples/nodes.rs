@@ -1,6 +1,6 @@
 //! Measures messages between two ranks on different nodes, for `cargo xtask guest bench`.
 //!
-//! `carrousel run -n 2 --hosts a,b -- nodes [latency] [early_receive] [early_send] [bandwidth]`
+//! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [early_receive] [early_send] [bandwidth]`
 //!
 //! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Rank 0 prints one JSON object a
 //! line. Rounds are counted, not timed: on emulated nodes a second is a long time, and both ranks know when they are
@@ -14,7 +14,10 @@ use std::time::{Duration, Instant};
 
 const MI: usize = 1 << 20;
 const SMALL: usize = 8;
-const WARM_PINGS: usize = 100;
+/// Sizes of messages that are sent eagerly, and are not copied into a work request.
+const EAGER: [usize; 3] = [512, 4 << 10, 8000];
+/// Enough for a library that learns which buffers are used often.
+const WARM_PINGS: usize = 500;
 const PINGS: usize = 1000;
 const WINDOW: usize = 16;
 const WINDOWS: usize = 2;
@@ -39,8 +42,9 @@ struct Node<'a> {
 type Measure = fn(&mut Node<'_>) -> Result<(), Error>;
 
 /// In this order: in `bandwidth` announcing a receive never pays, and a library that learns that would carry it on.
-const MEASUREMENTS: [(&str, Measure); 4] = [
-    ("latency", |node| node.latency()),
+const MEASUREMENTS: [(&str, Measure); 5] = [
+    ("latency", |node| node.round_trips("latency", SMALL)),
+    ("eager", |node| EAGER.into_iter().try_for_each(|size| node.round_trips("eager", size))),
     ("early_receive", |node| node.early_receive()),
     ("early_send", |node| node.early_send()),
     ("bandwidth", |node| node.bandwidth()),
@@ -55,23 +59,23 @@ impl Node<'_> {
         self.world.recv::<u8>(&mut [], self.peer, TOKEN).map(|_| ())
     }
 
-    /// Half a round trip of 8 bytes.
-    fn latency(&mut self) -> Result<(), Error> {
+    /// Half a round trip of `size` bytes.
+    fn round_trips(&mut self, bench: &str, size: usize) -> Result<(), Error> {
         let mut times = Vec::with_capacity(PINGS);
         for index in 0..WARM_PINGS + PINGS {
             let began = Instant::now();
             if self.leads {
-                self.world.send(&self.outgoing[..SMALL], self.peer, DATA)?;
+                self.world.send(&self.outgoing[..size], self.peer, DATA)?;
             }
-            self.world.recv(&mut self.incoming[..SMALL], self.peer, DATA)?;
+            self.world.recv(&mut self.incoming[..size], self.peer, DATA)?;
             if !self.leads {
-                self.world.send(&self.outgoing[..SMALL], self.peer, DATA)?;
+                self.world.send(&self.outgoing[..size], self.peer, DATA)?;
             }
             if index >= WARM_PINGS {
                 times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
             }
         }
-        self.print("latency", SMALL, &mut times, "us");
+        self.print(bench, size, &mut times, "us");
         Ok(())
     }
 

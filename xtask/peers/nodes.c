@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { MI = 1 << 20, SMALL = 8, WARM_PINGS = 100, PINGS = 1000, WINDOW = 16, WINDOWS = 2, EXCHANGES = 5,
+enum { MI = 1 << 20, SMALL = 8, WARM_PINGS = 500, PINGS = 1000, WINDOW = 16, WINDOWS = 2, EXCHANGES = 5,
        TAG_DATA = 1, TAG_TOKEN = 2, TAG_TIMES = 3 };
 
 /* What the receiver computes, and by how much later than it a sender comes that is late. */
@@ -44,20 +44,29 @@ static void check(const char *bench, int size, char stamp) {
     }
 }
 
-/* Half a round trip of 8 bytes. */
-static void latency(void) {
+/* Half a round trip of `size` bytes. */
+static void round_trips(const char *bench, int size) {
     for (int i = -WARM_PINGS; i < PINGS; ++i) {
         double began = now();
         if (rank == 0)
-            send(SMALL);
-        receive(SMALL);
+            send(size);
+        receive(size);
         if (rank == 1)
-            send(SMALL);
+            send(size);
         if (i >= 0)
             times[i] = (now() - began) / 2;
     }
     if (rank == 0)
-        print_result("latency", SMALL, median(times, PINGS) * 1e6, "us", PINGS);
+        print_result(bench, size, median(times, PINGS) * 1e6, "us", PINGS);
+}
+
+static void latency(void) { round_trips("latency", SMALL); }
+
+/* Sizes of messages that are sent eagerly, and are not copied into a work request. */
+static void eager(void) {
+    static const int SIZES[] = {512, 4 << 10, 8000};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; ++i)
+        round_trips("eager", SIZES[i]);
 }
 
 /* A window of isend to a window of irecv, then an acknowledgement; the first one connects. */
@@ -147,7 +156,11 @@ static const struct {
     const char *name;
     void (*run)(void);
 } MEASUREMENTS[] = {
-    {"latency", latency}, {"early_receive", early_receive}, {"early_send", early_send}, {"bandwidth", bandwidth}};
+    {"latency", latency},
+    {"eager", eager},
+    {"early_receive", early_receive},
+    {"early_send", early_send},
+    {"bandwidth", bandwidth}};
 
 int main(int argc, char **argv) {
     int ranks;

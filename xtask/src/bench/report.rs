@@ -78,8 +78,11 @@ fn rows(results: &Results) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     // A peer that was not asked for has no column.
-    let peers: Vec<Source> =
-        PEERS.into_iter().chain([Source::Perftest]).filter(|peer| results.has(*peer)).collect();
+    let peers: Vec<Source> = PEERS
+        .into_iter()
+        .chain([Source::Copying, Source::Perftest])
+        .filter(|peer| results.has(*peer))
+        .collect();
     let names = peers.iter().map(|peer| peer.name());
     table.set_header(
         ["measurement", "size", "unit", "ours"].into_iter().chain(names).chain(["ours/best", "target"]),
@@ -112,9 +115,10 @@ fn asked(row: &Row, target: Target, verdict: Option<Verdict>) -> String {
     let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
     match target {
         Target::OfBestPeer(factor) => format!("{relation} {factor} x best"),
-        Target::OfPerftest(factor) => {
+        Target::OfPerftest(factor) | Target::OfCopying(factor) => {
             let reached = verdict.map(|verdict| format!(": {}", spread(verdict.reached)));
-            format!("{relation} {factor} x perftest{}", reached.unwrap_or_default())
+            let of = if matches!(target, Target::OfCopying(_)) { "copying" } else { "perftest" };
+            format!("{relation} {factor} x {of}{}", reached.unwrap_or_default())
         }
         Target::OfCacheLine(factor) => {
             let reached = verdict.map(|verdict| format!(": {}", digits(verdict.reached.median)));
@@ -187,6 +191,7 @@ struct Measurement<'a> {
     mpich: Option<Summary>,
     openmpi: Option<Summary>,
     openmpi_ucx: Option<Summary>,
+    copying: Option<Summary>,
     perftest: Option<Summary>,
     best_peer: Option<&'static str>,
     ratio_to_best: Option<Summary>,
@@ -211,6 +216,7 @@ pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String,
         mpich: row.summary(Source::Mpich),
         openmpi: row.summary(Source::OpenMpi),
         openmpi_ucx: row.summary(Source::OpenMpiUcx),
+        copying: row.summary(Source::Copying),
         perftest: row.summary(Source::Perftest),
         best_peer: row.best_peer().map(Source::name),
         ratio_to_best: row.ratio(),

@@ -13,6 +13,8 @@ pub(crate) enum Source {
     OpenMpi,
     /// Open MPI as its users can set it.
     OpenMpiUcx,
+    /// Ours, with the options by which it copies all small messages.
+    Copying,
     /// No library: the bare verbs, which the programs of this name measure.
     Perftest,
     /// No library: the bare cache line.
@@ -30,6 +32,7 @@ impl Source {
             Self::Mpich => "MPICH",
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiUcx => "Open MPI/ucx",
+            Self::Copying => "ours, copying",
             Self::Perftest => "perftest",
             Self::Machine => "machine",
         }
@@ -158,6 +161,7 @@ impl Results {
         let (reached, limit) = match target {
             Target::OfBestPeer(factor) => (row.ratio()?, factor),
             Target::OfPerftest(factor) => (row.ratio_to(Source::Perftest)?, factor),
+            Target::OfCopying(factor) => (row.ratio_to(Source::Copying)?, factor),
             Target::OfCacheLine(factor) => {
                 let line = self.cache_line_row()?;
                 let ratio = row.ratios(|round| {

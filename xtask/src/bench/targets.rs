@@ -9,6 +9,9 @@ pub(crate) enum Target {
     OfCacheLine(f64),
     /// As a multiple of what perftest reaches without any library: at most that where less is better, else at least.
     OfPerftest(f64),
+    /// As a multiple of what ours reaches when it copies all small messages: at most that where less is better, else at
+    /// least.
+    OfCopying(f64),
     /// At most that, in the measurement's own unit.
     AtMost(f64),
 }

@@ -27,6 +27,8 @@ Measure our transport, the bare verbs, and MPI libraries over UCX, side by side
 Two guests with Soft-RoCE, a rank in each. Every round has perftest's ib_send_lat, ours, perftest's ib_write_bw,
 MPICH and Open MPI, one right after the other. As root on Debian, what is missing is installed. Measurements:
   latency        half a round trip of 8 bytes; beside ib_send_lat
+  eager          half a round trip of 512 bytes, 4 KiB and 8000 bytes, from the same buffers: those that are used often
+                 enough, says `carrousel bench reuse`, are not copied; beside ours when it copies all of them
   early_receive  irecv of 1 MiB, tell the sender, compute 200 ms, wait; the sender sends 10 ms after it was told:
                  what the wait takes, and how long the sender is held in its send
   early_send     isend of 1 MiB, tell the receiver, wait; the receiver posts upon that, and computes 200 ms before
@@ -42,12 +44,16 @@ const MI: u64 = 1 << 20;
 const STEP_S: u32 = 60;
 
 /// What programs can be asked for.
-const MEASUREMENTS: [&str; 4] = ["latency", "early_receive", "early_send", "bandwidth"];
+const MEASUREMENTS: [&str; 5] = ["latency", "eager", "early_receive", "early_send", "bandwidth"];
 /// What they print, and what is asked for. Names begin with that of the measurement.
-const GROUPS: [Group; 5] = {
-    use Target::{AtMost, OfPerftest};
+const GROUPS: [Group; 6] = {
+    use Target::{AtMost, OfCopying, OfPerftest};
     [
         Group { bench: "latency", judged: &[(8, OfPerftest(1.15))] },
+        Group {
+            bench: "eager",
+            judged: &[(512, OfCopying(1.02)), (4096, OfCopying(1.02)), (8000, OfCopying(1.02))],
+        },
         Group { bench: "early_receive_wait", judged: &[(MI, AtMost(2.0))] },
         Group { bench: "early_receive_held", judged: &[(MI, AtMost(60.0))] },
         Group { bench: "early_send_held", judged: &[(MI, AtMost(60.0))] },

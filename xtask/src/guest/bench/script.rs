@@ -5,7 +5,7 @@ use crate::bench::results::{Results, Source};
 use crate::guest::cases::PRELUDE;
 
 /// Steps of a round, at most.
-pub(super) const STEPS: u32 = 5;
+pub(super) const STEPS: u32 = 6;
 /// How lines begin by which the script says where it is.
 const MARK: &str = "== ";
 /// Lines of a step that has failed, which are shown.
@@ -38,7 +38,12 @@ perftest() { # PROGRAM OPTION...
     timeout 50 "$@" n1
 }
 verbs="-F -d $RDMA_DEV -x $RDMA_GID_INDEX"
-ours() { timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes $measurements; }
+copying() { timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes eager; }
+ours() {
+    # As is best on this machine, which every rank has to be told.
+    [ -e /shared/reuse ] || carrousel bench reuse --write /shared/reuse >/dev/null
+    CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes $measurements
+}
 ucx="UCX_NET_DEVICES=$RDMA_DEV:1 UCX_TLS=rc UCX_IB_GID_INDEX=0"
 mpich() { timeout 60 env $ucx mpiexec.hydra -hosts n0,n1 -ppn 1 -n 2 nodes-mpich $measurements; }
 openmpi() {
@@ -54,6 +59,9 @@ pub(super) fn script(names: &[&str], rounds: u32) -> String {
     let mut steps = Vec::new();
     if has("latency") {
         steps.push("step perftest latency perftest ib_send_lat $verbs -s 8 -n 1000");
+    }
+    if has("eager") {
+        steps.push("step copying - copying");
     }
     steps.push("step ours - ours");
     if has("bandwidth") {
@@ -197,6 +205,7 @@ impl Step {
 fn source_of(word: &str) -> Option<Source> {
     match word {
         "ours" => Some(Source::Ours),
+        "copying" => Some(Source::Copying),
         "mpich" => Some(Source::Mpich),
         "openmpi" => Some(Source::OpenMpiUcx),
         "perftest" => Some(Source::Perftest),
@@ -275,7 +284,7 @@ mod tests {
 
     #[test]
     fn only_what_was_chosen_is_a_step() {
-        let all = script(&["latency", "bandwidth"], 3);
+        let all = script(&["latency", "eager", "bandwidth"], 3);
         assert_eq!(all.lines().filter(|line| line.starts_with("step ")).count(), STEPS as usize);
         let some = script(&["early_send"], 3);
         assert!(
