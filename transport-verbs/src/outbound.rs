@@ -272,7 +272,8 @@ impl Out {
             match posted {
                 Posted::Nothing => {}
                 Posted::Slot(slot) => shared.free.push(slot),
-                Posted::Told(arrival) => done.push_back(arrival),
+                Posted::Write(request) => done.push_back(Arrival::Written(request)),
+                Posted::Read(request) => done.push_back(Arrival::Read(request)),
             }
         });
     }

@@ -2,7 +2,8 @@
 
 use super::Adapter;
 use carrousel_transport::{
-    Arrival, Context, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Regions, Tag, Transport,
+    Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Regions, Tag,
+    Transport, Write,
 };
 use carrousel_transport_verbs::{Out, Settings, Verbs};
 use std::thread;
@@ -18,6 +19,8 @@ pub(crate) struct Heard {
     /// Of the data that came with them.
     pub(crate) bytes: u64,
     pub(crate) lost: Vec<RankId>,
+    /// Completions of writes.
+    pub(crate) written: u64,
 }
 
 impl Regions for Heard {
@@ -48,7 +51,8 @@ impl Handler<Out> for Heard {
                 self.bytes += data.len() as u64;
             }
             Arrival::Lost(rank) => self.lost.push(rank),
-            Arrival::Written(_) | Arrival::Read(_) => {}
+            Arrival::Written(_) => self.written += 1,
+            Arrival::Read(_) => {}
         }
     }
 }
@@ -71,6 +75,14 @@ impl End {
     pub(crate) fn send(&mut self, to: u32, data: &[u8]) {
         let packet = Packet::Eager { tag: Tag(5), len: data.len() as u64 };
         self.verbs.out().send(RankId(to), Context::MESSAGES, &packet, data);
+    }
+
+    /// Posts a write without data to a peer.
+    pub(crate) fn write_nothing(&mut self, to: u32) {
+        let nowhere = Memory { address: 0, key: 0 };
+        let request = Handle { index: 0, generation: 0 };
+        let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice: None };
+        self.verbs.out().write(&write, &mut self.heard);
     }
 
     /// Takes what has come.
@@ -98,13 +110,12 @@ pub(crate) fn meet(one: &mut End, other: &mut End, rank: u32, other_rank: u32) {
     drive(&mut [one, other], |ends| ends[0].heard.packets > before[0] && ends[1].heard.packets > before[1]);
 }
 
-/// Has the ranks go on until something is so.
-pub(crate) fn drive(ends: &mut [&mut End], until: impl Fn(&[&mut End]) -> bool) {
+/// Has the ranks take what comes until something is so.
+pub(crate) fn drive(ends: &mut [&mut End], mut until: impl FnMut(&mut [&mut End]) -> bool) {
     let began = Instant::now();
     while !until(ends) {
         for end in ends.iter_mut() {
             if end.poll() == 0 {
-                end.verbs.check();
                 thread::yield_now();
             }
         }
