@@ -309,7 +309,8 @@ impl Out {
             match posted {
                 Posted::Nothing => {}
                 Posted::Slot(slot) => shared.free.push(slot),
-                Posted::Told(arrival) => done.push_back(arrival),
+                Posted::Write(request) => done.push_back(Arrival::Written(request)),
+                Posted::Read(request) => done.push_back(Arrival::Read(request)),
                 Posted::Lent(slot, name) => {
                     shared.free.push(slot);
                     returned.push_back(name);

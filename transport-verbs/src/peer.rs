@@ -14,15 +14,17 @@ pub(crate) const SENDS: u64 = 1 << 63;
 /// How often at least a work request has a completion of its own, which those before it share.
 const SIGNAL: u32 = 16;
 
-/// A work request that was posted, and is not known to be complete.
+/// A work request that was posted, and is not known to be complete. Small: every peer has room for as many as may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
     /// Nothing hangs on it.
     Nothing,
     /// The slot is free again when it is complete.
     Slot(u32),
-    /// Somebody is to be told.
-    Told(Arrival),
+    /// This request's write is complete with it.
+    Write(Handle),
+    /// This request's read, or change, is.
+    Read(Handle),
     /// The slot is free, and the buffer of that name is its owner's again.
     Lent(u32, u32),
 }
@@ -85,6 +87,10 @@ impl Transfer {
     /// What is reported when it is complete.
     pub(crate) fn arrival(&self) -> Arrival {
         if self.kind == Kind::Write { Arrival::Written(self.request) } else { Arrival::Read(self.request) }
+    }
+
+    fn posted(&self) -> Posted {
+        if self.kind == Kind::Write { Posted::Write(self.request) } else { Posted::Read(self.request) }
     }
 
     fn operation(&self) -> Operation {
@@ -192,7 +198,7 @@ impl Peer {
 
     /// Whether something was posted, or waits, that somebody has to be told of.
     pub(crate) fn owes(&self) -> bool {
-        let told = |one: &Posted| matches!(one, Posted::Told(_));
+        let told = |one: &Posted| matches!(one, Posted::Write(_) | Posted::Read(_));
         let is_goodbye = |one: &Waiting| matches!(one, Waiting::Goodbye);
         self.posted.iter().any(told) || !self.waiting.iter().all(is_goodbye)
     }
@@ -315,7 +321,7 @@ impl Peer {
         let data = Request { id, operation: transfer.operation(), parts, signaled: true, fenced: false };
         let Some((context, packet)) = transfer.notice else {
             pair.post([data])?;
-            self.note(shared, Posted::Told(transfer.arrival()), true);
+            self.note(shared, transfer.posted(), true);
             return Ok(None);
         };
         let mut head = [0; HEAD_MAX];
@@ -332,7 +338,7 @@ impl Peer {
             fenced,
         };
         pair.post([data, notice])?;
-        self.note(shared, Posted::Told(transfer.arrival()), true);
+        self.note(shared, transfer.posted(), true);
         self.note(shared, Posted::Nothing, signaled);
         if fenced {
             self.fence = Some(next as u32);
@@ -366,6 +372,10 @@ impl Peer {
                 break;
             }
             went += 1;
+        }
+        if went > 0 && self.waiting.is_empty() {
+            // What waits is allocated anyway; a peer for which nothing does keeps no memory for it.
+            self.waiting = VecDeque::new();
         }
         if self.credits.owes() && self.post(shared, CREDITS, &[], &[])? {
             went += 1;

@@ -274,7 +274,7 @@ impl Receives {
     /// Posts the slots from `at` on, at most [`REFILL`].
     fn post(&self, at: usize) -> Result<(), VerbsError> {
         let mut pieces = [sys::ibv_sge { addr: 0, length: 0, lkey: 0 }; REFILL];
-        let mut requests = [const { MaybeUninit::<sys::ibv_recv_wr>::zeroed() }; REFILL];
+        let mut requests = [const { MaybeUninit::<sys::ibv_recv_wr>::uninit() }; REFILL];
         let slots = &self.free[at..];
         let slots = &slots[..slots.len().min(REFILL)];
         let (pieces, first) = (pieces.as_mut_ptr(), requests.as_mut_ptr().cast::<sys::ibv_recv_wr>());

@@ -1,0 +1,125 @@
+//! Ranks whose adapters are not real, all in this process.
+
+use super::Adapter;
+use carrousel_transport::{
+    Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Regions, Tag,
+    Transport, Write,
+};
+use carrousel_transport_verbs::{Out, Settings, Verbs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was reported to a rank, which has no memory for its peers.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) packets: u64,
+    /// Of the data that came with them.
+    pub(crate) bytes: u64,
+    pub(crate) lost: Vec<RankId>,
+    /// Completions of writes.
+    pub(crate) written: u64,
+}
+
+impl Regions for Heard {
+    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
+        None
+    }
+
+    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
+        None
+    }
+}
+
+impl Handler<Out> for Heard {
+    type Regions = Self;
+
+    fn regions(&mut self) -> &mut Self {
+        self
+    }
+
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
+        match arrival {
+            Arrival::Packet { .. } => {
+                self.packets += 1;
+                self.bytes += data.len() as u64;
+            }
+            Arrival::Lost(rank) => self.lost.push(rank),
+            Arrival::Written(_) => self.written += 1,
+            Arrival::Read(_) => {}
+        }
+    }
+}
+
+/// A rank.
+pub(crate) struct End {
+    pub(crate) verbs: Verbs,
+    pub(crate) heard: Heard,
+}
+
+impl End {
+    /// Rank `me` of a job of `ranks`, over an adapter.
+    pub(crate) fn new(adapter: Adapter, me: u32, ranks: u32, mut settings: Settings) -> Self {
+        settings.choice.device = Some(adapter.name());
+        let verbs = Verbs::new(RankId(me), ranks, &settings).expect("there is such an adapter");
+        Self { verbs, heard: Heard::default() }
+    }
+
+    /// Sends a message.
+    pub(crate) fn send(&mut self, to: u32, data: &[u8]) {
+        let packet = Packet::Eager { tag: Tag(5), len: data.len() as u64 };
+        self.verbs.out().send(RankId(to), Context::MESSAGES, &packet, data);
+    }
+
+    /// Posts a write without data to a peer.
+    pub(crate) fn write_nothing(&mut self, to: u32) {
+        let nowhere = Memory { address: 0, key: 0 };
+        let request = Handle { index: 0, generation: 0 };
+        let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice: None };
+        self.verbs.out().write(&write, &mut self.heard);
+    }
+
+    /// Takes what has come.
+    pub(crate) fn poll(&mut self) -> usize {
+        self.verbs.poll(&mut self.heard)
+    }
+}
+
+/// Ranks 0 and 1, which have exchanged a message.
+pub(crate) fn connected(adapters: [Adapter; 2]) -> [End; 2] {
+    let [one, other] = adapters;
+    let mut ends = [End::new(one, 0, 2, Settings::default()), End::new(other, 1, 2, Settings::default())];
+    let [one, other] = &mut ends;
+    meet(one, other, 0, 1);
+    ends
+}
+
+/// Two ranks connect to each other and exchange a message.
+pub(crate) fn meet(one: &mut End, other: &mut End, rank: u32, other_rank: u32) {
+    let before = [one.heard.packets, other.heard.packets];
+    one.verbs.out().connect(RankId(other_rank), &other.verbs.address());
+    other.verbs.out().connect(RankId(rank), &one.verbs.address());
+    one.send(other_rank, &[1; 8]);
+    other.send(rank, &[1; 8]);
+    drive(&mut [one, other], |ends| ends[0].heard.packets > before[0] && ends[1].heard.packets > before[1]);
+}
+
+/// Has the ranks take what comes until something is so.
+pub(crate) fn drive(ends: &mut [&mut End], mut until: impl FnMut(&mut [&mut End]) -> bool) {
+    let began = Instant::now();
+    while !until(ends) {
+        for end in ends.iter_mut() {
+            if end.poll() == 0 {
+                thread::yield_now();
+            }
+        }
+        let heard: Vec<_> = ends.iter().map(|end| &end.heard).collect();
+        assert!(began.elapsed() < PATIENCE, "what was waited for has not come; there are {heard:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! An adapter that is none: the functions of libibverbs, over the memory of this process.
+//!
+//! A program that has this module is linked with these functions instead of those of the library, as what a program defines
+//! comes before what its libraries do. So the transport in it is the one that is shipped, and needs no device.
+//!
+//! What is posted is done at once: a send copies its bytes to a receive buffer of the peer, which is in this process, and
+//! both completions are there when the call returns. No data is written to or read from the memory of a peer, and keys are
+//! not looked at. A peer without a receive buffer, which a real adapter would wait for, is an error.
+//!
+//! All memory is taken from [`System`](std::alloc::System): it is not counted with that of the program, as that of the
+//! library would not be.
+#![allow(dead_code, unused_imports, reason = "each program uses a part of it")]
+
+mod ends;
+mod objects;
+mod symbols;
+mod world;
+
+pub(crate) use self::ends::{End, connected, drive, meet};
+pub(crate) use self::symbols::counted;
+
+use self::world::{Element, world};
+use rdma_sys::ibv_event_type;
+use std::thread;
+
+/// What an adapter may have to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    PortDown,
+    PortUp,
+    Fatal,
+    CompletionsFailed,
+    ReceivesFailed,
+    /// The queue pair that was made last has failed.
+    PairFailed,
+}
+
+/// One of the adapters of this machine, which all have one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Adapter(pub(crate) usize);
+
+impl Adapter {
+    /// As it is listed.
+    pub(crate) fn name(self) -> String {
+        format!("fake{}", self.0)
+    }
+
+    /// How often work requests were posted to its reliable connections: each time the adapter is told, which costs as much
+    /// as many instructions.
+    pub(crate) fn doorbells(self) -> u64 {
+        world().adapters[self.0].doorbells
+    }
+
+    /// Has it say something to everybody who has opened it, and returns when that was acted upon.
+    pub(crate) fn say(self, event: Event) {
+        let (kind, element) = match event {
+            Event::PortDown => (ibv_event_type::IBV_EVENT_PORT_ERR, Element::Port(1)),
+            Event::PortUp => (ibv_event_type::IBV_EVENT_PORT_ACTIVE, Element::Port(1)),
+            Event::Fatal => (ibv_event_type::IBV_EVENT_DEVICE_FATAL, Element::Port(0)),
+            Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port(0)),
+            Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port(0)),
+            Event::PairFailed => (ibv_event_type::IBV_EVENT_QP_FATAL, Element::LastPair),
+        };
+        let mut world = world();
+        match event {
+            Event::PortDown => world.adapters[self.0].is_down = true,
+            Event::PortUp => world.adapters[self.0].is_down = false,
+            _ => {}
+        }
+        world.tell(self.0, kind, element);
+        // Nothing that matters: who acknowledges it has done with what was said before.
+        world.tell(self.0, ibv_event_type::IBV_EVENT_LID_CHANGE, Element::Port(1));
+        drop(world);
+        while self::world::world().adapters[self.0].unacknowledged > 0 {
+            thread::yield_now();
+        }
+    }
+
+    /// Has it lose everything that is sent, without a word.
+    pub(crate) fn cut(self) {
+        world().adapters[self.0].is_down = true;
+    }
+}

@@ -1,0 +1,222 @@
+//! What there is in this process of adapters and queue pairs, and what is done with what is posted.
+
+use super::objects::{Buffer, Channel, Context, Done, Pair, Queue, Receives, Told, object};
+use rdma_sys as sys;
+use std::hint::spin_loop;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// Adapters of this machine.
+pub(super) const ADAPTERS: usize = 8;
+/// Queue pairs that can be made in the life of a process; a number is not used again.
+const PAIRS: usize = 1 << 14;
+/// What stands in front of a datagram: the header of the network.
+const HEADER: usize = 40;
+
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    pub(super) doorbells: u64,
+    /// Nothing that is sent arrives, nor what is sent to it.
+    pub(super) is_down: bool,
+    /// What was said, and not acknowledged.
+    pub(super) unacknowledged: u64,
+}
+
+/// What something that is said is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Element {
+    Port(i32),
+    /// The queue pair that was made last.
+    LastPair,
+}
+
+pub(super) struct World {
+    pub(super) adapters: [State; ADAPTERS],
+    /// Those that are open.
+    contexts: *mut Context,
+    /// By number.
+    pairs: [*mut Pair; PAIRS],
+    /// 0 and 1 are the numbers of queue pairs that every port has.
+    made: usize,
+}
+
+// SAFETY: the objects that the pointers are of belong to no thread.
+unsafe impl Send for World {}
+
+const STATE: State = State { doorbells: 0, is_down: false, unacknowledged: 0 };
+static WORLD: Mutex<World> = Mutex::new(World {
+    adapters: [STATE; ADAPTERS],
+    contexts: null_mut(),
+    pairs: [null_mut(); PAIRS],
+    made: 1,
+});
+
+/// Everything, while nobody else looks at it. Makes no system call to wait for that, which a test could take for one of
+/// the transport.
+pub(super) fn world() -> MutexGuard<'static, World> {
+    loop {
+        match WORLD.try_lock() {
+            Ok(world) => return world,
+            Err(TryLockError::Poisoned(world)) => return world.into_inner(),
+            Err(TryLockError::WouldBlock) => spin_loop(),
+        }
+    }
+}
+
+fn adapter_of(context: *mut sys::ibv_context) -> usize {
+    object::<Context>(context).adapter
+}
+
+impl World {
+    pub(super) fn opened(&mut self, context: *mut Context) {
+        object::<Context>(context).next = self.contexts;
+        self.contexts = context;
+    }
+
+    pub(super) fn closed(&mut self, context: *mut Context) {
+        let mut place = &mut self.contexts;
+        while *place != context {
+            place = &mut object::<Context>(*place).next;
+        }
+        *place = object::<Context>(context).next;
+    }
+
+    /// The number of a new queue pair.
+    pub(super) fn add(&mut self, pair: *mut Pair) -> u32 {
+        self.made += 1;
+        self.pairs[self.made] = pair;
+        self.made as u32
+    }
+
+    pub(super) fn remove(&mut self, number: u32) {
+        self.pairs[number as usize] = null_mut();
+    }
+
+    fn pair(&self, number: u32) -> Option<&'static mut Pair> {
+        let pair = *self.pairs.get(number as usize)?;
+        (!pair.is_null()).then(|| object(pair))
+    }
+
+    /// Everybody who has opened an adapter hears it.
+    pub(super) fn tell(&mut self, adapter: usize, kind: sys::ibv_event_type, element: Element) {
+        let mut next = self.contexts;
+        while !next.is_null() {
+            let context = object::<Context>(next);
+            next = context.next;
+            if context.adapter != adapter {
+                continue;
+            }
+            let (port, pair) = match element {
+                Element::Port(port) => (port, null_mut()),
+                Element::LastPair => (0, self.pairs[self.made].cast()),
+            };
+            context.events.push(Told { kind, port, pair });
+            context.bell.ring();
+            self.adapters[adapter].unacknowledged += 1;
+        }
+    }
+
+    /// Work requests of a queue pair, in order.
+    pub(super) fn post(&mut self, pair: *mut sys::ibv_qp, mut next: *mut sys::ibv_send_wr) {
+        let pair = object::<Pair>(pair);
+        if pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_RC {
+            self.adapters[adapter_of(pair.base.context)].doorbells += 1;
+        }
+        while !next.is_null() {
+            let request = object::<sys::ibv_send_wr>(next);
+            self.carry_out(pair, request);
+            next = request.next;
+        }
+    }
+
+    fn carry_out(&mut self, pair: &mut Pair, request: &sys::ibv_send_wr) {
+        use sys::ibv_wc_status as status;
+        let status = if pair.base.state != sys::ibv_qp_state::IBV_QPS_RTS {
+            status::IBV_WC_WR_FLUSH_ERR
+        } else if pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_UD {
+            self.datagram(pair, request);
+            status::IBV_WC_SUCCESS
+        } else {
+            self.message(pair, request).err().unwrap_or(status::IBV_WC_SUCCESS)
+        };
+        let is_good = status == status::IBV_WC_SUCCESS;
+        if !is_good {
+            pair.base.state = sys::ibv_qp_state::IBV_QPS_ERR;
+        }
+        if !is_good || request.send_flags & sys::ibv_send_flags::IBV_SEND_SIGNALED.0 != 0 {
+            let (id, pair, queue) = (request.wr_id, pair.base.qp_num, pair.base.send_cq);
+            complete(queue, Done { id, status, len: 0, immediate: None, pair });
+        }
+    }
+
+    /// Over a connection: arrives, or fails.
+    fn message(&mut self, pair: &Pair, request: &sys::ibv_send_wr) -> Result<(), sys::ibv_wc_status::Type> {
+        use sys::ibv_wc_status as status;
+        let adapter = |pair: &Pair| adapter_of(pair.base.context);
+        let peer = self.pair(pair.peer).filter(|peer| {
+            let is_ready =
+                matches!(peer.base.state, sys::ibv_qp_state::IBV_QPS_RTR | sys::ibv_qp_state::IBV_QPS_RTS);
+            is_ready && peer.peer == pair.base.qp_num && !self.adapters[adapter(peer)].is_down
+        });
+        let peer = peer.filter(|_| !self.adapters[adapter(pair)].is_down);
+        let peer = peer.ok_or(status::IBV_WC_RETRY_EXC_ERR)?;
+        match request.opcode {
+            // It has no bytes: it does nothing but being acknowledged.
+            sys::ibv_wr_opcode::IBV_WR_RDMA_WRITE if request.num_sge == 0 => Ok(()),
+            sys::ibv_wr_opcode::IBV_WR_SEND_WITH_IMM => {
+                let receives = object::<Receives>(peer.base.srq);
+                let buffer = receives.posted.pop().ok_or(status::IBV_WC_RNR_RETRY_EXC_ERR)?;
+                let len = gather(request, buffer, 0).ok_or(status::IBV_WC_REM_INV_REQ_ERR)?;
+                // SAFETY: any bits are a number.
+                let immediate = Some(unsafe { request.imm_data_invalidated_rkey_union.imm_data });
+                let (status, pair) = (status::IBV_WC_SUCCESS, peer.base.qp_num);
+                complete(peer.base.recv_cq, Done { id: buffer.id, status, len, immediate, pair });
+                Ok(())
+            }
+            _ => Err(status::IBV_WC_REM_OP_ERR),
+        }
+    }
+
+    /// Arrives, or is lost.
+    fn datagram(&mut self, pair: &Pair, request: &sys::ibv_send_wr) {
+        // SAFETY: what the queue pairs of datagrams are asked for is a datagram.
+        let to = unsafe { request.wr.ud };
+        let Some(peer) = self.pair(to.remote_qpn) else { return };
+        let is_down = |pair: &Pair| self.adapters[adapter_of(pair.base.context)].is_down;
+        if peer.key != to.remote_qkey || is_down(peer) || is_down(pair) {
+            return;
+        }
+        let Some(buffer) = peer.posted.pop() else { return };
+        let status = sys::ibv_wc_status::IBV_WC_SUCCESS;
+        let (id, pair) = (buffer.id, peer.base.qp_num);
+        let len = gather(request, buffer, HEADER).expect("buffers for datagrams are as large as they may be");
+        complete(peer.base.recv_cq, Done { id, status, len, immediate: None, pair });
+    }
+}
+
+/// Copies the bytes of a request to a buffer, behind `header` bytes. Returns how many there are then, if they fit.
+fn gather(request: &sys::ibv_send_wr, buffer: Buffer, header: usize) -> Option<u32> {
+    let mut len = header;
+    for at in 0..request.num_sge as usize {
+        // SAFETY: a request comes with as many pieces as it says.
+        let piece = unsafe { &*request.sg_list.add(at) };
+        let from = std::ptr::with_exposed_provenance::<u8>(piece.addr as usize);
+        let count = piece.length as usize;
+        if len + count > buffer.len {
+            return None;
+        }
+        // SAFETY: whoever posts a request, or a buffer, says that it is of valid memory until its completion is taken,
+        // and it fits.
+        unsafe { buffer.start.add(len).copy_from_nonoverlapping(from, count) };
+        len += count;
+    }
+    Some(len as u32)
+}
+
+fn complete(queue: *mut sys::ibv_cq, done: Done) {
+    let queue = object::<Queue>(queue);
+    queue.done.push(done);
+    if std::mem::take(&mut queue.is_armed) {
+        object::<Channel>(queue.base.channel).bell.ring();
+    }
+}

@@ -1,0 +1,105 @@
+//! What posting and receiving costs beside instructions, which a benchmark counts: one doorbell a message, no allocation,
+//! no system call.
+#![cfg(feature = "verbs")]
+
+mod fake;
+
+use allocation_counter::measure;
+use fake::{Adapter, End, connected};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use std::collections::BTreeMap;
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+const WARM_UP: u64 = 300;
+const MESSAGES: u64 = 5_000;
+
+/// Sends a message, which the peer takes. What is owed in return goes.
+fn message(ends: &mut [End; 2], data: &[u8]) {
+    ends[0].send(1, data);
+    ends[1].poll();
+    ends[0].poll();
+}
+
+#[test]
+fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
+    // Inline, and copied into a slot.
+    for (adapter, size) in [(0, 8), (2, 4 << 10)] {
+        let adapters = [Adapter(adapter), Adapter(adapter + 1)];
+        let mut ends = connected(adapters);
+        let data = vec![1; size];
+        (0..WARM_UP).for_each(|_| message(&mut ends, &data));
+        let (doorbells, bytes) = (adapters.map(Adapter::doorbells), ends[1].heard.bytes);
+        let counted = measure(|| (0..MESSAGES).for_each(|_| message(&mut ends, &data)));
+        assert_eq!(ends[1].heard.bytes - bytes, MESSAGES * size as u64);
+        assert_eq!(counted.count_total, 0, "allocations for messages of {size} bytes");
+        assert_eq!(adapters[0].doorbells() - doorbells[0], MESSAGES, "for messages of {size} bytes");
+        // Credits are given back for half a window at a time, or more.
+        assert!(adapters[1].doorbells() - doorbells[1] <= MESSAGES / 16, "for messages of {size} bytes");
+    }
+}
+
+#[test]
+fn allocations_are_counted() {
+    let counted = measure(|| drop(connected([Adapter(4), Adapter(5)])));
+    assert!(counted.count_total > 0);
+}
+
+/// How they end when all is well: not as a program ends that has found no test to run.
+const WELL: i32 = 17;
+/// The tests that are run as processes of their own.
+const SILENT: &str = "messages_without_system_calls";
+const LOUD: &str = "a_system_call";
+
+/// Runs one of the tests that are run as processes. Returns the status of its end, or the signal.
+fn run(test: &str) -> Result<i32, i32> {
+    let program = env::current_exe().expect("it is known");
+    let output = Command::new(program).args(["--ignored", "--exact", test]).output().expect("it can be run");
+    output.status.code().ok_or_else(|| output.status.signal().expect("it has ended by one or the other"))
+}
+
+/// From now on a system call of this thread ends the process: by a signal, unless that is what it is for.
+fn forbid_system_calls() {
+    let arch = env::consts::ARCH.try_into().expect("it is known");
+    let but = BTreeMap::from([(nix::libc::SYS_exit_group, Vec::new())]);
+    let filter = SeccompFilter::new(but, SeccompAction::KillProcess, SeccompAction::Allow, arch);
+    let filter: BpfProgram = filter.and_then(TryInto::try_into).expect("it is right");
+    apply_filter(&filter).expect("filters are permitted");
+}
+
+fn end() -> ! {
+    // SAFETY: it ends the process, and nothing else.
+    unsafe { nix::libc::_exit(WELL) }
+}
+
+#[test]
+fn a_message_of_steady_state_is_no_system_call() {
+    assert_eq!(run(LOUD), Err(nix::libc::SIGSYS), "system calls are noticed");
+    assert_eq!(run(SILENT), Ok(WELL));
+}
+
+#[test]
+#[ignore = "ends its process"]
+fn messages_without_system_calls() {
+    let mut ends = connected([Adapter(0), Adapter(1)]);
+    let data = [1; 4 << 10];
+    let mut messages = |count| {
+        for _ in 0..count {
+            message(&mut ends, &data[..8]);
+            message(&mut ends, &data);
+        }
+    };
+    messages(WARM_UP);
+    forbid_system_calls();
+    messages(MESSAGES);
+    end();
+}
+
+#[test]
+#[ignore = "ends its process"]
+fn a_system_call() {
+    forbid_system_calls();
+    let _ = rustix::process::getppid();
+    end();
+}
