@@ -128,6 +128,7 @@ fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     made.choice = choice;
     made.eager = settings.protocol().eager_threshold.clamp(LEAST, MOST);
     made.service_level = options.service_level;
+    made.control_service_level = options.control_service_level;
     made.window = options.window;
     made.receives = options.receives;
     made.keep = options.cache;

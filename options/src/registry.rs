@@ -56,7 +56,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 20] = [
+pub const OPTIONS: [Spec; 21] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
@@ -119,6 +119,12 @@ pub const OPTIONS: [Spec; 20] = [
         name: "verbs_sl",
         kind: Kind::Integer(0, 15),
         doc: "the service level of connections (InfiniBand), or their priority (RoCE)",
+        default: || OptionValue::Integer(0),
+    },
+    Spec {
+        name: "verbs_control_sl",
+        kind: Kind::Integer(0, 15),
+        doc: "the service level of the datagrams by which connections are made",
         default: || OptionValue::Integer(0),
     },
     Spec {

@@ -32,6 +32,8 @@ pub struct Settings {
     pub inline: u32,
     /// The service level of connections (InfiniBand), or their priority (RoCE).
     pub service_level: u8,
+    /// The same of the datagrams by which connections are made, which are few, and small.
+    pub control_service_level: u8,
     /// The exponent of the time until an acknowledgement is missed: 4.096 us x 2^timeout.
     pub timeout: u8,
     /// How often what is not acknowledged is sent again, at most 6.
@@ -55,6 +57,7 @@ impl Default for Settings {
             depth: 128,
             inline: 224,
             service_level: 0,
+            control_service_level: 0,
             // 0.27 s, seven times; adapters wait up to four times as long as they are told.
             timeout: 16,
             retries: 6,

@@ -84,6 +84,7 @@ impl Verbs {
             receives: Arc::clone(receives.queue()),
             shape,
             window,
+            control_service_level: settings.control_service_level,
             patience: settings.patience,
         })?;
         let out = Out::new(device, ranks, wireup, slots, room);

@@ -55,6 +55,7 @@ pub(crate) struct Common {
     pub(crate) receives: Arc<ReceiveQueue>,
     pub(crate) shape: Shape,
     pub(crate) window: u16,
+    pub(crate) control_service_level: u8,
     /// How long a peer may take to answer.
     pub(crate) patience: Duration,
 }
@@ -79,7 +80,8 @@ impl Wireup {
         let system = |what: &'static str| move |why: std::io::Error| VerbsError::System { what, why };
         let random = RandomState::new().hash_one(std::process::id());
         // The upper bit of a key is for the system's own.
-        let datagrams = Datagrams::new(&common.device, random as u32 & 0x7fff_ffff)?;
+        let datagrams =
+            Datagrams::new(&common.device, random as u32 & 0x7fff_ffff, common.control_service_level)?;
         let address = datagrams.address();
         let bell = || -> Result<Arc<OwnedFd>, VerbsError> {
             let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);

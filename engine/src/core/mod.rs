@@ -76,14 +76,6 @@ pub(crate) enum Lend {
     Known(verbs::Held),
 }
 
-/// What has become of a send that may be eager.
-enum Eager {
-    /// The bytes may be changed.
-    Sent,
-    /// They are to be lent.
-    Lend(Lend),
-}
-
 /// One rank at work.
 pub(crate) struct Core {
     node: Node,
@@ -206,7 +198,7 @@ impl Core {
     ///
     /// As for [`Core::lend`].
     #[allow(unsafe_code)]
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn start_send(
         &mut self,
         bytes: &[u8],
@@ -217,10 +209,17 @@ impl Core {
     ) -> Result<Option<Handle>, Fault> {
         let how = match kind {
             SendKind::Synchronous => Lend::Synchronous,
-            SendKind::Standard { waits } => match self.send_eagerly(bytes, communicator, to, tag, waits)? {
-                Eager::Sent => return Ok(None),
-                Eager::Lend(how) => how,
-            },
+            SendKind::Standard { waits } => {
+                if self.far.is_some()
+                    && let Some(held) = self.often_used(bytes, to, waits)
+                {
+                    Lend::Known(held)
+                } else if self.send_eagerly(bytes, communicator, to, tag)? {
+                    return Ok(None);
+                } else {
+                    Lend::Standard
+                }
+            }
         };
         // SAFETY: as the caller promises.
         unsafe { self.lend(bytes, communicator, to, tag, how) }.map(Some)
@@ -260,7 +259,8 @@ impl Core {
         }
     }
 
-    /// Sends bytes that are few enough to be gone when this returns; or says how they are to be lent.
+    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
+    /// been done.
     #[inline]
     fn send_eagerly(
         &mut self,
@@ -268,27 +268,20 @@ impl Core {
         communicator: Communicator,
         to: u32,
         tag: u32,
-        waits: bool,
-    ) -> Result<Eager, Fault> {
-        let Some(call) = self.eager(bytes, communicator, to, tag) else {
-            return Ok(Eager::Lend(Lend::Standard));
-        };
-        if self.far.is_some()
-            && let Some(held) = self.often_used(bytes, to, waits)
-        {
-            return Ok(Eager::Lend(Lend::Known(held)));
-        }
+    ) -> Result<bool, Fault> {
+        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
         let ways = &mut Ways::of(&mut self.node, &mut self.far);
         let request = self.hands.call(call, bytes, ways)?;
-        self.release(request, |_| Registry::NONE.key, |_| Eager::Sent)
+        self.release(request, |_| Registry::NONE.key, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
 
     /// What the adapter knows bytes by that are used often enough to be sent from where they are
     /// (speculative-rendezvous 5.3).
     #[allow(unsafe_code)]
+    #[inline(never)]
     fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
-        let copies = waits && !self.reuse_blocking;
+        let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
         if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
             return None;
         }
@@ -494,7 +487,9 @@ impl Core {
     ) -> Option<Result<T, Fault>> {
         let ended = match self.hands.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if self.is_lent(key(&self.pending)) => return None,
+            Ok(Some(_)) if self.hands.tools.registry.lends() && self.is_lent(key(&self.pending)) => {
+                return None;
+            }
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;

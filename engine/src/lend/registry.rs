@@ -145,10 +145,15 @@ impl Registry {
         self.lent.push(key);
     }
 
-    /// Whether the adapter may still read memory: then it is not its owner's yet.
+    /// Whether there is anything that the adapter may still read.
     #[inline]
+    pub(crate) fn lends(&self) -> bool {
+        !self.lent.is_empty()
+    }
+
+    /// Whether the adapter may still read this memory: then it is not its owner's yet.
     pub(crate) fn is_lent(&self, key: u32) -> bool {
-        !self.lent.is_empty() && self.lent.contains(&key)
+        self.lent.contains(&key)
     }
 
     /// The adapter has read what was lent to it, or never will.

@@ -27,6 +27,7 @@ pub(crate) struct Datagrams {
     number: u32,
     key: u32,
     /// The ways to peers, which the adapter keeps while they are used.
+    service_level: u8,
     ways: BTreeMap<(u16, [u8; 16]), Way>,
     completions: Completions,
     received: Slots,
@@ -50,8 +51,8 @@ impl Drop for Way {
 }
 
 impl Datagrams {
-    /// A queue pair that takes what `key` stands in.
-    pub(crate) fn new(device: &Arc<Device>, key: u32) -> Result<Self, VerbsError> {
+    /// A queue pair that takes what `key` stands in, and sends at this service level.
+    pub(crate) fn new(device: &Arc<Device>, key: u32, service_level: u8) -> Result<Self, VerbsError> {
         let completions = Completions::new(device, RECEIVES + SENDS)?;
         let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Write)?;
         let sent = Slots::new(device, SENDS, LARGEST, Access::Own)?;
@@ -78,6 +79,7 @@ impl Datagrams {
             // SAFETY: a live pair, whose number does not change.
             number: unsafe { (*pair).qp_num },
             key,
+            service_level,
             ways: BTreeMap::new(),
             completions,
             received,
@@ -138,7 +140,7 @@ impl Datagrams {
         if let Some(way) = self.ways.get(&name) {
             return Ok(way.0);
         }
-        let mut attributes = self.device.way(to.lid, to.gid, 0);
+        let mut attributes = self.device.way(to.lid, to.gid, self.service_level);
         // SAFETY: a live domain, and where the way leads.
         let way = unsafe { sys::ibv_create_ah(self.device.domain(), &mut attributes) };
         let way = made("a way to a peer", way)?;
