@@ -203,6 +203,27 @@ const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "who only waits is told that its own port is down, its peer that it is silent",
+        statuses: &[0, 0],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 120,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            conformance --ignored --nocapture --exact \
+                ends::between_nodes_who_waits_is_told_that_its_port_is_down & test=$!
+            if [ $NODE_ID = 0 ]; then
+                hear port/waits.0
+                hear port/waits.1
+                ip link set eth0 down
+            fi
+            wait $test"#,
+        says: &[
+            "is lost: the device of this node has failed: port 1 of rxe0 is down",
+            "is lost: it does not acknowledge what is sent to it",
+        ],
+        ..CASE
+    },
+    Case {
         name: "jobs over shared memory and verbs at once, and their traces are what the model allows",
         statuses: &[0, 0],
         built: &[COMMAND, example("pi"), example("heat"), example("workers")],
