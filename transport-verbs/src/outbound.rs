@@ -300,7 +300,7 @@ impl Out {
         let id = completion.id();
         let rank = RankId((id >> 32) as u32 & 0x7fff_ffff);
         if let Some(failure) = completion.failure() {
-            self.lose(rank, self.loss(failure));
+            self.failed(rank, failure);
         }
         let Self { peers, shared, done, returned, .. } = self;
         let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
@@ -320,16 +320,20 @@ impl Out {
         peer.settle(done);
     }
 
-    /// Why a peer is lost whose work request has failed.
-    fn loss(&self, failure: Failure) -> Loss {
-        match failure {
-            Failure::Unacknowledged if self.device.is_down() => {
-                Loss::Device(format!("port {} of {} is down", self.device.port, self.device.name()))
-            }
-            Failure::Unacknowledged => Loss::Silent,
-            Failure::Flushed => Loss::Failed("its connection has ended"),
-            Failure::Other(why) => Loss::Failed(why),
+    /// A work request to a peer has failed, which loses it. Those behind it fail, too, and say nothing new.
+    #[cold]
+    fn failed(&mut self, rank: RankId, failure: Failure) {
+        if self.loss_of(rank).is_some() {
+            return;
         }
+        // With its port down an adapter may wait for an acknowledgement, or say that it cannot send.
+        let loss = match (self.device.fault(), failure) {
+            (Some(why), _) => Loss::Device(why),
+            (None, Failure::Unacknowledged) => Loss::Silent,
+            (None, Failure::Flushed) => Loss::Failed("its connection has ended"),
+            (None, Failure::Other(why)) => Loss::Failed(why),
+        };
+        self.lose(rank, loss);
     }
 
     /// The system does not take what is posted to a peer.

@@ -372,9 +372,6 @@ impl Maker {
             Some(DeviceEvent::Fatal(why)) => {
                 self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name())))
             }
-            // It may come up again before anybody misses it; who is missed meanwhile is told why.
-            Some(DeviceEvent::PortDown(port)) => device.set_down(port, true),
-            Some(DeviceEvent::PortUp(port)) => device.set_down(port, false),
             Some(DeviceEvent::Pair(number)) => self.told.tell(News::PairFailed(number)),
             Some(DeviceEvent::Other) | None => {}
         }

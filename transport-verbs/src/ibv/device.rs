@@ -9,7 +9,6 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is under a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +53,6 @@ pub struct Device {
     pub(crate) mtu: u8,
     pub(crate) limits: Limits,
     on_demand: bool,
-    /// Whether the device has said that its port is down.
-    down: AtomicBool,
 }
 
 impl fmt::Debug for Device {
@@ -175,7 +172,6 @@ impl Device {
                 reads_behind_fences: false,
             },
             on_demand: false,
-            down: AtomicBool::new(false),
         };
         // From here on dropping it closes it.
         let mut attributes = MaybeUninit::<sys::ibv_device_attr>::zeroed();
@@ -213,13 +209,7 @@ impl Device {
         let wanted = (1..=ports).filter(|port| choice.port.is_none_or(|wanted| wanted == *port));
         let mut states = Vec::new();
         for port in wanted {
-            let mut attributes = MaybeUninit::<sys::ibv_port_attr>::zeroed();
-            // SAFETY: an open device, and memory for what it says; the older layout of the library's symbol is
-            // a prefix of this one.
-            let result = unsafe { sys::___ibv_query_port(self.context, port, attributes.as_mut_ptr()) };
-            checked("asking a port what it is", result)?;
-            // SAFETY: filled by the call, and valid when zero.
-            let attributes = unsafe { attributes.assume_init() };
+            let attributes = self.port_attributes(port)?;
             if attributes.state != sys::ibv_port_state::IBV_PORT_ACTIVE {
                 states.push(format!("port {port} is {}", state(attributes.state)));
                 continue;
@@ -235,6 +225,16 @@ impl Device {
             return Ok(());
         }
         Err(fail(format!("no port is active: {}", states.join(", "))))
+    }
+
+    fn port_attributes(&self, port: u8) -> Result<sys::ibv_port_attr, VerbsError> {
+        let mut attributes = MaybeUninit::<sys::ibv_port_attr>::zeroed();
+        // SAFETY: an open device, and memory for what it says; the older layout of the library's symbol is a prefix of
+        // this one.
+        let result = unsafe { sys::___ibv_query_port(self.context, port, attributes.as_mut_ptr()) };
+        checked("asking a port what it is", result)?;
+        // SAFETY: filled by the call, and valid when zero.
+        Ok(unsafe { attributes.assume_init() })
     }
 
     fn choose_gid(&mut self, choice: &Choice) -> Result<(), VerbsError> {
@@ -326,16 +326,14 @@ impl Device {
         self.on_demand
     }
 
-    /// Takes note of whether one of its ports is down.
-    pub(crate) fn set_down(&self, port: i32, down: bool) {
-        if port == i32::from(self.port) {
-            self.down.store(down, Ordering::Relaxed);
+    /// Why nothing goes through its port at the moment, if that is so. Asks the device, which knows it before it says so.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let Self { port, name, .. } = self;
+        match self.port_attributes(*port) {
+            Ok(attributes) if attributes.state == sys::ibv_port_state::IBV_PORT_ACTIVE => None,
+            Ok(attributes) => Some(format!("port {port} of {name} is {}", state(attributes.state))),
+            Err(error) => Some(format!("{name}: {error}")),
         }
-    }
-
-    /// Whether its port is down.
-    pub(crate) fn is_down(&self) -> bool {
-        self.down.load(Ordering::Relaxed)
     }
 
     pub(crate) fn context(&self) -> *mut sys::ibv_context {
@@ -387,8 +385,6 @@ impl Device {
         let (kind, element) =
             unsafe { ((&raw const (*event).event_type).cast::<i32>().read(), &(*event).element) };
         use sys::ibv_event_type as is;
-        const PORT_DOWN: i32 = is::IBV_EVENT_PORT_ERR as i32;
-        const PORT_UP: i32 = is::IBV_EVENT_PORT_ACTIVE as i32;
         const DEVICE: i32 = is::IBV_EVENT_DEVICE_FATAL as i32;
         const COMPLETIONS: i32 = is::IBV_EVENT_CQ_ERR as i32;
         const RECEIVES: i32 = is::IBV_EVENT_SRQ_ERR as i32;
@@ -398,10 +394,6 @@ impl Device {
             is::IBV_EVENT_QP_ACCESS_ERR as i32,
         ];
         let told = match kind {
-            // SAFETY: of a port's event the number of the port is the element.
-            PORT_DOWN => DeviceEvent::PortDown(unsafe { element.port_num }),
-            // SAFETY: as above.
-            PORT_UP => DeviceEvent::PortUp(unsafe { element.port_num }),
             DEVICE => DeviceEvent::Fatal("the device has failed"),
             COMPLETIONS => DeviceEvent::Fatal("a completion queue has overrun"),
             RECEIVES => DeviceEvent::Fatal("the shared receive queue has failed"),
@@ -419,13 +411,12 @@ impl Device {
 /// What a device has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceEvent {
-    PortDown(i32),
-    PortUp(i32),
     /// Nothing goes any more.
     Fatal(&'static str),
     /// The queue pair of this number has failed.
     Pair(u32),
-    /// Nothing that matters here.
+    /// Nothing that matters here. Also that a port is down: it may come up again before anybody misses it, and who is missed
+    /// meanwhile is told [why](Device::fault).
     Other,
 }
 

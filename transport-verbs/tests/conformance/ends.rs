@@ -1,6 +1,7 @@
 //! Single operations at the edges: without data, to a peer that is gone, and what only adapters do.
 
 use super::PATIENCE;
+use super::meeting::Meeting;
 use carrousel_transport::{
     Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Read, Regions,
     Transport, Write,
@@ -250,4 +251,29 @@ fn who_sleeps_is_woken() {
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
     assert_eq!(arrivals, [packet]);
     assert!(slept < PATIENCE, "a packet has woken it");
+}
+
+/// Needs two nodes, of which the first one's network is taken down when both wait.
+#[test]
+#[ignore = "needs two nodes, and takes down the network of one"]
+fn between_nodes_who_waits_is_told_that_its_port_is_down() {
+    let meeting = Meeting::new("port");
+    assert_eq!(meeting.nodes, 2, "the other one loses its peer");
+    let (me, other) = (meeting.node, RankId(1 - meeting.node));
+    let mut verbs = Verbs::new(RankId(me), 2, &settings()).expect("there is a device");
+    let watch = Watch::new(&verbs);
+    meeting.say("address", me, &verbs.address().to_string());
+    let address = meeting.hear("address", other.0).parse().expect("an address");
+    verbs.out().connect(other, &address);
+    verbs.out().send(other, Context::MESSAGES, &DONE, &[]);
+    let mut rank = [(verbs, watch)];
+    drive(&mut rank, |rank| rank[0].1.arrivals.len() == 1);
+    meeting.say("waits", me, "");
+    drive(&mut rank, |rank| rank[0].1.arrivals.len() == 2);
+    let [(mut verbs, watch)] = rank;
+    assert_eq!(watch.arrivals[1], Arrival::Lost(other));
+    let port = format!("port 1 of {} is down", verbs.device().name());
+    let loss = verbs.out().loss_of(other).expect("it is lost");
+    assert_eq!(*loss, if me == 0 { Loss::Device(port) } else { Loss::Silent });
+    println!("it is lost: {loss}");
 }

@@ -31,7 +31,7 @@ pub(crate) enum Event {
     Fatal,
     CompletionsFailed,
     ReceivesFailed,
-    /// The queue pair that was made last has failed.
+    /// The queue pair of it that was made last has failed.
     PairFailed,
 }
 
@@ -54,11 +54,11 @@ impl Adapter {
     /// Has it say something to everybody who has opened it, and returns when that was acted upon.
     pub(crate) fn say(self, event: Event) {
         let (kind, element) = match event {
-            Event::PortDown => (ibv_event_type::IBV_EVENT_PORT_ERR, Element::Port(1)),
-            Event::PortUp => (ibv_event_type::IBV_EVENT_PORT_ACTIVE, Element::Port(1)),
-            Event::Fatal => (ibv_event_type::IBV_EVENT_DEVICE_FATAL, Element::Port(0)),
-            Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port(0)),
-            Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port(0)),
+            Event::PortDown => (ibv_event_type::IBV_EVENT_PORT_ERR, Element::Port),
+            Event::PortUp => (ibv_event_type::IBV_EVENT_PORT_ACTIVE, Element::Port),
+            Event::Fatal => (ibv_event_type::IBV_EVENT_DEVICE_FATAL, Element::Port),
+            Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port),
+            Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port),
             Event::PairFailed => (ibv_event_type::IBV_EVENT_QP_FATAL, Element::LastPair),
         };
         let mut world = world();
@@ -69,15 +69,15 @@ impl Adapter {
         }
         world.tell(self.0, kind, element);
         // Nothing that matters: who acknowledges it has done with what was said before.
-        world.tell(self.0, ibv_event_type::IBV_EVENT_LID_CHANGE, Element::Port(1));
+        world.tell(self.0, ibv_event_type::IBV_EVENT_LID_CHANGE, Element::Port);
         drop(world);
         while self::world::world().adapters[self.0].unacknowledged > 0 {
             thread::yield_now();
         }
     }
 
-    /// Has it lose everything that is sent, without a word.
+    /// Has it lose everything that is sent, without a word, and its port up.
     pub(crate) fn cut(self) {
-        world().adapters[self.0].is_down = true;
+        world().adapters[self.0].is_cut = true;
     }
 }

@@ -20,7 +20,6 @@ pub(super) struct Context {
 #[derive(Clone, Copy)]
 pub(super) struct Told {
     pub(super) kind: sys::ibv_event_type,
-    pub(super) port: i32,
     /// Null if it is not about a queue pair.
     pub(super) pair: *mut sys::ibv_qp,
 }

@@ -81,10 +81,12 @@ extern "C" fn ibv_query_device(_: *mut sys::ibv_context, attributes: *mut sys::i
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_query_port(_: *mut sys::ibv_context, _: u8, attributes: *mut c_void) -> c_int {
+extern "C" fn ibv_query_port(context: *mut sys::ibv_context, _: u8, attributes: *mut c_void) -> c_int {
+    let is_down = world().adapters[object::<Context>(context).adapter].is_down;
     // The prefix that the library's function of this name fills is all that is looked at.
     let told = object::<sys::ibv_port_attr>(attributes);
-    told.state = sys::ibv_port_state::IBV_PORT_ACTIVE;
+    told.state =
+        if is_down { sys::ibv_port_state::IBV_PORT_DOWN } else { sys::ibv_port_state::IBV_PORT_ACTIVE };
     told.active_mtu = sys::ibv_mtu::IBV_MTU_4096;
     told.max_msg_sz = 1 << 30;
     told.lid = 1;
@@ -122,7 +124,7 @@ extern "C" fn ibv_get_async_event(context: *mut sys::ibv_context, event: *mut sy
     let event = object::<sys::ibv_async_event>(event);
     event.event_type = told.kind;
     event.element = if told.pair.is_null() {
-        sys::ibv_async_event_element_t { port_num: told.port }
+        sys::ibv_async_event_element_t { port_num: 1 }
     } else {
         sys::ibv_async_event_element_t { qp: told.pair }
     };

@@ -16,8 +16,10 @@ const HEADER: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) doorbells: u64,
-    /// Nothing that is sent arrives, nor what is sent to it.
+    /// Its port is.
     pub(super) is_down: bool,
+    /// Its cable is.
+    pub(super) is_cut: bool,
     /// What was said, and not acknowledged.
     pub(super) unacknowledged: u64,
 }
@@ -25,8 +27,9 @@ pub(super) struct State {
 /// What something that is said is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Element {
-    Port(i32),
-    /// The queue pair that was made last.
+    /// Its port, or nothing.
+    Port,
+    /// The queue pair of the adapter that was made last.
     LastPair,
 }
 
@@ -43,7 +46,7 @@ pub(super) struct World {
 // SAFETY: the objects that the pointers are of belong to no thread.
 unsafe impl Send for World {}
 
-const STATE: State = State { doorbells: 0, is_down: false, unacknowledged: 0 };
+const STATE: State = State { doorbells: 0, is_down: false, is_cut: false, unacknowledged: 0 };
 static WORLD: Mutex<World> = Mutex::new(World {
     adapters: [STATE; ADAPTERS],
     contexts: null_mut(),
@@ -97,23 +100,34 @@ impl World {
         (!pair.is_null()).then(|| object(pair))
     }
 
-    /// Everybody who has opened an adapter hears it.
+    /// Everybody who has opened an adapter hears it; if it is about a queue pair, whose that is.
     pub(super) fn tell(&mut self, adapter: usize, kind: sys::ibv_event_type, element: Element) {
+        let is_its = |pair: &&mut Pair| adapter_of(pair.base.context) == adapter;
+        let mut pair = match element {
+            Element::Port => None,
+            Element::LastPair => (0..=self.made as u32).rev().filter_map(|one| self.pair(one)).find(is_its),
+        };
         let mut next = self.contexts;
         while !next.is_null() {
             let context = object::<Context>(next);
-            next = context.next;
-            if context.adapter != adapter {
-                continue;
-            }
-            let (port, pair) = match element {
-                Element::Port(port) => (port, null_mut()),
-                Element::LastPair => (0, self.pairs[self.made].cast()),
+            let is_meant = match &pair {
+                Some(pair) => pair.base.context == next.cast(),
+                None => context.adapter == adapter,
             };
-            context.events.push(Told { kind, port, pair });
-            context.bell.ring();
-            self.adapters[adapter].unacknowledged += 1;
+            if is_meant {
+                let pair = pair.as_mut().map_or(null_mut(), |pair| &raw mut pair.base);
+                context.events.push(Told { kind, pair });
+                context.bell.ring();
+                self.adapters[adapter].unacknowledged += 1;
+            }
+            next = context.next;
         }
+    }
+
+    /// Whether something that is sent arrives at an adapter, or leaves it.
+    fn is_reachable(&self, pair: &Pair) -> bool {
+        let state = self.adapters[adapter_of(pair.base.context)];
+        !state.is_down && !state.is_cut
     }
 
     /// Work requests of a queue pair, in order.
@@ -152,13 +166,12 @@ impl World {
     /// Over a connection: arrives, or fails.
     fn message(&mut self, pair: &Pair, request: &sys::ibv_send_wr) -> Result<(), sys::ibv_wc_status::Type> {
         use sys::ibv_wc_status as status;
-        let adapter = |pair: &Pair| adapter_of(pair.base.context);
         let peer = self.pair(pair.peer).filter(|peer| {
             let is_ready =
                 matches!(peer.base.state, sys::ibv_qp_state::IBV_QPS_RTR | sys::ibv_qp_state::IBV_QPS_RTS);
-            is_ready && peer.peer == pair.base.qp_num && !self.adapters[adapter(peer)].is_down
+            is_ready && peer.peer == pair.base.qp_num && self.is_reachable(peer)
         });
-        let peer = peer.filter(|_| !self.adapters[adapter(pair)].is_down);
+        let peer = peer.filter(|_| self.is_reachable(pair));
         let peer = peer.ok_or(status::IBV_WC_RETRY_EXC_ERR)?;
         match request.opcode {
             // It has no bytes: it does nothing but being acknowledged.
@@ -182,8 +195,7 @@ impl World {
         // SAFETY: what the queue pairs of datagrams are asked for is a datagram.
         let to = unsafe { request.wr.ud };
         let Some(peer) = self.pair(to.remote_qpn) else { return };
-        let is_down = |pair: &Pair| self.adapters[adapter_of(pair.base.context)].is_down;
-        if peer.key != to.remote_qkey || is_down(peer) || is_down(pair) {
+        if peer.key != to.remote_qkey || !self.is_reachable(peer) || !self.is_reachable(pair) {
             return;
         }
         let Some(buffer) = peer.posted.pop() else { return };

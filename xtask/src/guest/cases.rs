@@ -208,7 +208,6 @@ const CASES: &[Case] = &[
         name: "verbs keep the contract although packets are lost and reordered",
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
-        programs: &["tc"],
         timeout_s: 240,
         command: r#"
             export CARROUSEL_MEETING=/shared
@@ -228,6 +227,27 @@ const CASES: &[Case] = &[
             export CARROUSEL_MEETING=/shared
             conformance --ignored --nocapture --exact plans::between_nodes_one_is_switched_off"#,
         says: &["[n0] test result: ok. 1 passed", "n1: the guest has died"],
+        ..CASE
+    },
+    Case {
+        name: "who only waits is told that its own port is down, its peer that it is silent",
+        statuses: &[0, 0],
+        built: &[VERBS_CONFORMANCE],
+        timeout_s: 120,
+        command: r#"
+            export CARROUSEL_MEETING=/shared
+            conformance --ignored --nocapture --exact \
+                ends::between_nodes_who_waits_is_told_that_its_port_is_down & test=$!
+            if [ $NODE_ID = 0 ]; then
+                hear port/waits.0
+                hear port/waits.1
+                ip link set eth0 down
+            fi
+            wait $test"#,
+        says: &[
+            "is lost: the device of this node has failed: port 1 of rxe0 is down",
+            "is lost: it does not acknowledge what is sent to it",
+        ],
         ..CASE
     },
     Case {
