@@ -26,6 +26,7 @@ pub(super) fn print(results: &Results, out: &mut Out) -> Result<(), Failure> {
 fn table(results: &Results, benchmark: Benchmark) -> Table {
     let right = |name| (name, Align::Right);
     let mut table = Table::headed(&[
+        right(if benchmark.has_connections() { "partners" } else { "" }),
         right(if benchmark.has_sizes() { "bytes" } else { "" }),
         right(benchmark.unit()),
         right("from"),
@@ -37,7 +38,9 @@ fn table(results: &Results, benchmark: Benchmark) -> Table {
         let spread = measured.quartiles.map_or([String::new(), String::new()], |both| both.map(digits));
         let [from, to] = spread.map(|text| Cell::painted(text, Paint::Faint));
         let size = if benchmark.has_sizes() { units::size(record.size) } else { String::new() };
+        let partners = record.connections.map_or(String::new(), |partners| partners.to_string());
         table.row([
+            partners.into(),
             size.into(),
             Cell::painted(digits(record.value), Paint::Strong),
             from,
