@@ -9,7 +9,8 @@
 //! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
 //! ask for; tables.
 //! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are measured.
-//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`.
+//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`. What memory
+//! costs is measured without a job: [`registration_costs`], and [`reuse_costs`], from which [`thresholds`] follow.
 //!
 //! ```
 //! use carrousel_bench::{Benchmark, Budget, Plan, measure};
@@ -30,6 +31,7 @@ mod calls;
 mod connections;
 mod error;
 mod fresh;
+mod memory;
 mod pin;
 mod plan;
 mod plot;
@@ -39,6 +41,10 @@ mod statistics;
 
 pub use benchmark::{Benchmark, COMPUTE_US, SIZE_MAX, WINDOW};
 pub use error::{Error, PinError};
+pub use memory::{
+    Adapter, ClassCosts, MemoryError, REGISTERED_SIZES, RegistrationCost, registration_costs, reuse_costs,
+    thresholds, uses_that_pay,
+};
 pub use pin::pin;
 pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};
 pub use plot::{PLOTTED, PlotError, svg};

@@ -167,7 +167,7 @@ fn benchmarks() -> impl TypedValueParser<Value = Benchmark> {
     names.try_map(|name| Benchmark::from_name(&name).ok_or("there is no such measurement"))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(seconds),
         _ => Err("expected seconds, more than 0 and at most 3600".to_owned()),

@@ -91,3 +91,19 @@ fn the_help_says_what_each_measurement_means() {
         assert!(ran.out.contains(name), "{name} is not in {}", ran.out);
     }
 }
+
+#[test]
+fn what_memory_costs_needs_an_adapter_and_says_what_to_do_without_one() {
+    let place = Place::new();
+    for words in ["bench registration", "bench reuse --write reuse.table"] {
+        // None has this name, where there are some.
+        let mut command = place.command();
+        command.args(words.split(' ')).env("CARROUSEL_VERBS_DEVICE", "none_of_them");
+        let ran = Ran::from(command.output().expect("it can be started")).status(2);
+        ran.complains("memory cannot be registered").complains("rdma link add");
+        assert!(!place.path("reuse.table").exists());
+    }
+    place.run("bench reuse --repetitions 0").status(2).complains("1..=");
+    place.run("bench registration --seconds 0").status(2).complains("more than 0");
+    place.run("bench reuse --help").status(0).says("CARROUSEL_VERBS_REUSE_TABLE");
+}
