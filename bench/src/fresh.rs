@@ -201,8 +201,12 @@ mod tests {
             places(&mut fresh, 7);
             assert!(!fresh.have_come(7));
             let size = fresh.size;
-            for lot in fresh.used.iter_mut().chain(&mut fresh.new) {
+            for used in [true, false] {
+                let lot = if used { fresh.used.as_mut() } else { fresh.new.back_mut() };
+                let Some(lot) = lot else { continue };
                 (0..lot.map.len() / 2 / PAGE).for_each(|pair| lot.pair_mut(size, pair).1.fill(7));
+                // Half of it is not all.
+                assert_eq!(fresh.have_come(7), !used || percent == 100);
             }
             assert!(fresh.have_come(7));
             assert!(!fresh.have_come(8));

@@ -175,6 +175,7 @@ mod tests {
     fn it_never_pays_where_a_copy_costs_no_more_than_the_look_up() {
         for (copy, look_up) in [(0.5, 0.5), (0.4, 0.5), (f64::NAN, 0.5)] {
             assert_eq!(uses_that_pay(30.0, copy, look_up), Thresholds::NEVER);
+            assert_eq!(uses_that_pay(0.0, copy, look_up), Thresholds::NEVER);
         }
         assert_eq!(uses_that_pay(30.0, 0.5 + 1e-12, 0.5), Thresholds::NEVER);
     }

@@ -58,7 +58,7 @@ Measurements:
                     from each in turn: half of the time, by k, in us; for k of
                     1, 2, 4 and so on, up to all. With -n 3 and more
   multi_bandwidth   `bandwidth` from rank 0 to each of k partners at once, all
-                    bytes counted; for the same k
+                    bytes counted; for the same k. Of pairs: multi_pair
   multi_pair        `bandwidth` from each rank 2k to rank 2k+1 at once, by the
                     time of the slowest pair; with -n 4 and more
   overlap_send      isend, compute, wait: how much of the transfer's time the

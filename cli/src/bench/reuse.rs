@@ -188,9 +188,9 @@ messages        bytes  copy out              copy in               look-up      
 ";
         assert_eq!(costs_table(costs).render(0, plain), expected);
         let expected = "\
-messages        eager_by_write         eager_by_send         put         get
-7 KiB                       18  4..121            18  4..121  18  4..121  41  9..never
-8 KiB and more              16  4..97             16  4..97   16  4..97   35  8..961
+messages        eager_by_write          eager_by_send          put          get
+7 KiB                       18  4..121             18  4..121   18  4..121   41  9..never
+8 KiB and more              16   4..97             16   4..97   16   4..97   35    8..961
 ";
         assert_eq!(uses_table(costs).render(0, plain), expected);
     }
