@@ -23,7 +23,7 @@ fn tables_are_for_people_and_a_plot_is_drawn() {
     let ran = place.run(&format!("bench pt2pt --bench {names} --size 8,1KiB --repetitions 5 --plot p.svg"));
     let ran =
         ran.status(0).says("2 ranks on").says("latency: half").says("1KiB").says("MB/s").says("barrier: ");
-    let ran = ran.says("partners").says("ratio");
+    let ran = ran.says("  partners  bytes  ").says("  bytes  ratio  ").says("\n         1      8  ");
     ran.complains("drawn in p.svg");
     let text = place.text("p.svg");
     let document = roxmltree::Document::parse(&text).expect("it is XML");
