@@ -8,15 +8,11 @@ use crate::error::Error;
 use crate::statistics::Summary;
 use crate::{Budget, Step};
 use carrousel::Communicator;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
 /// interruption spoils one of many batches.
 const BATCH_SECONDS_MIN: f64 = 0.5e-3;
-/// A median of fewer batches says little.
-const BATCHES_MIN: usize = 5;
-/// Their times are kept.
-const BATCHES_MAX: usize = 100_000;
 const CALLS_MAX: u32 = 1 << 24;
 /// Tags of what ranks tell each other between batches.
 const DECISION: u32 = 0;
@@ -44,31 +40,43 @@ struct Batch {
 
 impl<'a> Batches<'a> {
     pub(crate) fn new(world: &'a Communicator, control: &'a Communicator, step: Step) -> Result<Self, Error> {
-        let Step { benchmark, size } = step;
-        let no_memory = |bytes| Error::Memory { benchmark, bytes };
-        let part = Part::new(world, benchmark, usize::try_from(size).unwrap_or(usize::MAX));
-        let part = part.map_err(no_memory)?;
+        let part = Part::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
         Ok(Self { world, control, step, part, stamp: 0, times: Vec::new() })
     }
 
     /// What a call takes, in seconds. At rank 0; the others get what they know, which is nothing.
     pub(crate) fn of_calls(&mut self, calls: u32, budget: Budget) -> Result<Summary, Error> {
+        self.repeated(budget, |batches| Ok(batches.one(calls)?.seconds / f64::from(calls)))
+    }
+
+    /// The time of a call in memory that is new to the library by that in memory that is not, in turns.
+    pub(crate) fn of_new_by_used(&mut self, budget: Budget) -> Result<Summary, Error> {
+        self.repeated(budget, |batches| {
+            let [new, used] = [0, 100].map(|percent| {
+                batches.part.reuse(percent);
+                batches.one(1).map(|batch| batch.seconds)
+            });
+            Ok(new? / used?.max(f64::MIN_POSITIVE))
+        })
+    }
+
+    /// A value again and again, as often as the budget says.
+    fn repeated(
+        &mut self,
+        budget: Budget,
+        mut once: impl FnMut(&mut Self) -> Result<f64, Error>,
+    ) -> Result<Summary, Error> {
         self.times.clear();
-        let until = Instant::now() + Duration::try_from_secs_f64(budget.seconds).unwrap_or_default();
+        let until = budget.until();
         loop {
-            let done = self.times.len();
-            let more = match budget.repetitions {
-                Some(repetitions) => done < repetitions as usize,
-                None => done < BATCHES_MIN || Instant::now() < until,
-            };
-            if self.agree(u32::from(more && done < BATCHES_MAX))? == 0 {
+            let more = budget.wants_more(self.times.len(), until);
+            if self.agree(u32::from(more))? == 0 {
                 break;
             }
-            let seconds = self.one(calls)?.seconds;
-            self.times.push(seconds / f64::from(calls));
+            let value = once(self)?;
+            self.times.push(value);
         }
-        let none = Summary { median: 0.0, lower: 0.0, upper: 0.0, count: 0 };
-        Ok(Summary::of(&mut self.times).unwrap_or(none))
+        Ok(Summary::of(&mut self.times).unwrap_or(Summary::NONE))
     }
 
     /// The same, with as many calls in a batch as make it long enough.
@@ -106,10 +114,10 @@ impl<'a> Batches<'a> {
 
     /// One batch.
     fn one(&mut self, calls: u32) -> Result<Batch, Error> {
-        let Step { benchmark, size } = self.step;
-        // Never what fresh memory holds.
-        self.stamp = (self.stamp + 1) & 0x7f;
-        self.part.stamp(benchmark, self.stamp);
+        let Step { benchmark, size, .. } = self.step;
+        // Never what fresh memory holds, which is 0 or 255.
+        self.stamp = self.stamp % 0x7f + 1;
+        self.part.stamp(benchmark, self.stamp).map_err(|bytes| no_memory(self.step, bytes))?;
         let began = Instant::now();
         self.world.barrier()?;
         let seconds = self.part.run(benchmark, calls)?;
@@ -158,4 +166,8 @@ impl<'a> Batches<'a> {
         }
         Ok(decided[0])
     }
+}
+
+fn no_memory(step: Step, bytes: usize) -> Error {
+    Error::Memory { benchmark: step.benchmark, bytes }
 }

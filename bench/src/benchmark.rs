@@ -12,8 +12,8 @@ pub const COMPUTE_US: u64 = 1_000;
 const KI: u64 = 1 << 10;
 const MI: u64 = 1 << 20;
 
-/// A measurement. All but [`MultiPair`](Benchmark::MultiPair), [`Allreduce`](Benchmark::Allreduce) and
-/// [`Barrier`](Benchmark::Barrier) are between two ranks; rank 0 is the one whose time counts, unless its line says otherwise.
+/// A measurement: between two ranks, unless its line names more; rank 0 is the one whose time counts, unless it says
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Benchmark {
@@ -28,6 +28,23 @@ pub enum Benchmark {
     /// [`Bandwidth`](Benchmark::Bandwidth) from each rank 2k to rank 2k+1 at once; all bytes, by the time
     /// of the slowest pair: MB/s (speculative-rendezvous 3, "aggregate throughput").
     MultiPair,
+    /// Rank 0 sends to each of k partners in turn, then receives from each in turn: half of that time, by k, in us
+    /// (speculative-rendezvous 3, "normalized multi-connection latency"). For k of 1, 2, 4 and so on, up to all.
+    MultiLatency,
+    /// [`Bandwidth`](Benchmark::Bandwidth) from rank 0 to each of k partners at once; all bytes: MB/s
+    /// (speculative-rendezvous 3, "aggregate throughput"; over pairs it is [`MultiPair`](Benchmark::MultiPair)).
+    /// For the same k.
+    MultiBandwidth,
+    /// [`Latency`](Benchmark::Latency) from and into memory that was never used for a message before: mapped, and
+    /// touched, since the last batch. In us, as the next two (speculative-rendezvous 3, "buffer reuse").
+    ReuseNone,
+    /// The same with every second message from and into memory that all of these share.
+    ReuseHalf,
+    /// The same with all messages from and into that memory.
+    ReuseFull,
+    /// The time of [`ReuseNone`](Benchmark::ReuseNone) by that of [`ReuseFull`](Benchmark::ReuseFull), batch by batch:
+    /// 1 where it does not matter whether memory is new to the library.
+    ReuseRatio,
     /// Sender: isend, compute, wait; receiver: recv. The share of the transfer's time that computing hides,
     /// in percent (speculative-rendezvous 3.4).
     OverlapSend,
@@ -61,8 +78,12 @@ impl Benchmark {
     /// In the order in which they are measured. A library that adapts to what it has seen carries that from
     /// one measurement into the next: those in which announcing a receive never pays (both ranks begin at
     /// the same moment) come late, where they spoil little.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 17] = [
         Self::Latency,
+        Self::ReuseNone,
+        Self::ReuseHalf,
+        Self::ReuseFull,
+        Self::ReuseRatio,
         Self::ProgressReceive,
         Self::ProgressSend,
         Self::OverlapSend,
@@ -70,6 +91,8 @@ impl Benchmark {
         Self::MessageRate,
         Self::OverlapReceive,
         Self::Bibandwidth,
+        Self::MultiLatency,
+        Self::MultiBandwidth,
         Self::MultiPair,
         Self::Allreduce,
         Self::Barrier,
@@ -83,6 +106,12 @@ impl Benchmark {
             Self::Bibandwidth => "bibandwidth",
             Self::MessageRate => "message_rate",
             Self::MultiPair => "multi_pair",
+            Self::MultiLatency => "multi_latency",
+            Self::MultiBandwidth => "multi_bandwidth",
+            Self::ReuseNone => "reuse_none",
+            Self::ReuseHalf => "reuse_half",
+            Self::ReuseFull => "reuse_full",
+            Self::ReuseRatio => "reuse_ratio",
             Self::OverlapSend => "overlap_send",
             Self::OverlapReceive => "overlap_receive",
             Self::ProgressSend => "progress_send",
@@ -100,10 +129,10 @@ impl Benchmark {
     /// The unit of its values. `MB` are 10^6 bytes.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Latency | Self::ProgressSend | Self::ProgressReceive | Self::Allreduce | Self::Barrier => {
-                "us"
-            }
-            Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => "MB/s",
+            Self::Latency | Self::ReuseNone | Self::ReuseHalf | Self::ReuseFull | Self::MultiLatency => "us",
+            Self::ProgressSend | Self::ProgressReceive | Self::Allreduce | Self::Barrier => "us",
+            Self::Bandwidth | Self::Bibandwidth | Self::MultiPair | Self::MultiBandwidth => "MB/s",
+            Self::ReuseRatio => "ratio",
             Self::MessageRate => "messages/s",
             Self::OverlapSend | Self::OverlapReceive => "percent",
         }
@@ -117,6 +146,16 @@ impl Benchmark {
             Self::Bibandwidth => "`bandwidth` both ways at once, bytes of both counted",
             Self::MessageRate => "messages of `bandwidth` a second",
             Self::MultiPair => "`bandwidth` from each rank 2k to rank 2k+1 at once, all bytes counted",
+            Self::MultiLatency => {
+                "a message to each of k partners, then one from each: half of the time, by k"
+            }
+            Self::MultiBandwidth => {
+                "`bandwidth` from rank 0 to each of k partners at once, all bytes counted"
+            }
+            Self::ReuseNone => "half a round trip, from and into memory that is new to the library",
+            Self::ReuseHalf => "half a round trip, every second one in memory that was used before",
+            Self::ReuseFull => "half a round trip, all in memory that was used before",
+            Self::ReuseRatio => "`reuse_none` by `reuse_full`",
             Self::OverlapSend => "isend, compute, wait: the share of the transfer that computing hides",
             Self::OverlapReceive => "irecv, compute, wait: the share that the receiver's computing hides",
             Self::ProgressSend => "isend, tell the receiver, compute 1 ms, wait: what that adds to the recv",
@@ -133,6 +172,10 @@ impl Benchmark {
             Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => {
                 &[8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI]
             }
+            Self::ReuseNone | Self::ReuseHalf | Self::ReuseFull | Self::ReuseRatio => {
+                &[64, 512, 4 * KI, 8 * KI, 16 * KI, 64 * KI, 256 * KI, MI]
+            }
+            Self::MultiLatency | Self::MultiBandwidth => &[8, 4 * KI, 64 * KI, MI],
             Self::MessageRate => &[8],
             Self::Allreduce => &[8, 512, 4 * KI, 64 * KI, MI],
             Self::OverlapSend | Self::OverlapReceive => &[64 * KI, MI],
@@ -148,7 +191,22 @@ impl Benchmark {
 
     /// Whether it is between exactly two ranks.
     pub fn is_of_two(self) -> bool {
-        !matches!(self, Self::MultiPair | Self::Allreduce | Self::Barrier)
+        !matches!(self, Self::MultiPair | Self::Allreduce | Self::Barrier) && !self.has_connections()
+    }
+
+    /// Whether it is between rank 0 and several partners, and has a value for each number of them.
+    pub fn has_connections(self) -> bool {
+        matches!(self, Self::MultiLatency | Self::MultiBandwidth)
+    }
+
+    /// How many percent of the messages are in memory that was used before; none where that is not measured.
+    pub(crate) fn reused_percent(self) -> Option<usize> {
+        match self {
+            Self::ReuseNone => Some(0),
+            Self::ReuseHalf => Some(50),
+            Self::ReuseFull | Self::ReuseRatio => Some(100),
+            _ => None,
+        }
     }
 
     /// Whether a greater value is the better one.
@@ -161,14 +219,17 @@ impl Benchmark {
         matches!(self, Self::OverlapSend | Self::OverlapReceive)
     }
 
-    /// Whether a batch is a single call: each begins with both ranks at the same place.
+    /// Whether a batch is a single call: each begins with both ranks at the same place, or with new memory.
     pub(crate) fn is_single(self) -> bool {
-        self.is_overlap() || matches!(self, Self::ProgressSend | Self::ProgressReceive)
+        self.is_overlap()
+            || matches!(self, Self::ProgressSend | Self::ProgressReceive)
+            || self.reused_percent().is_some()
     }
 
     /// Whether the receivers need a place for each message of a window.
     pub(crate) fn is_windowed(self) -> bool {
-        matches!(self, Self::Bandwidth | Self::Bibandwidth | Self::MessageRate | Self::MultiPair)
+        matches!(self, Self::Bandwidth | Self::Bibandwidth | Self::MessageRate)
+            || matches!(self, Self::MultiPair | Self::MultiBandwidth)
     }
 
     /// Messages of a call of one pair, both directions counted.

@@ -1,32 +1,37 @@
 //! What is measured: the calls of the library, one function for each pattern of them.
 //!
 //! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
-//! both. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
+//! both. Not there are those of rank 0 with several partners, in `connections`, and those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
 
-use crate::Benchmark;
 use crate::benchmark::{COMPUTE_US, WINDOW};
 use crate::buffer::Buffer;
+use crate::fresh::Fresh;
+use crate::{Benchmark, Step};
 use carrousel::{Communicator, Error, Scope};
 use std::time::{Duration, Instant};
 
 /// Tags of messages, and of messages without any bytes that only tell.
-const DATA: u32 = 1;
+pub(crate) const DATA: u32 = 1;
 const TOKEN: u32 = 2;
 
 /// One rank's part in a measurement.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
-    world: &'a Communicator,
-    /// The other rank of the pair; none for a rank that is left over.
+    pub(crate) world: &'a Communicator,
+    /// The other rank of the pair, or one of the partners; none for a rank that is left over.
     peer: Option<u32>,
+    /// Partners of rank 0, where there may be several.
+    pub(crate) connections: u32,
     /// Whether this rank is the one that sends in what has a direction.
-    leads: bool,
-    size: usize,
+    pub(crate) leads: bool,
+    pub(crate) size: usize,
     /// What all messages are sent from.
-    outgoing: Buffer,
-    /// Where messages come; with a place for each of a window where there are windows.
-    incoming: Buffer,
+    pub(crate) outgoing: Buffer,
+    /// Where messages come; with a place for each of a window, or of rank 0's partners, where there are such.
+    pub(crate) incoming: Buffer,
+    /// Memory instead of both, where some of it has to be new.
+    fresh: Option<Fresh>,
     /// How long the computing rank computes in `overlap_send` and `overlap_receive`, and the sender
     /// in `progress_send`.
     pub(crate) compute: Duration,
@@ -34,19 +39,39 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// The part of this rank. On failure, how many bytes there are not.
-    pub(crate) fn new(world: &'a Communicator, benchmark: Benchmark, size: usize) -> Result<Self, usize> {
-        let me = world.rank();
-        let places = if benchmark.is_windowed() { WINDOW } else { 1 };
+    pub(crate) fn new(world: &'a Communicator, step: Step) -> Result<Self, usize> {
+        let (benchmark, me) = (step.benchmark, world.rank());
+        let size = usize::try_from(step.size).unwrap_or(usize::MAX);
+        let (peer, leads) = match step.connections {
+            Some(partners) => ((me <= partners).then_some(u32::from(me == 0)), me == 0),
+            None => (Some(me ^ 1), me.is_multiple_of(2)),
+        };
+        let connections = step.connections.unwrap_or(1);
+        let places = match benchmark {
+            Benchmark::MultiLatency if leads => connections as usize,
+            _ if benchmark.is_windowed() => WINDOW,
+            _ => 1,
+        };
         let buffer = |bytes: usize| Buffer::new(bytes).ok_or(bytes);
         Ok(Self {
             world,
-            peer: Some(me ^ 1).filter(|peer| *peer < world.size()),
-            leads: me.is_multiple_of(2),
+            peer: peer.filter(|peer| *peer < world.size()),
+            connections,
+            leads,
             size,
             outgoing: buffer(size)?,
-            incoming: buffer(places * size)?,
+            incoming: buffer(places.saturating_mul(size))?,
+            fresh: benchmark.reused_percent().map(|percent| Fresh::new(size, percent)),
             compute: Duration::ZERO,
         })
+    }
+
+    /// From the next batch on, so many percent of the messages are in memory that was used before; where that
+    /// is measured.
+    pub(crate) fn reuse(&mut self, percent: usize) {
+        if let Some(fresh) = &mut self.fresh {
+            fresh.percent = percent;
+        }
     }
 
     /// Takes part in `calls` calls. 0 where this rank has no part.
@@ -59,6 +84,14 @@ impl<'a> Part<'a> {
         let Some(peer) = self.peer else { return Ok(0.0) };
         match benchmark {
             Benchmark::Latency => self.ping_pong(peer, calls),
+            Benchmark::ReuseNone | Benchmark::ReuseHalf | Benchmark::ReuseFull | Benchmark::ReuseRatio => {
+                let Self { world, leads, fresh, .. } = self;
+                fresh.as_mut().map_or(Ok(0.0), |fresh| fresh.ping_pong(world, peer, *leads))
+            }
+            Benchmark::MultiLatency if self.leads => self.round_robin(calls),
+            Benchmark::MultiLatency => self.ping_pong(peer, calls),
+            Benchmark::MultiBandwidth if self.leads => self.fan_out(calls),
+            Benchmark::MultiBandwidth => self.one_way(peer, calls),
             Benchmark::Bandwidth | Benchmark::MessageRate | Benchmark::MultiPair => self.one_way(peer, calls),
             Benchmark::Bibandwidth => self.both_ways(peer, calls),
             Benchmark::OverlapSend => self.sender_computes(peer, calls),
@@ -69,14 +102,18 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Puts a mark into the last byte of what is sent; what is summed is all ones.
-    pub(crate) fn stamp(&mut self, benchmark: Benchmark, stamp: u8) {
-        if benchmark == Benchmark::Allreduce {
-            return self.outgoing.bytes_mut().as_chunks_mut().0.fill(1f64.to_le_bytes());
+    /// Puts a mark into the last byte of what is sent; what is summed is all ones. Brings new memory, where that is
+    /// measured; on failure, how many bytes there are not.
+    pub(crate) fn stamp(&mut self, benchmark: Benchmark, stamp: u8) -> Result<(), usize> {
+        if let Some(fresh) = &mut self.fresh {
+            return fresh.renew(stamp);
         }
-        if let Some(last) = self.outgoing.bytes_mut().last_mut() {
+        if benchmark == Benchmark::Allreduce {
+            self.outgoing.bytes_mut().as_chunks_mut().0.fill(1f64.to_le_bytes());
+        } else if let Some(last) = self.outgoing.bytes_mut().last_mut() {
             *last = stamp;
         }
+        Ok(())
     }
 
     /// Whether the mark, or the sum, is where it should have come to. Looked at after a batch: only the last byte of each
@@ -86,9 +123,12 @@ impl<'a> Part<'a> {
             let sum = f64::from(self.world.size()).to_le_bytes();
             return self.incoming.bytes().as_chunks().0.last().is_none_or(|last| *last == sum);
         }
+        if let Some(fresh) = &self.fresh {
+            return self.peer.is_none() || fresh.have_come(stamp);
+        }
         let receives = match benchmark {
             Benchmark::Barrier => false,
-            Benchmark::Latency | Benchmark::Bibandwidth => true,
+            Benchmark::Latency | Benchmark::Bibandwidth | Benchmark::MultiLatency => true,
             Benchmark::OverlapReceive | Benchmark::ProgressReceive => self.leads,
             _ => !self.leads,
         };
@@ -110,7 +150,7 @@ impl<'a> Part<'a> {
         self.world.send::<u8>(&[], peer, TOKEN)
     }
 
-    fn take_token(&self, peer: u32) -> Result<(), Error> {
+    pub(crate) fn take_token(&self, peer: u32) -> Result<(), Error> {
         self.world.recv::<u8>(&mut [], peer, TOKEN).map(|_| ())
     }
 

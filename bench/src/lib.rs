@@ -1,15 +1,16 @@
-//! What messages of the library cost: measurements between the ranks of a job.
+//! What messages of the library cost: measurements between the ranks of a job; and what memory costs.
 //!
 //! Every rank calls [`measure`] with the same [`Plan`]; rank 0 gets the results. The measurements are those
-//! of the characterization in speculative-rendezvous 3, and, pattern by pattern, the same as those that
-//! xtask/peers/pt2pt.c makes of other libraries.
+//! of the characterization in speculative-rendezvous 3; what xtask/peers/pt2pt.c measures of other libraries, too, is
+//! the same, pattern by pattern.
 //!
 //! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have
 //! several calls), after warming up. What came is compared with what was sent after each batch.
 //! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
-//! ask for; tables.
+//! ask for; tables; reading the thresholds.
 //! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are measured.
-//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`.
+//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`. What memory
+//! costs is measured without a job: [`registration_costs`], and [`reuse_costs`], from which [`thresholds`] follow.
 //!
 //! ```
 //! use carrousel_bench::{Benchmark, Budget, Plan, measure};
@@ -27,7 +28,10 @@ mod batches;
 mod benchmark;
 mod buffer;
 mod calls;
+mod connections;
 mod error;
+mod fresh;
+mod memory;
 mod pin;
 mod plan;
 mod plot;
@@ -37,6 +41,10 @@ mod statistics;
 
 pub use benchmark::{Benchmark, COMPUTE_US, SIZE_MAX, WINDOW};
 pub use error::{Error, PinError};
+pub use memory::{
+    Adapter, ClassCosts, MemoryError, REGISTERED_SIZES, RegistrationCost, registration_costs, reuse_costs,
+    thresholds, uses_that_pay,
+};
 pub use pin::pin;
 pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};
 pub use plot::{PLOTTED, PlotError, svg};

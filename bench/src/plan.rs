@@ -2,18 +2,21 @@
 
 use crate::Benchmark;
 use crate::benchmark::SIZE_MAX;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The most batches of one measurement: their times are kept.
 pub const REPETITIONS_MAX: u32 = 100_000;
 
-/// One benchmark at one size.
+/// One benchmark at one size and, where it has some, one number of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What.
     pub benchmark: Benchmark,
     /// Bytes of a message; 0 where there are none.
     pub size: u64,
+    /// Partners of rank 0; none where the benchmark is between other ranks.
+    pub connections: Option<u32>,
 }
 
 /// How much is measured in a [`Step`].
@@ -23,6 +26,25 @@ pub struct Budget {
     pub seconds: f64,
     /// So many batches, instead of a time.
     pub repetitions: Option<u32>,
+}
+
+impl Budget {
+    /// A median of fewer batches says little.
+    const BATCHES_MIN: usize = 5;
+
+    /// When the time is over that begins now.
+    pub(crate) fn until(self) -> Instant {
+        Instant::now() + Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
+    }
+
+    /// Whether so many batches are not enough.
+    pub(crate) fn wants_more(self, done: usize, until: Instant) -> bool {
+        let more = match self.repetitions {
+            Some(repetitions) => done < repetitions as usize,
+            None => done < Self::BATCHES_MIN || Instant::now() < until,
+        };
+        more && done < REPETITIONS_MAX as usize
+    }
 }
 
 impl Default for Budget {
@@ -51,7 +73,8 @@ pub enum PlanError {
     },
     /// More ranks than a benchmark is for.
     #[error(
-        "{} is between 2 ranks, and there are {ranks}: start 2 (-n 2), or measure multi_pair, allreduce or barrier",
+        "{} is between 2 ranks, and there are {ranks}: start 2 (-n 2), or measure multi_latency, multi_bandwidth, \
+         multi_pair, allreduce or barrier",
         benchmark.name()
     )]
     TwoRanks {
@@ -95,9 +118,9 @@ impl Plan {
         if let Some(size) = sizes.iter().find(|size| **size > SIZE_MAX) {
             return Err(PlanError::Size { size: *size });
         }
-        // One pair is not many.
+        // One pair is not many, and neither is one connection.
         let fits = |benchmark: &Benchmark| match benchmark {
-            Benchmark::MultiPair => ranks > 2,
+            Benchmark::MultiPair | Benchmark::MultiLatency | Benchmark::MultiBandwidth => ranks > 2,
             _ => ranks == 2 || !benchmark.is_of_two(),
         };
         let chosen: Vec<Benchmark> = if benchmarks.is_empty() {
@@ -111,7 +134,9 @@ impl Plan {
         let steps = chosen.into_iter().flat_map(|benchmark| {
             let own = sizes.is_empty() || !benchmark.has_sizes();
             let sizes = if own { benchmark.own_sizes() } else { sizes };
-            sizes.iter().map(move |size| Step { benchmark, size: *size })
+            let connections = if benchmark.has_connections() { connections(ranks) } else { vec![None] };
+            let step = move |size, connections| Step { benchmark, size, connections };
+            connections.into_iter().flat_map(move |k| sizes.iter().map(move |size| step(*size, k)))
         });
         Ok(Self { steps: steps.collect(), budget })
     }
@@ -122,10 +147,17 @@ impl Plan {
     }
 }
 
+/// How many partners rank 0 has in turn: the powers of two, then all.
+fn connections(ranks: u32) -> Vec<Option<u32>> {
+    let all = ranks - 1;
+    let powers = (0..u32::BITS).map(|bit| 1 << bit).take_while(|count| *count < all);
+    powers.chain([all]).map(Some).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Benchmark::{Allreduce, Bandwidth, Barrier, Latency, MultiPair};
+    use Benchmark::{Allreduce, Bandwidth, Barrier, Latency, MultiBandwidth, MultiLatency, MultiPair};
 
     fn names(plan: &Plan) -> Vec<Benchmark> {
         let mut names: Vec<Benchmark> = plan.steps().iter().map(|step| step.benchmark).collect();
@@ -134,16 +166,30 @@ mod tests {
     }
 
     #[test]
-    fn two_ranks_measure_everything_but_many_pairs() {
+    fn two_ranks_measure_everything_but_what_is_of_many() {
         let plan = Plan::new(2, &[], &[], Budget::default()).expect("it is right");
-        assert_eq!(names(&plan).len(), Benchmark::ALL.len() - 1);
-        assert!(!names(&plan).contains(&MultiPair));
+        let many = [MultiPair, MultiLatency, MultiBandwidth];
+        assert_eq!(names(&plan).len(), Benchmark::ALL.len() - many.len());
+        assert!(!names(&plan).iter().any(|name| many.contains(name)));
+    }
+
+    #[test]
+    fn connections_double_until_rank_0_has_all() {
+        let numbers = |ranks| {
+            let plan = Plan::new(ranks, &[MultiLatency], &[8], Budget::default()).expect("it is right");
+            plan.steps().iter().map(|step| step.connections.unwrap_or(0)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(2), [1]);
+        assert_eq!(numbers(3), [1, 2]);
+        assert_eq!(numbers(5), [1, 2, 4]);
+        assert_eq!(numbers(8), [1, 2, 4, 7]);
+        assert_eq!(numbers(u32::MAX).len(), 33);
     }
 
     #[test]
     fn more_ranks_measure_what_is_for_more() {
         let plan = Plan::new(5, &[], &[], Budget::default()).expect("it is right");
-        assert_eq!(names(&plan), [MultiPair, Allreduce, Barrier]);
+        assert_eq!(names(&plan), [MultiLatency, MultiBandwidth, MultiPair, Allreduce, Barrier]);
         let error = Plan::new(4, &[Latency], &[], Budget::default());
         assert_eq!(error, Err(PlanError::TwoRanks { benchmark: Latency, ranks: 4 }));
     }
@@ -151,7 +197,7 @@ mod tests {
     #[test]
     fn sizes_are_for_all_that_have_some() {
         let plan = Plan::new(2, &[Barrier, Bandwidth], &[8, 64], Budget::default()).expect("it is right");
-        let step = |benchmark, size| Step { benchmark, size };
+        let step = |benchmark, size| Step { benchmark, size, connections: None };
         assert_eq!(plan.steps(), [step(Bandwidth, 8), step(Bandwidth, 64), step(Barrier, 0)]);
     }
 

@@ -1,4 +1,4 @@
-//! Latency and bandwidth over the size of messages, drawn.
+//! Times, rates and ratios over the size of messages, drawn.
 
 use crate::{Benchmark, Measured, Results};
 use carrousel_scenario::units;
@@ -9,21 +9,41 @@ use std::ops::Range;
 use thiserror::Error;
 
 /// What a plot has lines for.
-pub const PLOTTED: [Benchmark; 4] =
-    [Benchmark::Latency, Benchmark::Bandwidth, Benchmark::Bibandwidth, Benchmark::MultiPair];
+pub const PLOTTED: [Benchmark; 10] = [
+    Benchmark::Latency,
+    Benchmark::ReuseNone,
+    Benchmark::ReuseHalf,
+    Benchmark::ReuseFull,
+    Benchmark::ReuseRatio,
+    Benchmark::MultiLatency,
+    Benchmark::Bandwidth,
+    Benchmark::Bibandwidth,
+    Benchmark::MultiPair,
+    Benchmark::MultiBandwidth,
+];
 
 /// Width and height of a panel, in pixels.
 const PANEL: (u32, u32) = (680, 440);
 const FONT: &str = "sans-serif";
 /// Colours that are told apart by everybody, by lightness too (Okabe and Ito).
-const COLORS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115)];
+const COLORS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
 
 /// Why there is no plot.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlotError {
     /// Nothing that has a line.
-    #[error("nothing to plot: measure latency, bandwidth, bibandwidth or multi_pair, of more than 0 bytes")]
+    #[error(
+        "nothing to plot: measure latency, bandwidth, bibandwidth, reuse_* or multi_*, of more than 0 bytes"
+    )]
     Nothing,
     /// The library that draws refused.
     #[error("cannot plot: {0}")]
@@ -34,19 +54,20 @@ pub enum PlotError {
 struct Panel<'a> {
     title: &'static str,
     unit: &'static str,
-    lines: Vec<(Benchmark, Vec<&'a Measured>)>,
+    /// What each is called, and its points.
+    lines: Vec<(String, Vec<&'a Measured>)>,
 }
 
-/// Draws what was measured, as an SVG document: one diagram for times and one for rates, with logarithmic
-/// axes; at each point a bar from quartile to quartile.
+/// Draws what was measured, as an SVG document: one diagram for times, one for rates and one for ratios, with
+/// logarithmic axes; at each point a bar from quartile to quartile.
 ///
 /// # Errors
 /// When none of [`PLOTTED`] was measured.
 pub fn svg(results: &Results) -> Result<String, PlotError> {
-    let [times, rates] = [false, true].map(|rate| PLOTTED.into_iter().filter(move |b| b.is_rate() == rate));
     let panels = [
-        Panel::new("Latency: half a round trip", "us", results, times),
-        Panel::new("Bandwidth: 64 messages at a time", "MB/s", results, rates),
+        Panel::new("Latency: half a round trip", "us", results),
+        Panel::new("Bandwidth: 64 messages at a time", "MB/s", results),
+        Panel::new("Buffers: time in new ones by that in used ones", "ratio", results),
     ];
     let panels: Vec<&Panel<'_>> = panels.iter().filter(|panel| !panel.lines.is_empty()).collect();
     if panels.is_empty() {
@@ -70,20 +91,25 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
 }
 
 impl<'a> Panel<'a> {
-    fn new(
-        title: &'static str,
-        unit: &'static str,
-        results: &'a Results,
-        benchmarks: impl Iterator<Item = Benchmark>,
-    ) -> Self {
-        let lines = benchmarks.map(|benchmark| {
+    fn new(title: &'static str, unit: &'static str, results: &'a Results) -> Self {
+        let mut lines: Vec<(String, Vec<&'a Measured>)> = Vec::new();
+        for benchmark in PLOTTED.into_iter().filter(|benchmark| benchmark.unit() == unit) {
             // Neither nothing nor a message of nothing has a place on a logarithmic axis.
             let can = |measured: &&Measured| measured.record.size > 0 && measured.record.value > 0.0;
-            let mut points: Vec<&Measured> = results.of(benchmark).filter(can).collect();
-            points.sort_by_key(|measured| measured.record.size);
-            (benchmark, points)
-        });
-        Self { title, unit, lines: lines.filter(|(_, points)| !points.is_empty()).collect() }
+            for measured in results.of(benchmark).filter(can) {
+                let name = match measured.record.connections {
+                    Some(1) => format!("{}, 1 partner", benchmark.name()),
+                    Some(partners) => format!("{}, {partners} partners", benchmark.name()),
+                    None => benchmark.name().to_owned(),
+                };
+                match lines.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, points)) => points.push(measured),
+                    None => lines.push((name, vec![measured])),
+                }
+            }
+        }
+        lines.iter_mut().for_each(|(_, points)| points.sort_by_key(|measured| measured.record.size));
+        Self { title, unit, lines }
     }
 
     fn draw(&self, results: &Results, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), PlotError> {
@@ -115,12 +141,12 @@ impl<'a> Panel<'a> {
             .y_label_formatter(&|value| plain(*value))
             .draw()
             .map_err(failed)?;
-        for ((benchmark, points), color) in self.lines.iter().zip(COLORS) {
+        for ((name, points), color) in self.lines.iter().zip(COLORS.into_iter().cycle()) {
             let at = |measured: &&Measured| (measured.record.size as f64, measured.record.value);
             chart
                 .draw_series(LineSeries::new(points.iter().map(at), color.stroke_width(2)))
                 .map_err(failed)?
-                .label(benchmark.name())
+                .label(name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
             let dots = points.iter().map(|measured| Circle::new(at(measured), 3, color.filled()));
             chart.draw_series(dots).map_err(failed)?;
@@ -201,7 +227,12 @@ mod tests {
         let mut results = Results::new(2, 4, Budget::default());
         for (benchmark, size, median) in points {
             let summary = Summary { median: *median, lower: median * 0.9, upper: median * 1.5, count: 9 };
-            results.results.push(Measured::new(Step { benchmark: *benchmark, size: *size }, summary));
+            // Each further one of a size has a partner more.
+            let same = |measured: &&Measured| measured.record.size == *size;
+            let connections =
+                benchmark.has_connections().then(|| 1 + results.of(*benchmark).filter(same).count() as u32);
+            let step = Step { benchmark: *benchmark, size: *size, connections };
+            results.results.push(Measured::new(step, summary));
         }
         results
     }
@@ -231,6 +262,24 @@ mod tests {
         for word in ["bibandwidth", "bandwidth", "1000", "0.1"] {
             assert!(words.iter().any(|found| found == word), "{word} is not in {words:?}");
         }
+    }
+
+    #[test]
+    fn each_number_of_partners_has_a_line_and_ratios_a_diagram() {
+        let points: Vec<_> =
+            (0..9).map(|partner| (Benchmark::MultiBandwidth, 8, 5.0 + f64::from(partner))).collect();
+        let lines = words(&results(&points));
+        for word in
+            ["multi_bandwidth, 1 partner", "multi_bandwidth, 2 partners", "multi_bandwidth, 9 partners"]
+        {
+            assert!(lines.iter().any(|found| found == word), "{word} is not in {lines:?}");
+        }
+        let ratios = words(&results(&[(Benchmark::ReuseRatio, 8, 1.1), (Benchmark::ReuseRatio, 64, 3.0)]));
+        assert!(ratios.iter().any(|found| found.starts_with("Buffers: ")), "{ratios:?}");
+        assert!(
+            ratios.iter().any(|found| found == "ratio") && !ratios.iter().any(|found| found == "us"),
+            "{ratios:?}"
+        );
     }
 
     #[test]

@@ -11,6 +11,9 @@ pub struct Record {
     pub bench: Benchmark,
     /// Bytes of a message; 0 where there are none.
     pub size: u64,
+    /// Partners of rank 0, where there are several of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
     /// The median over the batches.
     pub value: f64,
     /// The unit of `value`, see [`Benchmark::unit`].
@@ -32,10 +35,11 @@ pub struct Measured {
 
 impl Measured {
     pub(crate) fn new(step: Step, summary: Summary) -> Self {
-        let Step { benchmark, size } = step;
+        let Step { benchmark, size, connections } = step;
         let record = Record {
             bench: benchmark,
             size,
+            connections,
             value: summary.median,
             unit: benchmark.unit(),
             repetitions: summary.count,
@@ -80,11 +84,15 @@ mod tests {
     #[test]
     fn a_record_is_the_object_that_others_print() {
         let summary = Summary { median: 0.25, lower: 0.2, upper: 0.5, count: 7 };
-        let measured = Measured::new(Step { benchmark: Benchmark::Latency, size: 8 }, summary);
+        let step = Step { benchmark: Benchmark::Latency, size: 8, connections: None };
+        let measured = Measured::new(step, summary);
         let line = serde_json::to_string(&measured.record).expect("it is JSON");
         assert_eq!(line, r#"{"bench":"latency","size":8,"value":0.25,"unit":"us","repetitions":7}"#);
         let whole = serde_json::to_value(measured).expect("it is JSON");
         assert_eq!(whole["value"], 0.25);
         assert_eq!(whole["quartiles"], serde_json::json!([0.2, 0.5]));
+        let step = Step { benchmark: Benchmark::MultiLatency, size: 8, connections: Some(3) };
+        let several = serde_json::to_value(Measured::new(step, summary)).expect("it is JSON");
+        assert_eq!((&whole["connections"], &several["connections"]), (&serde_json::Value::Null, &3.into()));
     }
 }

@@ -56,7 +56,7 @@ pub fn measure(
 
 /// One measurement, in its own unit.
 fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summary, Error> {
-    let Step { benchmark, size } = step;
+    let Step { benchmark, size, connections } = step;
     match benchmark {
         Benchmark::OverlapSend | Benchmark::OverlapReceive => overlap(batches, budget),
         Benchmark::ProgressSend => added_by_computing(batches, budget),
@@ -64,15 +64,25 @@ fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summar
             let messages = benchmark.messages() as f64;
             Ok(batches.of_long_enough(budget)?.map(|seconds| messages / seconds.max(f64::MIN_POSITIVE)))
         }
-        Benchmark::Bandwidth | Benchmark::Bibandwidth | Benchmark::MultiPair => {
-            let pairs = if benchmark.is_of_two() { 1 } else { batches.pairs() };
-            let bytes = benchmark.messages() as f64 * f64::from(pairs) * size as f64;
+        Benchmark::Bandwidth | Benchmark::Bibandwidth | Benchmark::MultiPair | Benchmark::MultiBandwidth => {
+            let pairs = if benchmark == Benchmark::MultiPair { batches.pairs() } else { 1 };
+            let ways = connections.unwrap_or(pairs);
+            let bytes = benchmark.messages() as f64 * f64::from(ways) * size as f64;
             let rate = |seconds: f64| bytes / seconds.max(f64::MIN_POSITIVE) / 1e6;
             Ok(batches.of_long_enough(budget)?.map(rate))
         }
-        Benchmark::Latency | Benchmark::ProgressReceive | Benchmark::Allreduce | Benchmark::Barrier => {
-            Ok(batches.of_long_enough(budget)?.map(|seconds| seconds * 1e6))
+        Benchmark::ReuseRatio => {
+            batches.calls_of_a_batch()?;
+            batches.of_new_by_used(budget)
         }
+        Benchmark::Latency
+        | Benchmark::ReuseNone
+        | Benchmark::ReuseHalf
+        | Benchmark::ReuseFull
+        | Benchmark::MultiLatency
+        | Benchmark::ProgressReceive
+        | Benchmark::Allreduce
+        | Benchmark::Barrier => Ok(batches.of_long_enough(budget)?.map(|seconds| seconds * 1e6)),
     }
 }
 

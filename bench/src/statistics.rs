@@ -17,6 +17,9 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Of no values.
+    pub(crate) const NONE: Self = Self { median: 0.0, lower: 0.0, upper: 0.0, count: 0 };
+
     /// Of any values, if there are some; sorts them.
     pub fn of(values: &mut [f64]) -> Option<Self> {
         values.sort_by(f64::total_cmp);

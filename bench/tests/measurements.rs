@@ -49,11 +49,27 @@ fn many_pairs_measure_at_once_and_one_rank_may_be_left_over() {
 }
 
 #[test]
+fn several_partners_are_measured_in_every_number_of_them() {
+    let names = [Benchmark::MultiLatency, Benchmark::MultiBandwidth];
+    // Of 5 ranks one is left over while rank 0 has 2 partners, and the largest messages are no eager ones.
+    let plan = Plan::new(5, &names, &[0, 8, 40_000], FEW).expect("it is right");
+    let results = run(5, &plan);
+    let found: Vec<_> = results.iter().map(|measured| measured.record.connections).collect();
+    let asked: Vec<_> = plan.steps().iter().map(|step| step.connections).collect();
+    assert_eq!((found.len(), &found), (18, &asked));
+    for record in results.iter().map(|measured| measured.record) {
+        let is_nothing = record.bench == Benchmark::MultiBandwidth && record.size == 0;
+        assert_eq!(record.value > 0.0, !is_nothing, "{record:?}");
+    }
+}
+
+#[test]
 fn a_message_of_nothing_can_be_measured_and_has_no_bandwidth() {
-    let plan = Plan::new(2, &[Benchmark::Bandwidth, Benchmark::Latency], &[0], FEW).expect("it is right");
+    let names = [Benchmark::Bandwidth, Benchmark::Latency, Benchmark::ReuseHalf];
+    let plan = Plan::new(2, &names, &[0], FEW).expect("it is right");
     let results = run(2, &plan);
-    assert!(results[0].record.value > 0.0);
-    assert_eq!(results[1].record.value, 0.0);
+    assert!(results[0].record.value > 0.0 && results[1].record.value > 0.0, "{results:?}");
+    assert_eq!(results[2].record.value, 0.0);
 }
 
 #[test]

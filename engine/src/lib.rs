@@ -45,7 +45,7 @@ pub use error::{Class, Error};
 pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any};
 #[doc(hidden)]
 pub use lend::{on_bytes, part};
-pub use session::{Job, describe_verbs, init, init_with};
+pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;
 #[doc(hidden)]

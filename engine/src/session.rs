@@ -120,12 +120,17 @@ pub fn describe_verbs(settings: &Settings) -> Result<String, String> {
     verbs::Device::describe(&verbs).map_err(|error| error.to_string())
 }
 
+/// The adapter that ranks of different nodes talk over, as far as the options choose it.
+pub fn verbs_choice(settings: &Settings) -> verbs::Choice {
+    let options = settings.verbs();
+    verbs::Choice { device: options.device, port: options.port, gid_index: options.gid }
+}
+
 /// How the transport between nodes is made, as the options say.
 fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     let options = settings.verbs();
-    let choice = verbs::Choice { device: options.device, port: options.port, gid_index: options.gid };
     let mut made = verbs::Settings::default();
-    made.choice = choice;
+    made.choice = verbs_choice(settings);
     made.eager = settings.protocol().eager_threshold.clamp(LEAST, MOST);
     made.service_level = options.service_level;
     made.control_service_level = options.control_service_level;

@@ -58,7 +58,10 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         "carrousel-app",
         &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"],
     ),
-    ("carrousel-bench", &["carrousel-engine", "carrousel-scenario"]),
+    (
+        "carrousel-bench",
+        &["carrousel-engine", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"],
+    ),
     (
         "carrousel-cli",
         &[
@@ -67,6 +70,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "carrousel-engine",
             "carrousel-launch",
             "carrousel-options",
+            "carrousel-reuse",
             "carrousel-scenario",
             "carrousel-trace",
             "carrousel-transport-sim",

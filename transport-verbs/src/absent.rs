@@ -2,11 +2,13 @@
 //!
 //! So whoever uses this crate is written once. A type without values costs nothing, and neither does code for it.
 
-use crate::{Access, Address, Settings};
+use crate::{Access, Address, Choice, Settings};
 use carrousel_reuse::Policy;
 use carrousel_transport::{
     Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
 };
+use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -35,6 +37,13 @@ pub enum Device {}
 #[derive(Debug)]
 pub enum Registrations {}
 
+/// Memory of the program that is registered to see what that costs.
+#[derive(Debug)]
+pub enum Trial<'a> {
+    /// There is none.
+    Never(Infallible, PhantomData<&'a mut [u8]>),
+}
+
 /// Registered memory that is in use.
 #[derive(Debug)]
 pub enum Held {}
@@ -54,6 +63,44 @@ impl Device {
     /// Always.
     pub fn describe(_: &Settings) -> Result<String, VerbsError> {
         Err(VerbsError::NotBuilt)
+    }
+
+    /// There are none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn names() -> Result<Vec<String>, VerbsError> {
+        Err(VerbsError::NotBuilt)
+    }
+
+    /// There is none.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open(_: &Choice) -> Result<Arc<Self>, VerbsError> {
+        Err(VerbsError::NotBuilt)
+    }
+
+    /// It has none.
+    pub fn name(&self) -> &str {
+        match *self {}
+    }
+}
+
+impl<'a> Trial<'a> {
+    /// There is no device.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn new(device: &Arc<Device>, _: &'a mut [u8]) -> Result<Self, VerbsError> {
+        match **device {}
+    }
+
+    /// There was none.
+    pub fn end(self) {
+        match self {
+            Self::Never(never, _) => match never {},
+        }
     }
 }
 

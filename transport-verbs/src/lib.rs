@@ -50,13 +50,13 @@ mod watch;
 mod wireup;
 
 #[cfg(not(feature = "verbs"))]
-pub use absent::{Device, Held, Loss, Out, Registrations, Verbs, VerbsError};
+pub use absent::{Device, Held, Loss, Out, Registrations, Trial, Verbs, VerbsError};
 pub use access::Access;
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};
 #[cfg(feature = "verbs")]
-pub use ibv::{Device, Region};
+pub use ibv::{Device, Region, Trial};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
 #[cfg(feature = "verbs")]

@@ -32,7 +32,8 @@ impl Bar {
         match progress {
             Progress::Begins(step) => {
                 let size = units::size(step.size);
-                self.bar.set_message(format!("{}, {size} bytes", step.benchmark.name()));
+                let to = step.connections.map_or(String::new(), |partners| format!(", partners: {partners}"));
+                self.bar.set_message(format!("{}, {size} bytes{to}", step.benchmark.name()));
                 self.bar.tick();
             }
             Progress::Done(_) => self.bar.inc(1),

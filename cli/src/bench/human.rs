@@ -24,26 +24,25 @@ pub(super) fn print(results: &Results, out: &mut Out) -> Result<(), Failure> {
 }
 
 fn table(results: &Results, benchmark: Benchmark) -> Table {
-    let right = |name| (name, Align::Right);
-    let mut table = Table::headed(&[
-        right(if benchmark.has_sizes() { "bytes" } else { "" }),
-        right(benchmark.unit()),
-        right("from"),
-        right("to"),
-        right("batches"),
-    ]);
+    let partners = benchmark.has_connections().then_some("partners");
+    let bytes = benchmark.has_sizes().then_some("bytes");
+    let columns =
+        partners.into_iter().chain([bytes.unwrap_or_default(), benchmark.unit(), "from", "to", "batches"]);
+    let columns: Vec<_> = columns.map(|name| (name, Align::Right)).collect();
+    let mut table = Table::headed(&columns);
     for measured in results.of(benchmark) {
         let record = &measured.record;
         let spread = measured.quartiles.map_or([String::new(), String::new()], |both| both.map(digits));
         let [from, to] = spread.map(|text| Cell::painted(text, Paint::Faint));
         let size = if benchmark.has_sizes() { units::size(record.size) } else { String::new() };
-        table.row([
+        let partners = record.connections.map(|partners| partners.to_string().into());
+        table.row(partners.into_iter().chain([
             size.into(),
             Cell::painted(digits(record.value), Paint::Strong),
             from,
             to,
             Cell::painted(record.repetitions.to_string(), Paint::Faint),
-        ]);
+        ]));
     }
     table
 }

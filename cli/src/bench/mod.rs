@@ -1,19 +1,22 @@
 //! `carrousel bench`: what the library costs.
 
 mod bar;
+mod costs;
 mod digits;
 mod human;
 mod pt2pt;
 mod rank;
+mod registration;
+mod reuse;
 
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::status::Status;
 use crate::style::Style;
 
-/// Measure messages between ranks
+/// Measure messages between ranks, and what memory costs
 ///
-/// Beside other libraries, in turns, it is `cargo xtask bench peers`.
+/// Messages beside other libraries, in turns: `cargo xtask bench peers`.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -25,10 +28,15 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Pt2pt(pt2pt::Args),
+    Registration(registration::Args),
+    Reuse(reuse::Args),
 }
 
 /// `carrousel bench`.
 pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
-    let What::Pt2pt(args) = &args.what;
-    pt2pt::run(args, out, errors)
+    match &args.what {
+        What::Pt2pt(args) => pt2pt::run(args, out, errors),
+        What::Registration(args) => registration::run(args, out),
+        What::Reuse(args) => reuse::run(args, out),
+    }
 }

@@ -48,6 +48,17 @@ Measurements:
                     (10^6 bytes a second); each irecv has a buffer of its own
   bibandwidth       the same both ways at once, bytes of both counted
   message_rate      messages of `bandwidth` a second, of 8 bytes
+  reuse_none        half a round trip, in us, each message from memory that is
+                    new to the library: mapped and touched since the last batch
+  reuse_half        the same with every second message from memory used before
+  reuse_full        the same with all messages from memory used before
+  reuse_ratio       `reuse_none` by `reuse_full`: what it costs that memory is
+                    new. Near 1: nothing
+  multi_latency     rank 0 sends to each of k partners in turn, then receives
+                    from each in turn: half of the time, by k, in us; for k of
+                    1, 2, 4 and so on, up to all. With -n 3 and more
+  multi_bandwidth   `bandwidth` from rank 0 to each of k partners at once, all
+                    bytes counted; for the same k. Of pairs: multi_pair
   multi_pair        `bandwidth` from each rank 2k to rank 2k+1 at once, by the
                     time of the slowest pair; with -n 4 and more
   overlap_send      isend, compute, wait: how much of the transfer's time the
@@ -63,10 +74,10 @@ Measurements:
   barrier           a barrier of all ranks, in us
 
 Examples:
-  carrousel bench pt2pt                                everything; some 10 s
+  carrousel bench pt2pt                                everything; some 20 s
   carrousel bench pt2pt --bench latency --size 8,1MiB --seconds 2
   carrousel bench pt2pt --bench latency,bandwidth --plot speed.svg
-  carrousel bench pt2pt -n 4                           two pairs, and collectives
+  carrousel bench pt2pt -n 4                           several partners, and collectives
   carrousel bench pt2pt --format json | jq '.results[] | {bench, size, value}'
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel bench pt2pt --bench latency
 
@@ -94,7 +105,7 @@ pub(crate) struct Args {
     /// How to print the results: human, json (one object) or jsonl (a result a line)
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub(super) format: Format,
-    /// Draw latency and bandwidth over the size
+    /// Draw latency, bandwidth and reuse_ratio over the size
     #[arg(long, value_name = "OUT.svg")]
     pub(super) plot: Option<PathBuf>,
     /// The terminal on which rank 0 shows how far it is
@@ -156,7 +167,7 @@ fn benchmarks() -> impl TypedValueParser<Value = Benchmark> {
     names.try_map(|name| Benchmark::from_name(&name).ok_or("there is no such measurement"))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && seconds <= 3600.0 => Ok(seconds),
         _ => Err("expected seconds, more than 0 and at most 3600".to_owned()),

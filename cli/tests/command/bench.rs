@@ -19,9 +19,11 @@ fn a_result_is_a_line_of_json() {
 #[test]
 fn tables_are_for_people_and_a_plot_is_drawn() {
     let place = Place::new();
-    let words = "bench pt2pt --bench latency,bandwidth,barrier --size 8,1KiB --repetitions 5 --plot p.svg";
-    let ran = place.run(words).status(0);
-    let ran = ran.says("2 ranks on").says("latency: half").says("1KiB").says("MB/s").says("barrier: ");
+    let names = "latency,bandwidth,multi_latency,reuse_ratio,barrier";
+    let ran = place.run(&format!("bench pt2pt --bench {names} --size 8,1KiB --repetitions 5 --plot p.svg"));
+    let ran =
+        ran.status(0).says("2 ranks on").says("latency: half").says("1KiB").says("MB/s").says("barrier: ");
+    let ran = ran.says("  partners  bytes  ").says("  bytes  ratio  ").says("\n         1      8  ");
     ran.complains("drawn in p.svg");
     let text = place.text("p.svg");
     let document = roxmltree::Document::parse(&text).expect("it is XML");
@@ -35,7 +37,9 @@ fn one_object_has_all_results() {
     assert_eq!((&object["ranks"], &object["repetitions"]), (&3.into(), &5.into()));
     let results = object["results"].as_array().expect("there are some");
     let names: Vec<_> = results.iter().map(|result| result["bench"].as_str().unwrap_or("")).collect();
-    assert_eq!(names, ["multi_pair", "allreduce", "barrier"]);
+    let (latency, bandwidth) = ("multi_latency", "multi_bandwidth");
+    assert_eq!(names, [latency, latency, bandwidth, bandwidth, "multi_pair", "allreduce", "barrier"]);
+    assert_eq!((&results[1]["connections"], &results[4]["connections"]), (&2.into(), &Value::Null));
     assert_eq!(results[0]["quartiles"].as_array().map(Vec::len), Some(2));
 }
 
@@ -74,7 +78,32 @@ fn what_cannot_be_measured_is_told_once_and_before_anything_is_started() {
 #[test]
 fn the_help_says_what_each_measurement_means() {
     let ran = Place::new().run("bench pt2pt --help").status(0);
-    for name in ["latency", "bibandwidth", "multi_pair", "overlap_receive", "progress_send", "barrier"] {
+    for name in [
+        "latency",
+        "bibandwidth",
+        "multi_pair",
+        "multi_latency",
+        "reuse_none",
+        "overlap_receive",
+        "progress_send",
+        "barrier",
+    ] {
         assert!(ran.out.contains(name), "{name} is not in {}", ran.out);
     }
+}
+
+#[test]
+fn what_memory_costs_needs_an_adapter_and_says_what_to_do_without_one() {
+    let place = Place::new();
+    for words in ["bench registration", "bench reuse --write reuse.table"] {
+        // None has this name, where there are some.
+        let mut command = place.command();
+        command.args(words.split(' ')).env("CARROUSEL_VERBS_DEVICE", "none_of_them");
+        let ran = Ran::from(command.output().expect("it can be started")).status(2);
+        ran.complains("memory cannot be registered").complains("rdma link add");
+        assert!(!place.path("reuse.table").exists());
+    }
+    place.run("bench reuse --repetitions 0").status(2).complains("1..=");
+    place.run("bench registration --seconds 0").status(2).complains("more than 0");
+    place.run("bench reuse --help").status(0).says("CARROUSEL_VERBS_REUSE_TABLE");
 }

@@ -6,6 +6,7 @@ use carrousel_transport::Keys;
 use rdma_sys as sys;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Registered memory. The registration ends when this is dropped.
@@ -69,6 +70,35 @@ impl Drop for Region {
         // SAFETY: from `ibv_reg_mr`, given back once; the device still lives. That it fails would mean that
         // something else in this process still uses it, which nothing can: then it stays registered.
         let _ = unsafe { sys::ibv_dereg_mr(self.region) };
+    }
+}
+
+/// Memory of the program that is registered to see what that costs: as [`Registrations`](crate::Registrations)
+/// registers what it keeps, for everything. Nobody is told its keys, so nothing is ever transferred.
+///
+/// What watches over pages that go, where the adapter cannot page on demand, is no part of it.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    region: Region,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Trial<'a> {
+    /// Registers all of `memory`.
+    ///
+    /// # Errors
+    /// As [`Region::register`].
+    pub fn new(device: &Arc<Device>, memory: &'a mut [u8]) -> Result<Self, VerbsError> {
+        let (start, len) = (memory.as_mut_ptr(), memory.len());
+        // SAFETY: no operation with its keys is ever outstanding: they are not handed out, and queue pairs that could be
+        // sent a key that was guessed are in other protection domains, as each `Verbs` opens a device for itself.
+        let region = unsafe { Region::register(device, start, len, Access::Write, device.is_on_demand())? };
+        Ok(Self { region, memory: PhantomData })
+    }
+
+    /// Ends the registration, as dropping it does.
+    pub fn end(self) {
+        drop(self.region);
     }
 }
 

@@ -16,8 +16,8 @@ pub(crate) use self::datagrams::Datagrams;
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub use self::device::Device;
 pub(crate) use self::device::{DeviceEvent, Limits};
-pub use self::memory::Region;
 pub(crate) use self::memory::Slots;
+pub use self::memory::{Region, Trial};
 pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Sge, Shape};
 pub(crate) use self::queues::{Completion, Completions, Failure, ReceiveQueue, Receives};
 

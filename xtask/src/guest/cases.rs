@@ -251,6 +251,20 @@ const CASES: &[Case] = &[
         ..CASE
     },
     Case {
+        name: "what registering costs is measured, and from how many uses on it pays is written down",
+        built: &[COMMAND],
+        timeout_s: 120,
+        command: r#"
+            carrousel bench registration --repetitions 5
+            carrousel bench reuse --repetitions 5 --write /tmp/table
+            cat /tmp/table
+            carrousel bench reuse --repetitions 5 --format json | grep -q '"adapter":"'$RDMA_DEV'"'
+            # Which adapter is the user's to say.
+            ! CARROUSEL_VERBS_DEVICE=other carrousel bench registration"#,
+        says: &["rxe0: us to register memory", "16MiB", "# KiB from   ", "there is no device `other`"],
+        ..CASE
+    },
+    Case {
         name: "jobs over shared memory and verbs at once, and their traces are what the model allows",
         statuses: &[0, 0],
         built: &[COMMAND, example("pi"), example("heat"), example("workers")],

@@ -1,0 +1,107 @@
+//! What memory costs, in one process and without a job: registering it with an adapter, copying it, and looking
+//! for a registration.
+
+mod copies;
+mod registration;
+mod reuse;
+
+pub use registration::{REGISTERED_SIZES, RegistrationCost, registration_costs};
+pub use reuse::{ClassCosts, reuse_costs, thresholds, uses_that_pay};
+
+use crate::Budget;
+use crate::statistics::Summary;
+use carrousel_transport_verbs::{Choice, Device, VerbsError};
+use memmap2::MmapMut;
+use std::sync::Arc;
+use std::time::Instant;
+use thiserror::Error;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// No adapter can be used.
+    #[error("memory cannot be registered: {0}")]
+    NoAdapter(#[source] VerbsError),
+    /// An adapter does not take the memory.
+    #[error("{adapter} does not register {bytes} bytes: {why}")]
+    Refused {
+        /// The name of the adapter.
+        adapter: String,
+        /// Of how many bytes.
+        bytes: usize,
+        /// What the system says.
+        #[source]
+        why: VerbsError,
+    },
+    /// There is too little memory.
+    #[error("no {bytes} bytes of memory")]
+    Memory {
+        /// Bytes that there are not.
+        bytes: usize,
+    },
+}
+
+/// An adapter with which memory can be registered.
+#[derive(Debug)]
+pub struct Adapter {
+    device: Arc<Device>,
+}
+
+impl Adapter {
+    /// The one that the transport would take.
+    ///
+    /// # Errors
+    /// When there is none that can be used.
+    pub fn open(choice: &Choice) -> Result<Self, MemoryError> {
+        let device = Device::open(choice).map_err(MemoryError::NoAdapter)?;
+        Ok(Self { device })
+    }
+
+    /// All that can be used, or the one that is chosen by its name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn all(choice: &Choice) -> Result<Vec<Self>, MemoryError> {
+        if choice.device.is_some() {
+            return Self::open(choice).map(|one| vec![one]);
+        }
+        let names = Device::names().map_err(MemoryError::NoAdapter)?;
+        let named = |name| Self::open(&Choice { device: Some(name), ..choice.clone() });
+        let (open, failed): (Vec<_>, Vec<_>) = names.into_iter().map(named).partition(Result::is_ok);
+        match failed.into_iter().next() {
+            Some(Err(why)) if open.is_empty() => Err(why),
+            _ => Ok(open.into_iter().flatten().collect()),
+        }
+    }
+
+    /// As `ibv_devices` names it.
+    pub fn name(&self) -> &str {
+        self.device.name()
+    }
+}
+
+/// A time in us, again and again, as often as the budget says. The first one, which is warming up, does not count.
+fn repeated<E>(budget: Budget, mut once: impl FnMut() -> Result<f64, E>) -> Result<Summary, E> {
+    once()?;
+    let (mut times, until) = (Vec::new(), budget.until());
+    while budget.wants_more(times.len(), until) {
+        times.push(once()?);
+    }
+    Ok(Summary::of(&mut times).unwrap_or(Summary::NONE))
+}
+
+/// The time since `began`, in us.
+fn us_since(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e6
+}
+
+/// Memory that is there: every page was touched.
+fn touched(bytes: usize) -> Result<MmapMut, MemoryError> {
+    let mut map = MmapMut::map_anon(bytes).map_err(|_| MemoryError::Memory { bytes })?;
+    map.iter_mut().step_by(PAGE).for_each(|byte| *byte = u8::MAX);
+    Ok(map)
+}

@@ -1,0 +1,219 @@
+//! From how many uses on it pays to register a buffer whose messages would be copied otherwise.
+//!
+//! A copy, C, is saved by each use, which costs a look-up, V, instead; the registration, R, is to be paid once. What
+//! the message itself takes is the same. So it pays from the first n on for which n (C - V) > R
+//! (speculative-rendezvous 5.3.3, equations 5.1 to 5.5).
+
+use super::copies::{self, Cold, scattered};
+use super::registration::{Part, time};
+use super::{Adapter, MemoryError, PAGE, repeated, us_since};
+use crate::Budget;
+use crate::statistics::Summary;
+use carrousel_reuse::{CLASSES, Direct, Limits, Path, Policy, Registration, Route, Thresholds};
+use std::time::Instant;
+
+/// Buffers that are looked for, as in the spectrum test of speculative-rendezvous 5.5.
+const BUFFERS: usize = 1000;
+/// Bytes of a size class: messages are measured at its middle.
+const CLASS_BYTES: usize = 1 << 10;
+
+/// What a message of one size class costs beside its transfer, in us.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClassCosts {
+    /// Which class, see [`CLASSES`].
+    pub class: usize,
+    /// Bytes of the messages that were measured.
+    pub size: usize,
+    /// To copy a message that is in no cache into staging memory (C, of what is sent or put).
+    pub copy_out: Summary,
+    /// To copy it from staging memory to where no cache has it (C, of what is got).
+    pub copy_in: Summary,
+    /// To find the registration of its buffer, and to give it back (V).
+    pub look_up: Summary,
+    /// To register the pages of its buffer, and to end that (R).
+    pub registration: Summary,
+}
+
+impl ClassCosts {
+    /// From how many uses on registering pays: by the medians.
+    pub fn uses(&self, path: Path) -> u32 {
+        uses_that_pay(self.registration.median, self.copy(path).median, self.look_up.median)
+    }
+
+    /// The same from the quartiles that speak for registering, and from those that speak against it.
+    pub fn spread(&self, path: Path) -> [u32; 2] {
+        let (copy, look_up) = (self.copy(path), self.look_up);
+        [
+            uses_that_pay(self.registration.lower, copy.upper, look_up.lower),
+            uses_that_pay(self.registration.upper, copy.lower, look_up.upper),
+        ]
+    }
+
+    /// The copy that a registered buffer saves.
+    fn copy(&self, path: Path) -> Summary {
+        match path {
+            Path::EagerByWrite | Path::EagerBySend | Path::Put => self.copy_out,
+            Path::Get => self.copy_in,
+        }
+    }
+}
+
+/// The least whole number of uses above `registration` / (`copy` - `look_up`), all of the same unit;
+/// [`Thresholds::NEVER`] if a copy costs no more than the look-up (speculative-rendezvous 5.3).
+pub fn uses_that_pay(registration: f64, copy: f64, look_up: f64) -> u32 {
+    let saved = copy - look_up;
+    if saved.is_nan() || saved <= 0.0 {
+        return Thresholds::NEVER;
+    }
+    // Saturates: what pays after four thousand million uses does not pay.
+    ((registration / saved).floor() as u32).saturating_add(1)
+}
+
+/// The thresholds that follow. Of classes that were not measured: never.
+pub fn thresholds(costs: &[ClassCosts]) -> Thresholds {
+    let mut thresholds = Thresholds::uniform(Thresholds::NEVER);
+    for path in Path::ALL {
+        for cost in costs {
+            if let Some(uses) = thresholds.of_mut(path).get_mut(cost.class) {
+                *uses = cost.uses(path);
+            }
+        }
+    }
+    thresholds
+}
+
+/// Measures one size class after the other.
+///
+/// # Errors
+/// When the adapter refuses, or there is too little memory.
+pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>, MemoryError> {
+    let mut costs = Vec::new();
+    for class in 0..CLASSES {
+        let size = class * CLASS_BYTES + CLASS_BYTES / 2;
+        let cost = ClassCosts {
+            class,
+            size,
+            copy_out: copies::cold(size, Cold::Source, budget)?,
+            copy_in: copies::cold(size, Cold::Target, budget)?,
+            look_up: look_up(size, budget),
+            registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
+        };
+        costs.push(cost);
+    }
+    Ok(costs)
+}
+
+/// Finding the registration of one of many buffers, and giving it back, in us.
+fn look_up(size: usize, budget: Budget) -> Summary {
+    let (mut memory, addresses) = registered(size);
+    let mut work = Vec::new();
+    let done = repeated::<std::convert::Infallible>(budget, || {
+        let began = Instant::now();
+        for address in &addresses {
+            if let Route::Direct(region) = memory.transfer(*address, size as u64, Path::Put, &mut work) {
+                // It is held, by the line above.
+                let _ = memory.release(region, &mut work);
+            }
+        }
+        Ok(us_since(began) / addresses.len() as f64)
+    });
+    match done {
+        Ok(summary) => summary,
+    }
+}
+
+/// A table and a cache in which each of many buffers is registered; and their addresses, in a scattered order. They are
+/// never looked at, so there is no memory behind them.
+fn registered(size: usize) -> (Direct, Vec<u64>) {
+    const BASE: usize = 0x7f00_0000_0000;
+    let stride = 2 * size.max(1).next_multiple_of(PAGE);
+    let policy = Policy { thresholds: Thresholds::uniform(1), bytes_min: 0, ..Policy::default() };
+    let mut memory = Direct::new(Limits::default(), policy);
+    let mut work = Vec::new();
+    let addresses = scattered(BUFFERS).into_iter().map(|at| (BASE + at * stride) as u64);
+    let known =
+        addresses.filter(|address| match memory.transfer(*address, size as u64, Path::Put, &mut work) {
+            Route::Register(region, _) => {
+                memory.registered(region, &mut work) == Ok(Registration::Usable)
+                    && memory.release(region, &mut work).is_ok()
+            }
+            Route::Direct(_) | Route::Copy => false,
+        });
+    let known = known.collect();
+    (memory, known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exactly(value: f64) -> Summary {
+        Summary { median: value, lower: value, upper: value, count: 1 }
+    }
+
+    fn costs() -> ClassCosts {
+        ClassCosts {
+            class: 4,
+            size: 4608,
+            copy_out: Summary { median: 2.0, lower: 1.0, upper: 3.0, count: 9 },
+            copy_in: exactly(1.5),
+            look_up: exactly(0.5),
+            registration: Summary { median: 30.0, lower: 20.0, upper: 40.0, count: 9 },
+        }
+    }
+
+    #[test]
+    fn a_registration_pays_when_the_copies_that_it_saves_cost_more() {
+        // 20 uses cost exactly as much as the registration, so it takes one more (equation 5.3).
+        assert_eq!(uses_that_pay(30.0, 2.0, 0.5), 21);
+        assert_eq!(uses_that_pay(30.1, 2.0, 0.5), 21);
+        assert_eq!(uses_that_pay(29.9, 2.0, 0.5), 20);
+        assert_eq!(uses_that_pay(0.0, 2.0, 0.5), 1);
+    }
+
+    #[test]
+    fn it_never_pays_where_a_copy_costs_no_more_than_the_look_up() {
+        for (copy, look_up) in [(0.5, 0.5), (0.4, 0.5), (f64::NAN, 0.5)] {
+            assert_eq!(uses_that_pay(30.0, copy, look_up), Thresholds::NEVER);
+            assert_eq!(uses_that_pay(0.0, copy, look_up), Thresholds::NEVER);
+        }
+        assert_eq!(uses_that_pay(30.0, 0.5 + 1e-12, 0.5), Thresholds::NEVER);
+    }
+
+    #[test]
+    fn what_is_got_saves_another_copy_than_what_is_sent_or_put() {
+        let uses = Path::ALL.map(|path| costs().uses(path));
+        assert_eq!(uses, [21, 21, 21, 31]);
+    }
+
+    #[test]
+    fn the_spread_reaches_from_the_best_case_to_the_worst() {
+        assert_eq!(costs().spread(Path::Put), [9, 81]);
+        let worse = ClassCosts { look_up: Summary { upper: 1.0, ..exactly(0.5) }, ..costs() };
+        assert_eq!(worse.spread(Path::Put), [9, Thresholds::NEVER]);
+    }
+
+    #[test]
+    fn thresholds_are_those_of_the_classes_that_were_measured() {
+        let thresholds = thresholds(&[costs()]);
+        assert_eq!((thresholds.put[4], thresholds.get[4]), (21, 31));
+        assert_eq!(thresholds.put.iter().filter(|uses| **uses == Thresholds::NEVER).count(), CLASSES - 1);
+    }
+
+    #[test]
+    fn every_buffer_that_is_looked_for_is_found() {
+        for size in [512, 8704] {
+            let (mut memory, addresses) = registered(size);
+            assert_eq!(addresses.len(), BUFFERS);
+            let mut work = Vec::new();
+            for address in addresses {
+                let route = memory.transfer(address, size as u64, Path::EagerBySend, &mut work);
+                let Route::Direct(region) = route else { panic!("{route:?}") };
+                assert_eq!(memory.release(region, &mut work), Ok(()));
+            }
+            assert_eq!(work, []);
+        }
+        let few = Budget { repetitions: Some(3), ..Budget::default() };
+        assert!(look_up(512, few).median > 0.0);
+    }
+}

@@ -1,0 +1,218 @@
+//! `carrousel bench reuse`: from how many uses on it pays to register a small buffer.
+
+use super::costs::{Costs, failure, settle, spread};
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::out::{Out, to_stderr};
+use crate::status::Status;
+use crate::style::Paint;
+use crate::table::{Align, Cell, Table};
+use crate::verify::json;
+use carrousel_bench::{Adapter, ClassCosts, Summary, reuse_costs, thresholds};
+use carrousel_reuse::{CLASSES, Path as Way, Thresholds};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+/// Measure from how many uses on it pays to register a small buffer
+///
+/// A small message is copied into memory that is registered for good (C). Where a program sends from the same
+/// buffer again and again, registering that one (R) saves the copies, and each use costs a look-up (V)
+/// instead: it pays after more than R / (C - V) uses, and never where a copy costs no more than the look-up.
+///
+/// In one process, without a job, with the adapter that a job would take. Messages that are copied are in no
+/// cache of the processor; they are of the middle of each size class, which is 1 KiB wide.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The parameter file that --write makes has a line for each path (eager_by_write,
+eager_by_send, put, get) with a number of uses for each size class, or `never`;
+`#` begins a comment. It belongs to this machine and adapter. Ranks read the
+file that the option verbs_reuse_table names:
+
+  carrousel bench reuse --write reuse.table
+  export CARROUSEL_VERBS_REUSE_TABLE=$PWD/reuse.table
+
+Examples:
+  carrousel bench reuse
+  carrousel bench reuse --seconds 1 --write /etc/carrousel/reuse.table
+  carrousel bench reuse --format json | jq '.thresholds.put'
+
+Exit status: 0 when all is measured; 2 without an adapter, for a file that
+cannot be written, or for a wrong command line.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    costs: Costs,
+    /// Write the parameter file
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    adapter: String,
+    unit: &'static str,
+    classes: Vec<Class>,
+    /// For each path, by size class; none for never.
+    thresholds: BTreeMap<&'static str, [Option<u32>; CLASSES]>,
+}
+
+#[derive(Serialize)]
+struct Class {
+    class: usize,
+    size: usize,
+    copy_out: Summary,
+    copy_in: Summary,
+    look_up: Summary,
+    registration: Summary,
+    /// For each path, from the quartiles that speak for registering and from those that speak against it.
+    spread: BTreeMap<&'static str, [Option<u32>; 2]>,
+}
+
+/// `carrousel bench reuse`.
+pub(super) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+    let settings = settle()?;
+    let adapter = Adapter::open(&carrousel::verbs_choice(&settings)).map_err(failure)?;
+    let costs = reuse_costs(&adapter, args.costs.budget()).map_err(failure)?;
+    match args.costs.format {
+        Format::Json => out.line(&json(&report(adapter.name(), &costs))?)?,
+        Format::Human => {
+            let name = out.style.paint(Paint::Strong, adapter.name());
+            out.line(&format!("{name}: us a message; medians, and where half of the values lie"))?;
+            out.text(&costs_table(&costs).render(2, out.style))?;
+            out.line(
+                "\nuses from which on registering pays, and between which numbers the spread leaves it",
+            )?;
+            out.text(&uses_table(&costs).render(2, out.style))?;
+        }
+    }
+    if let Some(path) = &args.write {
+        fs::write(path, file(adapter.name(), &costs))
+            .map_err(|error| Failure::of_file("write", path, &error))?;
+        out.flush()?;
+        to_stderr(&format!("written to {}", path.display()));
+    }
+    Ok(Status::Fine)
+}
+
+/// What the parameter file says.
+fn file(adapter: &str, costs: &[ClassCosts]) -> String {
+    format!("# Measured with {adapter} by `carrousel bench reuse`.\n{}", thresholds(costs))
+}
+
+/// Names of classes are the KiB that their messages have at least.
+fn class(cost: &ClassCosts) -> Cell {
+    let kib = cost.class;
+    if kib + 1 < CLASSES { format!("{kib} KiB").into() } else { format!("{kib} KiB and more").into() }
+}
+
+fn costs_table(costs: &[ClassCosts]) -> Table {
+    let heads = ["copy out", "", "copy in", "", "look-up", "", "registration", ""];
+    let columns: Vec<_> = [("messages", Align::Left), ("bytes", Align::Right)]
+        .into_iter()
+        .chain(heads.map(|name| (name, Align::Right)))
+        .collect();
+    let mut table = Table::headed(&columns);
+    for cost in costs {
+        let numbers = [cost.copy_out, cost.copy_in, cost.look_up, cost.registration].map(spread);
+        let cells = numbers.into_iter().flat_map(|[median, range]| {
+            [Cell::painted(median, Paint::Strong), Cell::painted(range, Paint::Faint)]
+        });
+        table.row([class(cost), cost.size.to_string().into()].into_iter().chain(cells));
+    }
+    table
+}
+
+fn uses_table(costs: &[ClassCosts]) -> Table {
+    let paths = Way::ALL.into_iter().flat_map(|way| [(way.name(), Align::Right), ("", Align::Right)]);
+    let columns: Vec<_> = [("messages", Align::Left)].into_iter().chain(paths).collect();
+    let mut table = Table::headed(&columns);
+    let word = |uses: u32| if uses == Thresholds::NEVER { "never".to_owned() } else { uses.to_string() };
+    for cost in costs {
+        let cells = Way::ALL.into_iter().flat_map(|way| {
+            let [low, high] = cost.spread(way).map(word);
+            let uses = word(cost.uses(way));
+            [Cell::painted(uses, Paint::Strong), Cell::painted(format!("{low}..{high}"), Paint::Faint)]
+        });
+        table.row([class(cost)].into_iter().chain(cells));
+    }
+    table
+}
+
+fn report(adapter: &str, costs: &[ClassCosts]) -> Report {
+    let number = |uses: u32| Some(uses).filter(|uses| *uses != Thresholds::NEVER);
+    let found = thresholds(costs);
+    let classes = costs.iter().map(|cost| Class {
+        class: cost.class,
+        size: cost.size,
+        copy_out: cost.copy_out,
+        copy_in: cost.copy_in,
+        look_up: cost.look_up,
+        registration: cost.registration,
+        spread: Way::ALL.map(|way| (way.name(), cost.spread(way).map(number))).into(),
+    });
+    Report {
+        adapter: adapter.to_owned(),
+        unit: "us",
+        classes: classes.collect(),
+        thresholds: Way::ALL.map(|way| (way.name(), found.of(way).map(number))).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::Style;
+
+    fn costs() -> Vec<ClassCosts> {
+        let cost = |median| Summary { median, lower: median / 2.0, upper: median * 2.0, count: 9 };
+        let of = |class: usize| ClassCosts {
+            class,
+            size: class * 1024 + 512,
+            copy_out: cost(0.25 * (class + 1) as f64),
+            copy_in: cost(0.125 * (class + 1) as f64),
+            look_up: cost(0.25),
+            registration: cost(30.0),
+        };
+        (0..CLASSES).map(of).collect()
+    }
+
+    #[test]
+    fn the_tables_have_a_row_for_each_class() {
+        let plain = Style { color: false, terminal: false };
+        let costs = &costs()[7..];
+        let expected = "\
+messages        bytes  copy out              copy in               look-up                registration
+7 KiB            7680      2.00  1.00..4.00     1.00  0.500..2.00    0.250  0.125..0.500          30.0  15.0..60.0
+8 KiB and more   8704      2.25  1.12..4.50     1.12  0.562..2.25    0.250  0.125..0.500          30.0  15.0..60.0
+";
+        assert_eq!(costs_table(costs).render(0, plain), expected);
+        let expected = "\
+messages        eager_by_write          eager_by_send          put          get
+7 KiB                       18  4..121             18  4..121   18  4..121   41  9..never
+8 KiB and more              16   4..97             16   4..97   16   4..97   35    8..961
+";
+        assert_eq!(uses_table(costs).render(0, plain), expected);
+    }
+
+    #[test]
+    fn the_file_has_the_thresholds_that_follow() {
+        let text = file("rxe0", &costs());
+        assert!(text.starts_with("# Measured with rxe0 by"), "{text}");
+        let read: Thresholds = text.parse().expect("it is right");
+        assert_eq!(read, thresholds(&costs()));
+        assert_eq!(
+            (read.put[0], read.put[1], read.get[1], read.get[2]),
+            (Thresholds::NEVER, 121, Thresholds::NEVER, 241)
+        );
+    }
+
+    #[test]
+    fn a_program_is_told_null_for_never() {
+        let report = serde_json::to_value(report("rxe0", &costs())).expect("it is JSON");
+        assert_eq!(report["thresholds"]["put"][0], serde_json::Value::Null);
+        assert_eq!(report["thresholds"]["put"][1], 121);
+        assert_eq!(report["classes"][7]["spread"]["get"], serde_json::json!([9, null]));
+        assert_eq!((&report["classes"][8]["size"], &report["unit"]), (&8704.into(), &"us".into()));
+    }
+}
