@@ -59,18 +59,22 @@ impl Node<'_> {
         self.world.recv::<u8>(&mut [], self.peer, TOKEN).map(|_| ())
     }
 
-    /// Half a round trip of `size` bytes.
+    /// Half a round trip of `size` bytes: isend and recv, or recv and isend; then the isend is waited for.
     fn round_trips(&mut self, bench: &str, size: usize) -> Result<(), Error> {
         let mut times = Vec::with_capacity(PINGS);
         for index in 0..WARM_PINGS + PINGS {
             let began = Instant::now();
-            if self.leads {
-                self.world.send(&self.outgoing[..size], self.peer, DATA)?;
-            }
-            self.world.recv(&mut self.incoming[..size], self.peer, DATA)?;
-            if !self.leads {
-                self.world.send(&self.outgoing[..size], self.peer, DATA)?;
-            }
+            let Self { world, leads, peer, outgoing, incoming } = self;
+            world.scope(|scope| {
+                if *leads {
+                    scope.isend(&outgoing[..size], *peer, DATA)?;
+                }
+                world.recv(&mut incoming[..size], *peer, DATA)?;
+                if !*leads {
+                    scope.isend(&outgoing[..size], *peer, DATA)?;
+                }
+                Ok(())
+            })?;
             if index >= WARM_PINGS {
                 times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
             }

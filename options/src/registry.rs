@@ -169,8 +169,9 @@ pub const OPTIONS: [Spec; 21] = [
     Spec {
         name: "verbs_reuse_blocking",
         kind: Kind::OnOff,
-        doc: "whether a send that waits anyway sends without a copy, too: it then waits until the adapter is done",
-        default: || OptionValue::OnOff(true),
+        doc: "whether a send that waits anyway sends without a copy, too: it then waits until the peer's adapter has \
+              acknowledged it, which takes longer than a copy",
+        default: || OptionValue::OnOff(false),
     },
     Spec {
         name: "verbs_timeout",
