@@ -24,6 +24,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "carrousel-launch",
             "carrousel-options",
             "carrousel-rank",
+            "carrousel-reuse",
             "carrousel-trace",
             "carrousel-transport",
             "carrousel-transport-shm",

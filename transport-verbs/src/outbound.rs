@@ -88,9 +88,9 @@ impl Out {
         self.lose(rank, loss);
     }
 
-    /// As [`Outbound::send`], of data that may stay where they are until [`Out::returned`] gives `name` back: `len` bytes at
-    /// `address`, which the adapter knows under `key`. False if they were copied instead, as the packet has to
-    /// wait, or is for nobody: then they may be changed at once.
+    /// As [`Outbound::send`], of `data` that need not be copied: the adapter knows them under `key`, and reads them where
+    /// they are until [`Out::returned`] gives `name` back. False if they were copied instead, as the packet has to
+    /// wait, or go nowhere, as the peer is lost: then they may be changed at once.
     pub fn lend(
         &mut self,
         to: RankId,

@@ -280,10 +280,12 @@ const CASES: &[Case] = &[
             export CARROUSEL_VERBS=always
             carrousel run -n 2 --trace /tmp/trace -- heat
             carrousel check /tmp/trace
-            # The same, and buffers that are used often are not copied.
+            # The same without copies, which are of more than some bytes; what has come is compared with what was sent.
             export CARROUSEL_VERBS_REUSE_TABLE=published CARROUSEL_VERBS_REUSE_PERCENT=1
+            export CARROUSEL_VERBS_REUSE_BLOCKING=on
             carrousel info | grep 'not copied'
-            carrousel run -n 2 --trace /tmp/direct -- heat
+            carrousel run -n 2 --trace /tmp/direct -- \
+                carrousel bench pt2pt --bench latency,bandwidth --size 512,4KiB --repetitions 5
             carrousel check /tmp/direct"#,
         says: &[
             "small buffers that are used often are not copied",
