@@ -49,7 +49,8 @@ impl Verbs {
         Self::over(&device, me, ranks, settings)
     }
 
-    /// As [`Verbs::new`], over a device that is open: what is registered with it can be used here.
+    /// As [`Verbs::new`], over a device that is open: what is registered with it can be used here. What the device says
+    /// by itself is heard by one of those that share it; the others notice by what they post.
     ///
     /// # Errors
     /// As [`Verbs::new`].

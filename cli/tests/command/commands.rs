@@ -102,7 +102,12 @@ fn a_file_that_cannot_be_read_is_not_laid_out() {
 #[test]
 fn info_says_where_each_value_comes_from() {
     let place = Place::new();
-    place.run("info").status(0).says("eager_threshold       8KiB      default").says("qdr").says("SEEN_PRUNES");
+    place
+        .run("info")
+        .status(0)
+        .says("eager_threshold       8KiB      default")
+        .says("qdr")
+        .says("SEEN_PRUNES");
     let run = |name: &str| {
         let output = place.command().args(["info", "--format", "json"]).env(name, "64KiB").output();
         Ran::from(output.expect("it runs"))

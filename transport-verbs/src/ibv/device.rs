@@ -174,6 +174,10 @@ impl Device {
             on_demand: false,
         };
         // From here on dropping it closes it.
+        // Of two threads that were woken for one event, one would wait for the next.
+        let stays =
+            |why: rustix::io::Errno| VerbsError::System { what: "listening to the device", why: why.into() };
+        rustix::io::ioctl_fionbio(open.events(), true).map_err(stays)?;
         let mut attributes = MaybeUninit::<sys::ibv_device_attr>::zeroed();
         // SAFETY: an open device, and memory for what it says.
         let result = unsafe { sys::ibv_query_device(context, attributes.as_mut_ptr()) };
@@ -371,7 +375,8 @@ impl Device {
         unsafe { BorrowedFd::borrow_raw((*self.context).async_fd) }
     }
 
-    /// The next thing that the device has to say. Waits if [`Device::events`] is not readable.
+    /// The next thing that the device has to say; `None` if there is none, or none any more: whoever shares an open device
+    /// listens to it, and one of them hears.
     pub(crate) fn event(&self) -> Option<DeviceEvent> {
         let mut event = MaybeUninit::<sys::ibv_async_event>::zeroed();
         // SAFETY: an open device, and memory for the event.
