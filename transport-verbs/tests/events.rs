@@ -4,8 +4,11 @@
 mod fake;
 
 use carrousel_transport::{RankId, Transport};
-use carrousel_transport_verbs::{Loss, Settings};
+use carrousel_transport_verbs::{Choice, Device, Loss, Settings, Verbs};
 use fake::{Adapter, End, Event, connected, drive, meet};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 fn loss_of(end: &mut End, rank: u32) -> Option<Loss> {
     end.verbs.out().loss_of(RankId(rank)).cloned()
@@ -80,4 +83,24 @@ fn a_queue_pair_that_has_failed_loses_its_peer() {
     own.send(1, &[1; 8]);
     drive(&mut [&mut own, &mut one], |ends| ends[1].heard.packets > before);
     assert_eq!(loss_of(&mut own, 1), None);
+}
+
+#[test]
+fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
+    let mut choice = Choice::default();
+    choice.device = Some(Adapter(5).name());
+    let device = Device::open(&choice).expect("it is there");
+    for _ in 0..50 {
+        let ranks = [0, 1].map(|me| {
+            Verbs::over(&device, RankId(me), 2, &Settings::default()).expect("the device takes both")
+        });
+        // All of their threads wake, and there is one for each event.
+        (0..20).for_each(|_| Adapter(5).say(Event::PortUp));
+        let (ended, has_ended) = channel();
+        thread::spawn(move || {
+            drop(ranks);
+            ended.send(())
+        });
+        assert_eq!(has_ended.recv_timeout(Duration::from_secs(30)), Ok(()), "a thread waits for ever");
+    }
 }

@@ -176,9 +176,12 @@ impl Bell {
         Self(self.0.try_clone().expect("there are descriptors"))
     }
 
-    /// Waits until it has been rung once more.
-    pub(super) fn hear(&self) {
-        rustix::io::read(&self.0, &mut [0; 8]).expect("it can be waited for");
+    /// Waits until it has been rung once more. False if it has not, and nobody is to wait for it.
+    pub(super) fn hear(&self) -> bool {
+        match rustix::io::read(&self.0, &mut [0; 8]) {
+            Err(rustix::io::Errno::AGAIN) => false,
+            heard => heard.is_ok_and(|bytes| bytes == 8),
+        }
     }
 
     pub(super) fn fd(&self) -> RawFd {

@@ -118,7 +118,9 @@ extern "C" fn ibv_get_async_event(context: *mut sys::ibv_context, event: *mut sy
         let _world = world();
         object::<Context>(context).bell.share()
     };
-    bell.hear();
+    if !bell.hear() {
+        return -1;
+    }
     let _world = world();
     let told = object::<Context>(context).events.pop().expect("the bell was rung for it");
     let event = object::<sys::ibv_async_event>(event);
@@ -221,7 +223,7 @@ extern "C" fn ibv_get_cq_event(
         *object(queue) = channel.queue;
         channel.bell.share()
     };
-    bell.hear();
+    assert!(bell.hear(), "whoever asks waits");
     0
 }
 
