@@ -87,8 +87,7 @@ fn a_queue_pair_that_has_failed_loses_its_peer() {
 
 #[test]
 fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
-    let mut choice = Choice::default();
-    choice.device = Some(Adapter(5).name());
+    let choice = Choice { device: Some(Adapter(5).name()), ..Choice::default() };
     let device = Device::open(&choice).expect("it is there");
     for _ in 0..50 {
         let ranks = [0, 1].map(|me| {
