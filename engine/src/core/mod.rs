@@ -8,6 +8,7 @@ mod link;
 mod pace;
 mod pending;
 mod recording;
+mod sending;
 mod ways;
 
 pub(crate) use self::hands::Operation;
@@ -16,6 +17,7 @@ pub use self::launcher::{Waiting, WaitingRequest};
 pub(crate) use self::link::Link;
 pub(crate) use self::pace::Pace;
 pub(crate) use self::pending::Awaited;
+pub(crate) use self::sending::SendKind;
 
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
@@ -27,13 +29,13 @@ use crate::Error;
 use crate::error::Fault;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Send,
-    Source, Status, Tag, TagSelector,
+    Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Source,
+    Status, TagSelector,
 };
 use carrousel_trace::End;
 use carrousel_transport::{Arrival, Transport};
 use carrousel_transport_shm::{Node, NodeError, Settings};
-use carrousel_transport_verbs::{self as verbs, Verbs};
+use carrousel_transport_verbs::Verbs;
 use std::collections::{BTreeSet, VecDeque};
 use std::thread;
 use std::time::Duration;
@@ -47,33 +49,6 @@ pub(crate) struct Place {
     pub(crate) ranks: u32,
     /// Those of this node, this one included.
     pub(crate) neighbours: Vec<RankId>,
-}
-
-/// How a send begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendKind {
-    /// A standard send.
-    Standard {
-        /// Whether its caller waits for it.
-        waits: bool,
-    },
-    /// It is complete only once its receive has begun.
-    Synchronous,
-}
-
-impl SendKind {
-    /// Of a send that nobody waits for yet.
-    pub(crate) fn new(synchronous: bool) -> Self {
-        if synchronous { Self::Synchronous } else { Self::Standard { waits: false } }
-    }
-}
-
-/// How bytes are lent for a send.
-pub(crate) enum Lend {
-    Standard,
-    Synchronous,
-    /// To be sent from where they are: the adapter knows them by this.
-    Known(verbs::Held),
 }
 
 /// One rank at work.
@@ -190,115 +165,6 @@ impl Core {
 
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks
-    }
-
-    /// Starts a send of bytes that are lent to the library. `None` if they have gone already: then they may be changed.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Core::lend`].
-    #[allow(unsafe_code)]
-    #[inline(always)]
-    pub(crate) unsafe fn start_send(
-        &mut self,
-        bytes: &[u8],
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-        kind: SendKind,
-    ) -> Result<Option<Handle>, Fault> {
-        let how = match kind {
-            SendKind::Synchronous => Lend::Synchronous,
-            SendKind::Standard { waits } => {
-                if self.far.is_some()
-                    && let Some(held) = self.often_used(bytes, to, waits)
-                {
-                    Lend::Known(held)
-                } else if self.send_eagerly(bytes, communicator, to, tag)? {
-                    return Ok(None);
-                } else {
-                    Lend::Standard
-                }
-            }
-        };
-        // SAFETY: as the caller promises.
-        unsafe { self.lend(bytes, communicator, to, tag, how) }.map(Some)
-    }
-
-    /// Starts a send of bytes that are lent to the library.
-    ///
-    /// # Safety
-    ///
-    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
-    /// ended the request. If the adapter knows them already, then by a registration of these bytes.
-    #[allow(unsafe_code)]
-    #[inline]
-    pub(crate) unsafe fn lend(
-        &mut self,
-        bytes: *const [u8],
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-        how: Lend,
-    ) -> Result<Handle, Fault> {
-        let synchronous = matches!(how, Lend::Synchronous);
-        // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
-        self.reach(to, memory.key)?;
-        let len = bytes.len() as u64;
-        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
-        let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
-        match how {
-            Lend::Known(held) => {
-                self.hands.tools.registry.offer(memory, held);
-                let request = self.start(call, what, memory.key);
-                self.hands.tools.registry.withdraw();
-                request
-            }
-            Lend::Standard | Lend::Synchronous => self.start(call, what, memory.key),
-        }
-    }
-
-    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
-    /// been done.
-    #[inline]
-    fn send_eagerly(
-        &mut self,
-        bytes: &[u8],
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-    ) -> Result<bool, Fault> {
-        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
-        let ways = &mut Ways::of(&mut self.node, &mut self.far);
-        let request = self.hands.call(call, bytes, ways)?;
-        self.release(request, |_| Registry::NONE.key, |_| true)
-            .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
-    }
-
-    /// What the adapter knows bytes by that are used often enough to be sent from where they are
-    /// (speculative-rendezvous 5.3).
-    #[allow(unsafe_code)]
-    #[inline(never)]
-    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
-        let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
-        if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
-            return None;
-        }
-        // SAFETY: it goes to `lend`, whose caller lends these bytes.
-        unsafe { self.hands.tools.registry.often_used(bytes) }
-    }
-
-    /// The call that sends these bytes eagerly, if they can be. They need no name.
-    #[inline(always)]
-    fn eager(&mut self, bytes: &[u8], communicator: Communicator, to: u32, tag: u32) -> Option<Call> {
-        let len = bytes.len() as u64;
-        if len > self.eager_threshold || !self.is_reachable(to) {
-            return None;
-        }
-        self.look_in();
-        let (to, tag) = (RankId(to), Tag(tag));
-        Some(Call::Send(Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false }))
     }
 
     /// Starts a receive into `len` bytes that are lent to the library.
@@ -449,14 +315,15 @@ impl Core {
 
     #[inline]
     fn is_complete(&self, request: Handle) -> bool {
-        self.hands.rank.is_complete(request) && !self.is_lent(self.pending.end(request))
+        self.hands.rank.is_complete(request) && !self.is_lent(|pending| pending.end(request))
     }
 
-    /// Whether the adapter still reads the memory of a request: its message has no more to wait for, and its buffer is
-    /// not the application's yet (rule COMPLETES_LOCALLY).
-    #[inline]
-    fn is_lent(&self, key: u32) -> bool {
-        self.hands.tools.registry.is_lent(key)
+    /// Whether the adapter still reads the memory of a request, which is known under `key`: its message has no more to
+    /// wait for, and its buffer is not the application's yet (rule COMPLETES_LOCALLY).
+    #[inline(always)]
+    fn is_lent(&self, key: impl Fn(&Pending) -> u32) -> bool {
+        let registry = &self.hands.tools.registry;
+        registry.lends() && registry.is_lent(key(&self.pending))
     }
 
     /// Whether a request has not been ended.
@@ -487,9 +354,7 @@ impl Core {
     ) -> Option<Result<T, Fault>> {
         let ended = match self.hands.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if self.hands.tools.registry.lends() && self.is_lent(key(&self.pending)) => {
-                return None;
-            }
+            Ok(Some(_)) if self.is_lent(&key) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;

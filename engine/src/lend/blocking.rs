@@ -1,6 +1,6 @@
 //! Calls that return when the buffer is the application's again.
 
-use crate::core::{Core, Lend, SendKind};
+use crate::core::{Core, SendKind};
 use crate::error::Fault;
 use crate::shared::received;
 use crate::{Error, Status};
@@ -39,7 +39,7 @@ impl Core {
         tag: u32,
         synchronous: bool,
     ) -> Result<(), Fault> {
-        let kind = if synchronous { SendKind::Synchronous } else { SendKind::Standard { waits: true } };
+        let kind = if synchronous { SendKind::Synchronous } else { SendKind::Blocking };
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under AddressSanitizer.
@@ -78,7 +78,7 @@ impl Core {
             let receive =
                 unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), communicator, from, receive_tag) }?;
             // SAFETY: as in `send_and_wait`.
-            let send = match unsafe { self.lend(data, communicator, to, send_tag, Lend::Standard) } {
+            let send = match unsafe { self.lend(data, communicator, to, send_tag, false, None) } {
                 Ok(send) => send,
                 Err(error) => {
                     self.abandon(receive);

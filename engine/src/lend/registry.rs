@@ -121,12 +121,8 @@ impl Registry {
 
     /// The adapter knows registered memory by `held`: the next message from there need not be copied.
     pub(crate) fn offer(&mut self, memory: Memory, held: verbs::Held) {
-        let position = (memory.key & POSITION_MASK) as usize;
-        if self.known.len() <= position {
-            self.known.resize_with(self.regions.len(), || None);
-        }
         self.offered = Some((memory.key, held.keys().local));
-        self.known[position] = Some(held);
+        *entry(&mut self.known, (memory.key & POSITION_MASK) as usize) = Some(held);
     }
 
     /// No message from there has been sent, or it has.
@@ -203,18 +199,16 @@ impl Registry {
             Access::Write => verbs::Access::Write,
         };
         let position = (memory.key & POSITION_MASK) as usize;
-        if self.known.len() <= position {
-            self.known.resize_with(self.regions.len(), || None);
-        }
-        if self.known[position].is_none() {
+        let known = entry(&mut self.known, position);
+        if known.is_none() {
             let region = &self.regions[position];
             // SAFETY: until `release` gives back what is had here, the bytes are valid for this, and used by nobody else,
             // so by the promises of `register` and `register_mut`.
             // Noticed by: the jobs between guests, whose programs check every byte.
-            let known = unsafe { registrations.acquire(region.start, region.len, access) };
-            self.known[position] = Some(known.map_err(|error| Error::Memory(error.to_string()))?);
+            let held = unsafe { registrations.acquire(region.start, region.len, access) };
+            *known = Some(held.map_err(|error| Error::Memory(error.to_string()))?);
         }
-        Ok(self.known[position].as_ref().map(verbs::Held::keys))
+        Ok(known.as_ref().map(verbs::Held::keys))
     }
 
     /// A packet as a peer of another node has to see it: with the keys that the adapter knows memory by.
@@ -238,6 +232,14 @@ impl Registry {
             (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(into, len))
         })
     }
+}
+
+/// The entry at this position, which is made if there is none.
+fn entry<T>(entries: &mut Vec<Option<T>>, position: usize) -> &mut Option<T> {
+    if entries.len() <= position {
+        entries.resize_with(position + 1, || None);
+    }
+    &mut entries[position]
 }
 
 impl Regions for Registry {

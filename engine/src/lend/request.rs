@@ -56,7 +56,7 @@ impl Communicator {
             buffer: data,
             pace: None,
         };
-        let kind = SendKind::new(synchronous);
+        let kind = SendKind::of_request(synchronous);
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.

@@ -158,7 +158,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope>, Error> {
         let to = self.communicator.group.rank(to)?;
         let (bytes, id) = (data.as_bytes(), self.communicator.id);
-        let kind = SendKind::new(synchronous);
+        let kind = SendKind::of_request(synchronous);
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
         let handle =

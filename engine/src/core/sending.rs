@@ -1,0 +1,132 @@
+//! How sends begin: copied at once, or lent to the library until they are complete.
+
+use super::Core;
+use super::pending::What;
+use super::ways::Ways;
+use crate::Error;
+use crate::error::Fault;
+use crate::lend::Registry;
+use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
+use carrousel_transport_verbs as verbs;
+
+/// How a send begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SendKind {
+    /// A standard send, which is waited for later.
+    Standard,
+    /// A standard send whose caller waits for it at once.
+    Blocking,
+    /// It is complete only once its receive has begun.
+    Synchronous,
+}
+
+impl SendKind {
+    /// Of a send that is waited for later.
+    pub(crate) fn of_request(synchronous: bool) -> Self {
+        if synchronous { Self::Synchronous } else { Self::Standard }
+    }
+}
+
+impl Core {
+    /// Starts a send of bytes that are lent to the library. `None` if they have gone already: then they may be changed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Core::lend`].
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    pub(crate) unsafe fn start_send(
+        &mut self,
+        bytes: &[u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+        kind: SendKind,
+    ) -> Result<Option<Handle>, Fault> {
+        let synchronous = kind == SendKind::Synchronous;
+        let mut held = None;
+        if !synchronous {
+            if self.far.is_some() {
+                held = self.often_used(bytes, to, kind == SendKind::Blocking);
+            }
+            if held.is_none() && self.send_eagerly(bytes, communicator, to, tag)? {
+                return Ok(None);
+            }
+        }
+        // SAFETY: as the caller promises; what is held is a registration of these bytes.
+        unsafe { self.lend(bytes, communicator, to, tag, synchronous, held) }.map(Some)
+    }
+
+    /// Starts a send of bytes that are lent to the library. Their data need not be copied if the adapter knows them by
+    /// what is `held`.
+    ///
+    /// # Safety
+    ///
+    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
+    /// ended the request. What is held is a registration of these bytes.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn lend(
+        &mut self,
+        bytes: *const [u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+        synchronous: bool,
+        held: Option<verbs::Held>,
+    ) -> Result<Handle, Fault> {
+        // SAFETY: as the caller promises: the key is released when the request ends.
+        let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
+        self.reach(to, memory.key)?;
+        let len = bytes.len() as u64;
+        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
+        let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
+        let Some(held) = held else { return self.start(call, what, memory.key) };
+        self.hands.tools.registry.offer(memory, held);
+        let request = self.start(call, what, memory.key);
+        self.hands.tools.registry.withdraw();
+        request
+    }
+
+    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
+    /// been done.
+    #[inline]
+    fn send_eagerly(
+        &mut self,
+        bytes: &[u8],
+        communicator: Communicator,
+        to: u32,
+        tag: u32,
+    ) -> Result<bool, Fault> {
+        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
+        let ways = &mut Ways::of(&mut self.node, &mut self.far);
+        let request = self.hands.call(call, bytes, ways)?;
+        self.release(request, |_| Registry::NONE.key, |_| true)
+            .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
+    }
+
+    /// What the adapter knows bytes by that are used often enough to be sent from where they are
+    /// (speculative-rendezvous 5.3).
+    #[allow(unsafe_code)]
+    #[inline(never)]
+    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
+        let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
+        if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
+            return None;
+        }
+        // SAFETY: it goes to `lend`, whose caller lends these bytes.
+        unsafe { self.hands.tools.registry.often_used(bytes) }
+    }
+
+    /// The call that sends these bytes eagerly, if they can be. They need no name.
+    #[inline(always)]
+    fn eager(&mut self, bytes: &[u8], communicator: Communicator, to: u32, tag: u32) -> Option<Call> {
+        let len = bytes.len() as u64;
+        if len > self.eager_threshold || !self.is_reachable(to) {
+            return None;
+        }
+        self.look_in();
+        let (to, tag) = (RankId(to), Tag(tag));
+        Some(Call::Send(Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false }))
+    }
+}
