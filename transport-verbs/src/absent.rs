@@ -10,6 +10,7 @@ use carrousel_transport::{
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why there is no transport.
@@ -170,6 +171,10 @@ impl Verbs {
     }
 
     pub fn is_busy(&mut self) -> bool {
+        match *self {}
+    }
+
+    pub fn sleep(&mut self, _: &mut impl Handler<Out>, _: Duration) -> usize {
         match *self {}
     }
 }

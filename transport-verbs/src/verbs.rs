@@ -37,6 +37,8 @@ pub struct Verbs {
     keep: bool,
     reuse: Option<Policy>,
     probed: Instant,
+    /// Whether a notice of completions is to come, or has come and was not taken.
+    armed: bool,
 }
 
 impl Verbs {
@@ -98,6 +100,7 @@ impl Verbs {
             keep: settings.keep,
             reuse: settings.reuse,
             probed: Instant::now(),
+            armed: false,
         })
     }
 
@@ -140,30 +143,37 @@ impl Verbs {
         self.out.drain()
     }
 
-    /// Sleeps until something may have arrived, at most for `timeout`. Nothing has when [`Transport::poll`] was
-    /// called last; what comes between is noticed.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> Result<usize, VerbsError> {
-        self.completions.arm()?;
+    /// Sleeps until something may have arrived, at most for `timeout`, and takes it as [`Transport::poll`] does. What
+    /// comes before it sleeps is noticed.
+    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
+        if !self.armed {
+            let armed = self.completions.arm();
+            self.armed = self.succeeds(armed);
+        }
         // What has come before that is not announced.
         let taken = self.poll(handler);
         if taken > 0 {
-            return Ok(taken);
+            return taken;
         }
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         let fds = [self.completions.readable(), self.out.wireup.bell().as_fd()];
         let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let ready = poll(&mut fds, Some(&timeout)).unwrap_or(0);
-        let [completions, bell] = fds.map(|fd| fd.revents().contains(PollFlags::IN));
-        if ready > 0 && completions {
-            self.completions.noticed()?;
+        let [completions, bell] = fds.map(|fd| ready > 0 && fd.revents().contains(PollFlags::IN));
+        if completions {
+            self.armed = false;
+            let noticed = self.completions.noticed();
+            self.succeeds(noticed);
         }
-        if ready > 0 && bell {
+        if bell {
             self.out.wireup.heard();
         }
-        Ok(self.poll(handler))
+        self.poll(handler)
+    }
+
+    /// Whether something of the device has succeeded; if not, then all peers are lost.
+    fn succeeds(&mut self, result: Result<(), VerbsError>) -> bool {
+        result.inspect_err(|error| self.out.fail(&Loss::Device(error.to_string()))).is_ok()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) use self::sending::SendKind;
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
-use self::pace::Idle;
+use self::pace::{Idle, PERIOD};
 use self::pending::{Pending, What};
 use self::ways::{Far, FromFar, FromNear, Ways};
 use crate::Error;
@@ -67,6 +67,9 @@ pub(crate) struct Core {
     reuse_blocking: bool,
     /// Whether this node has more ranks than processors.
     crowded: bool,
+    /// Whether this rank sleeps when it waits long: there is one processor, which the kernel needs for what arrives, and
+    /// all that arrives wakes who sleeps, as no other rank is on this node.
+    rests: bool,
     launcher: Option<Launcher>,
     /// Where the application says that it is.
     line: Option<u32>,
@@ -111,6 +114,8 @@ impl Core {
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
         let hands = Hands { rank, tools, recorder: None };
         let neighbours = place.neighbours.clone();
+        let processors = thread::available_parallelism().ok().map(usize::from);
+        let is_far = far.is_some();
         Ok(Self {
             node,
             far,
@@ -120,8 +125,8 @@ impl Core {
             ranks: place.ranks,
             eager_threshold,
             reuse_blocking,
-            crowded: thread::available_parallelism()
-                .is_ok_and(|processors| processors.get() < neighbours.len()),
+            crowded: processors.is_some_and(|processors| processors < neighbours.len()),
+            rests: processors == Some(1) && is_far && neighbours.len() == 1,
             neighbours,
             launcher: None,
             line: None,
@@ -306,9 +311,7 @@ impl Core {
         count += node.poll(&mut FromNear { hands, far: far.as_deref_mut().map(Transport::out) });
         if let Some(far) = far {
             count += far.poll(&mut FromFar { hands, near: node.out() });
-            while let Some(key) = far.out().returned() {
-                hands.tools.registry.returned(key);
-            }
+            self.take_back();
         }
         count > 0
     }
@@ -390,7 +393,7 @@ impl Core {
     /// Waits for a request and ends it, see [`Core::finish`].
     #[inline]
     pub(crate) fn wait<T>(&mut self, request: Handle, read: impl Fn(&Status) -> T) -> Result<T, Fault> {
-        let mut pace = Pace::new(self.crowded);
+        let mut pace = self.pace();
         loop {
             if let Some(ended) = self.finish(request, &read) {
                 return ended;
@@ -406,7 +409,7 @@ impl Core {
         from: Source,
         tag: TagSelector,
     ) -> Result<crate::Status, Fault> {
-        let mut pace = Pace::new(self.crowded);
+        let mut pace = self.pace();
         loop {
             if let Some(found) = self.probe(communicator, from, tag) {
                 return Ok(found);
@@ -420,8 +423,9 @@ impl Core {
     }
 
     /// How to wait in this rank.
+    #[inline]
     pub(crate) fn pace(&self) -> Pace {
-        Pace::new(self.crowded)
+        Pace::new(self.crowded, self.rests)
     }
 
     /// Takes in what has arrived, for a call that waits.
@@ -439,6 +443,26 @@ impl Core {
                 self.awaited = awaited;
                 self.look_around();
             }
+            Idle::Rest => self.rest(pace),
+        }
+    }
+
+    /// Sleeps until something arrives from another node.
+    #[cold]
+    fn rest(&mut self, pace: &mut Pace) {
+        let Self { node, far: Some(far), hands, .. } = self else { return };
+        if far.sleep(&mut FromFar { hands, near: node.out() }, PERIOD) > 0 {
+            pace.reset();
+        }
+        self.take_back();
+    }
+
+    /// Takes note of what the adapter has read.
+    #[inline]
+    fn take_back(&mut self) {
+        let Self { far: Some(far), hands, .. } = self else { return };
+        while let Some(key) = far.out().returned() {
+            hands.tools.registry.returned(key);
         }
     }
 
@@ -537,7 +561,7 @@ impl Core {
     pub(crate) fn finalize(&mut self) -> Result<(), Error> {
         let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
         let result = self.wait(barrier, |_| ());
-        let mut pace = Pace::new(self.crowded);
+        let mut pace = self.pace();
         while Ways::of(&mut self.node, &mut self.far).is_waiting() {
             self.step(&mut pace, Awaited::Any);
         }

@@ -10,14 +10,21 @@ const SPINS_CROWDED: u32 = 20;
 /// Looks in vain between two at the clock.
 const CLOCK: u32 = 256;
 const CLOCK_CROWDED: u32 = 16;
+/// Who can sleep looks for so long before. An answer that comes soon is not slept for, nor one that waits for the next tick
+/// of a scheduler (4 ms, most often): who has just slept is preferred to the kernel's threads, which makes more of them late.
+const AWAKE: Duration = Duration::from_millis(5);
 /// Between two looks at what is dear to look at: short for a person, long for a message.
-const PERIOD: Duration = Duration::from_millis(10);
+pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
 /// Counts looks in vain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     idle: u32,
     crowded: bool,
+    /// Whether it can sleep, see [`Idle::Rest`].
+    rests: bool,
+    /// Since when nothing has arrived, once that is long.
+    since: Option<Instant>,
     /// When it is time for what is dear.
     next: Option<Instant>,
 }
@@ -31,18 +38,21 @@ pub(super) enum Idle {
     Begins,
     /// It is time for what is dear.
     Long,
+    /// Sleep until something arrives, but not longer than [`PERIOD`].
+    Rest,
 }
 
 impl Pace {
     #[inline]
-    pub(super) fn new(crowded: bool) -> Self {
-        Self { idle: 0, crowded, next: None }
+    pub(super) fn new(crowded: bool, rests: bool) -> Self {
+        Self { idle: 0, crowded, rests, since: None, next: None }
     }
 
     /// Something has arrived.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.idle = 0;
+        self.since = None;
     }
 
     /// Nothing has arrived.
@@ -63,13 +73,51 @@ impl Pace {
         if !self.idle.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
             return Idle::Again;
         }
-        let now = Instant::now();
+        self.at(Instant::now())
+    }
+
+    /// Nothing has arrived for long, and this is the time.
+    fn at(&mut self, now: Instant) -> Idle {
+        let since = *self.since.get_or_insert(now);
         match self.next {
+            Some(next) if now < next && self.rests && now - since >= AWAKE => Idle::Rest,
             Some(next) if now < next => Idle::Again,
             before => {
                 self.next = Some(now + PERIOD);
                 if before.is_none() { Idle::Begins } else { Idle::Long }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// What it says at every millisecond of a wait that is long already.
+    fn says(mut pace: Pace) -> Vec<Idle> {
+        let began = Instant::now();
+        (0..=10).map(|ms| pace.at(began + ms * MS)).collect()
+    }
+
+    #[test]
+    fn who_can_sleeps_once_nothing_has_come_for_long() {
+        use Idle::{Again, Begins, Long, Rest};
+        let awake = [Begins, Again, Again, Again, Again];
+        assert_eq!(says(Pace::new(false, true)), [&awake[..], &[Rest; 5], &[Long]].concat());
+        assert_eq!(says(Pace::new(false, false)), [&awake[..], &[Again; 5], &[Long]].concat());
+    }
+
+    #[test]
+    fn what_arrives_keeps_it_awake() {
+        let (mut pace, began) = (Pace::new(false, true), Instant::now());
+        assert_eq!(pace.at(began), Idle::Begins);
+        assert_eq!(pace.at(began + AWAKE), Idle::Rest);
+        pace.reset();
+        assert_eq!(pace.at(began + AWAKE), Idle::Again);
+        assert_eq!(pace.at(began + PERIOD), Idle::Long, "what is dear is not put off by it");
+        assert_eq!(pace.at(began + PERIOD + MS), Idle::Rest);
     }
 }
