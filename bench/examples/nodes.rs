@@ -2,7 +2,8 @@
 //!
 //! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [early_receive] [early_send] [bandwidth]`
 //!
-//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Rank 0 prints one JSON object a
+//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures `eager_copied`,
+//! in turn with `eager`. Rank 0 prints one JSON object a
 //! line. Rounds are counted, not timed: on emulated nodes a second is a long time, and both ranks know when they are
 //! done.
 
@@ -19,6 +20,8 @@ const EAGER: [usize; 3] = [512, 4 << 10, 8000];
 /// Enough for a library that learns which buffers are used often.
 const WARM_PINGS: usize = 500;
 const PINGS: usize = 1000;
+/// So many of one way, then as many of the next: what disturbs one disturbs the others.
+const TURN: usize = 20;
 const WINDOW: usize = 16;
 const WINDOWS: usize = 2;
 const EXCHANGES: usize = 5;
@@ -38,13 +41,25 @@ struct Node<'a> {
     incoming: Vec<u8>,
 }
 
+/// How a ping is sent.
+#[derive(Clone, Copy)]
+enum Way {
+    /// From where it is, if its buffer is used often enough and a table says when that is.
+    Isend,
+    /// Copied, unless the library is told otherwise: who waits for an acknowledgement does nothing meanwhile.
+    Send,
+}
+
 /// A measurement.
 type Measure = fn(&mut Node<'_>) -> Result<(), Error>;
 
 /// In this order: in `bandwidth` announcing a receive never pays, and a library that learns that would carry it on.
 const MEASUREMENTS: [(&str, Measure); 5] = [
-    ("latency", |node| node.round_trips("latency", SMALL)),
-    ("eager", |node| EAGER.into_iter().try_for_each(|size| node.round_trips("eager", size))),
+    ("latency", |node| node.round_trips(SMALL, [("latency", Way::Isend)])),
+    ("eager", |node| {
+        let ways = [("eager", Way::Isend), ("eager_copied", Way::Send)];
+        EAGER.into_iter().try_for_each(|size| node.round_trips(size, ways))
+    }),
     ("early_receive", |node| node.early_receive()),
     ("early_send", |node| node.early_send()),
     ("bandwidth", |node| node.bandwidth()),
@@ -59,28 +74,43 @@ impl Node<'_> {
         self.world.recv::<u8>(&mut [], self.peer, TOKEN).map(|_| ())
     }
 
-    /// Half a round trip of `size` bytes: isend and recv, or recv and isend; then the isend is waited for.
-    fn round_trips(&mut self, bench: &str, size: usize) -> Result<(), Error> {
-        let mut times = Vec::with_capacity(PINGS);
-        for index in 0..WARM_PINGS + PINGS {
-            let began = Instant::now();
-            let Self { world, leads, peer, outgoing, incoming } = self;
-            world.scope(|scope| {
-                if *leads {
-                    scope.isend(&outgoing[..size], *peer, DATA)?;
+    /// Half a round trip of `size` bytes, [once](Self::ping) for every way that is asked for; the ways take turns.
+    fn round_trips<const N: usize>(&mut self, size: usize, ways: [(&str, Way); N]) -> Result<(), Error> {
+        let mut times = ways.map(|_| Vec::with_capacity(PINGS));
+        for index in 0..(WARM_PINGS + PINGS) / TURN * N {
+            let (turn, way) = (index / N, index % N);
+            for _ in 0..TURN {
+                let began = Instant::now();
+                self.ping(size, ways[way].1)?;
+                if turn * TURN >= WARM_PINGS {
+                    times[way].push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
                 }
-                world.recv(&mut incoming[..size], *peer, DATA)?;
-                if !*leads {
-                    scope.isend(&outgoing[..size], *peer, DATA)?;
-                }
-                Ok(())
-            })?;
-            if index >= WARM_PINGS {
-                times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
             }
         }
-        self.print(bench, size, &mut times, "us");
+        for ((bench, _), times) in ways.iter().zip(&mut times) {
+            self.print(bench, size, times, "us");
+        }
         Ok(())
+    }
+
+    /// Send and recv, or recv and send. An isend is waited for then.
+    fn ping(&mut self, size: usize, way: Way) -> Result<(), Error> {
+        let Self { world, leads, peer, outgoing, incoming } = self;
+        let (outgoing, incoming) = (&outgoing[..size], &mut incoming[..size]);
+        world.scope(|scope| {
+            let send = || match way {
+                Way::Isend => scope.isend(outgoing, *peer, DATA).map(|_| ()),
+                Way::Send => world.send(outgoing, *peer, DATA),
+            };
+            if *leads {
+                send()?;
+            }
+            world.recv(incoming, *peer, DATA)?;
+            if !*leads {
+                send()?;
+            }
+            Ok(())
+        })
     }
 
     /// A window of isend to a window of irecv, then an acknowledgement; the first one connects.

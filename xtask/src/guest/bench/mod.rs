@@ -27,8 +27,9 @@ Measure our transport, the bare verbs, and MPI libraries over UCX, side by side
 Two guests with Soft-RoCE, a rank in each. Every round has perftest's ib_send_lat, ours, perftest's ib_write_bw,
 MPICH and Open MPI, one right after the other. As root on Debian, what is missing is installed. Measurements:
   latency        half a round trip of 8 bytes; beside ib_send_lat
-  eager          half a round trip of 512 bytes, 4 KiB and 8000 bytes, from the same buffers: those that are used often
-                 enough, says `carrousel bench reuse`, are not copied; beside ours when it copies all of them
+  eager          half a round trip of 512 bytes, 4 KiB and 8000 bytes by isend, from the same buffers: those that are
+                 used often enough, says `carrousel bench reuse`, are not copied; beside ours by send, which copies
+                 them, in turn with those
   early_receive  irecv of 1 MiB, tell the sender, compute 200 ms, wait; the sender sends 10 ms after it was told:
                  what the wait takes, and how long the sender is held in its send
   early_send     isend of 1 MiB, tell the receiver, wait; the receiver posts upon that, and computes 200 ms before
