@@ -1,7 +1,8 @@
 //! What is measured: the calls of the library, one function for each pattern of them.
 //!
 //! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
-//! both. Not there are those of rank 0 with several partners, in `connections`, and those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
+//! both. Not there are those of rank 0 with several partners, in `connections`, and those in new memory, in
+//! `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
 
 use crate::benchmark::{COMPUTE_US, WINDOW};

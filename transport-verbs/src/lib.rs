@@ -43,6 +43,8 @@ mod peer;
 mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
+mod trial;
+#[cfg(feature = "verbs")]
 mod verbs;
 #[cfg(feature = "verbs")]
 mod watch;
@@ -50,7 +52,7 @@ mod watch;
 mod wireup;
 
 #[cfg(not(feature = "verbs"))]
-pub use absent::{Device, Held, Loss, Out, Registrations, Trial, Verbs, VerbsError};
+pub use absent::{Device, Held, LoanTrial, Loss, Out, Registrations, Trial, Verbs, VerbsError};
 pub use access::Access;
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
@@ -64,5 +66,7 @@ pub use peer::Change;
 #[cfg(feature = "verbs")]
 pub use registrations::{Held, Registrations};
 pub use settings::{Choice, Settings};
+#[cfg(feature = "verbs")]
+pub use trial::LoanTrial;
 #[cfg(feature = "verbs")]
 pub use verbs::Verbs;

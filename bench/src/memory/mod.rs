@@ -2,6 +2,7 @@
 //! for a registration.
 
 mod copies;
+mod loans;
 mod registration;
 mod reuse;
 
@@ -33,6 +34,15 @@ pub enum MemoryError {
         adapter: String,
         /// Of how many bytes.
         bytes: usize,
+        /// What the system says.
+        #[source]
+        why: VerbsError,
+    },
+    /// An adapter does not reach itself.
+    #[error("{adapter} sends no messages: {why}")]
+    Silent {
+        /// The name of the adapter.
+        adapter: String,
         /// What the system says.
         #[source]
         why: VerbsError,

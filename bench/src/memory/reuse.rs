@@ -1,15 +1,19 @@
 //! From how many uses on it pays to register a buffer whose messages would be copied otherwise.
 //!
-//! A copy, C, is saved by each use, which costs a look-up, V, instead; the registration, R, is to be paid once. What
-//! the message itself takes is the same. So it pays from the first n on for which n (C - V) > R
-//! (speculative-rendezvous 5.3.3, equations 5.1 to 5.5).
+//! A copy, C, is saved by each use, which costs a look-up, V, instead; the registration, R, is to be paid once. So it pays
+//! from the first n on for which n (C - V) > R (speculative-rendezvous 5.3.3, equations 5.1 to 5.5).
+//!
+//! There what the message itself takes is the same. Here an eager message that is not copied takes longer: its adapter
+//! gathers two pieces, and says when it has read them, which is listened to, as its buffer may be changed only then. That
+//! counts as part of V.
 
 use super::copies::{self, Cold, scattered};
 use super::registration::{Part, time};
-use super::{Adapter, MemoryError, PAGE, repeated, us_since};
+use super::{Adapter, MemoryError, PAGE, loans, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
 use carrousel_reuse::{CLASSES, Direct, Limits, Path, Policy, Registration, Route, Thresholds};
+use serde::Serialize;
 use std::time::Instant;
 
 /// Buffers that are looked for, as in the spectrum test of speculative-rendezvous 5.5.
@@ -18,7 +22,7 @@ const BUFFERS: usize = 1000;
 const CLASS_BYTES: usize = 1 << 10;
 
 /// What a message of one size class costs beside its transfer, in us.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassCosts {
     /// Which class, see [`CLASSES`].
     pub class: usize,
@@ -30,6 +34,8 @@ pub struct ClassCosts {
     pub copy_in: Summary,
     /// To find the registration of its buffer, and to give it back (V).
     pub look_up: Summary,
+    /// By how much longer an eager message takes that is not copied, without what the copy takes (V, of what is sent).
+    pub loan: Summary,
     /// To register the pages of its buffer, and to end that (R).
     pub registration: Summary,
 }
@@ -37,15 +43,16 @@ pub struct ClassCosts {
 impl ClassCosts {
     /// From how many uses on registering pays: by the medians.
     pub fn uses(&self, path: Path) -> u32 {
-        uses_that_pay(self.registration.median, self.copy(path).median, self.look_up.median)
+        let each = self.look_up.median + self.loan(path).median;
+        uses_that_pay(self.registration.median, self.copy(path).median, each)
     }
 
     /// The same from the quartiles that speak for registering, and from those that speak against it.
     pub fn spread(&self, path: Path) -> [u32; 2] {
-        let (copy, look_up) = (self.copy(path), self.look_up);
+        let (copy, look_up, loan) = (self.copy(path), self.look_up, self.loan(path));
         [
-            uses_that_pay(self.registration.lower, copy.upper, look_up.lower),
-            uses_that_pay(self.registration.upper, copy.lower, look_up.upper),
+            uses_that_pay(self.registration.lower, copy.upper, look_up.lower + loan.lower),
+            uses_that_pay(self.registration.upper, copy.lower, look_up.upper + loan.upper),
         ]
     }
 
@@ -56,12 +63,21 @@ impl ClassCosts {
             Path::Get => self.copy_in,
         }
     }
+
+    /// What a registered buffer costs beside looking for it: a put or a get is of one piece, and is waited for, also from
+    /// staging memory.
+    fn loan(&self, path: Path) -> Summary {
+        match path {
+            Path::EagerByWrite | Path::EagerBySend => self.loan,
+            Path::Put | Path::Get => Summary::NONE,
+        }
+    }
 }
 
-/// The least whole number of uses above `registration` / (`copy` - `look_up`), all of the same unit;
-/// [`Thresholds::NEVER`] if a copy costs no more than the look-up (speculative-rendezvous 5.3).
-pub fn uses_that_pay(registration: f64, copy: f64, look_up: f64) -> u32 {
-    let saved = copy - look_up;
+/// The least whole number of uses above `registration` / (`copy` - `each`), all of the same unit, where `each` is what
+/// each use costs instead of a copy; [`Thresholds::NEVER`] if that is no less (speculative-rendezvous 5.3).
+pub fn uses_that_pay(registration: f64, copy: f64, each: f64) -> u32 {
+    let saved = copy - each;
     if saved.is_nan() || saved <= 0.0 {
         return Thresholds::NEVER;
     }
@@ -88,6 +104,9 @@ pub fn thresholds(costs: &[ClassCosts]) -> Thresholds {
 /// When the adapter refuses, or there is too little memory.
 pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>, MemoryError> {
     let mut costs = Vec::new();
+    // It is one for all classes, and a small difference.
+    let longer = Budget { seconds: budget.seconds * CLASSES as f64, ..budget };
+    let loan = loans::extra(adapter, longer)?;
     for class in 0..CLASSES {
         let size = class * CLASS_BYTES + CLASS_BYTES / 2;
         let cost = ClassCosts {
@@ -96,6 +115,7 @@ pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>,
             copy_out: copies::cold(size, Cold::Source, budget)?,
             copy_in: copies::cold(size, Cold::Target, budget)?,
             look_up: look_up(size, budget),
+            loan,
             registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
         };
         costs.push(cost);
@@ -158,6 +178,7 @@ mod tests {
             copy_out: Summary { median: 2.0, lower: 1.0, upper: 3.0, count: 9 },
             copy_in: exactly(1.5),
             look_up: exactly(0.5),
+            loan: exactly(0.25),
             registration: Summary { median: 30.0, lower: 20.0, upper: 40.0, count: 9 },
         }
     }
@@ -181,14 +202,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_got_saves_another_copy_than_what_is_sent_or_put() {
+    fn paths_differ_in_what_is_saved_and_in_what_is_lent() {
         let uses = Path::ALL.map(|path| costs().uses(path));
-        assert_eq!(uses, [21, 21, 21, 31]);
+        assert_eq!(uses, [25, 25, 21, 31]);
     }
 
     #[test]
     fn the_spread_reaches_from_the_best_case_to_the_worst() {
         assert_eq!(costs().spread(Path::Put), [9, 81]);
+        assert_eq!(costs().spread(Path::EagerBySend), [9, 161]);
         let worse = ClassCosts { look_up: Summary { upper: 1.0, ..exactly(0.5) }, ..costs() };
         assert_eq!(worse.spread(Path::Put), [9, Thresholds::NEVER]);
     }

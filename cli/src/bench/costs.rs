@@ -5,6 +5,8 @@ use super::pt2pt::seconds;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
+use crate::style::Paint;
+use crate::table::Cell;
 use carrousel_bench::{Budget, MemoryError, REPETITIONS_MAX, Summary, pin};
 use carrousel_options::Settings;
 
@@ -48,8 +50,15 @@ pub(super) fn failure(error: MemoryError) -> Failure {
     }
 }
 
-/// A cost, and between which values half of its measurements were.
-pub(super) fn spread(summary: Summary) -> [String; 2] {
-    let Summary { median, lower, upper, .. } = summary;
-    [digits(median), format!("{}..{}", digits(lower), digits(upper))]
+/// Costs, each with the values between which half of its measurements were.
+pub(super) fn spread(costs: impl IntoIterator<Item = Summary>) -> impl Iterator<Item = Cell> {
+    let cells = |Summary { median, lower, upper, .. }: Summary| {
+        spread_cells(digits(median), digits(lower), digits(upper))
+    };
+    costs.into_iter().flat_map(cells)
+}
+
+/// A value, and between which others it may be.
+pub(super) fn spread_cells(value: String, lower: String, upper: String) -> [Cell; 2] {
+    [Cell::painted(value, Paint::Strong), Cell::painted(format!("{lower}..{upper}"), Paint::Faint)]
 }

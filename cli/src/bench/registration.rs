@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::out::Out;
 use crate::status::Status;
 use crate::style::Paint;
-use crate::table::{Align, Cell, Table};
+use crate::table::{Align, Table};
 use crate::verify::json;
 use carrousel_bench::{Adapter, REGISTERED_SIZES, RegistrationCost, registration_costs};
 use carrousel_scenario::units;
@@ -78,11 +78,8 @@ fn table(costs: &[RegistrationCost]) -> Table {
         right(""),
     ]);
     for cost in costs {
-        let costs = [cost.register, cost.deregister, cost.copy].map(spread);
-        let cells = costs.into_iter().flat_map(|[median, range]| {
-            [Cell::painted(median, Paint::Strong), Cell::painted(range, Paint::Faint)]
-        });
-        table.row([units::size(cost.size as u64).into()].into_iter().chain(cells));
+        let size = units::size(cost.size as u64).into();
+        table.row([size].into_iter().chain(spread([cost.register, cost.deregister, cost.copy])));
     }
     table
 }

@@ -1,6 +1,6 @@
 //! `carrousel bench reuse`: from how many uses on it pays to register a small buffer.
 
-use super::costs::{Costs, failure, settle, spread};
+use super::costs::{Costs, failure, settle, spread, spread_cells};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::out::{Out, to_stderr};
@@ -8,7 +8,7 @@ use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::json;
-use carrousel_bench::{Adapter, ClassCosts, Summary, reuse_costs, thresholds};
+use carrousel_bench::{Adapter, ClassCosts, reuse_costs, thresholds};
 use carrousel_reuse::{CLASSES, Path as Way, Thresholds};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ use std::path::PathBuf;
 /// instead: it pays after more than R / (C - V) uses, and never where a copy costs no more than the look-up.
 ///
 /// In one process, without a job, with the adapter that a job would take. Messages that are copied are in no
-/// cache of the processor; they are of the middle of each size class, which is 1 KiB wide.
+/// cache of the processor; they are of the middle of each size class, which is 1 KiB wide. What a loan costs is
+/// seen by sending to itself, 512 bytes each time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The parameter file that --write makes has a line for each path (eager_by_write,
@@ -59,12 +60,8 @@ struct Report {
 
 #[derive(Serialize)]
 struct Class {
-    class: usize,
-    size: usize,
-    copy_out: Summary,
-    copy_in: Summary,
-    look_up: Summary,
-    registration: Summary,
+    #[serde(flatten)]
+    costs: ClassCosts,
     /// For each path, from the quartiles that speak for registering and from those that speak against it.
     spread: BTreeMap<&'static str, [Option<u32>; 2]>,
 }
@@ -107,17 +104,14 @@ fn class(cost: &ClassCosts) -> Cell {
 }
 
 fn costs_table(costs: &[ClassCosts]) -> Table {
-    let heads = ["copy out", "", "copy in", "", "look-up", "", "registration", ""];
+    let heads = ["copy out", "", "copy in", "", "look-up", "", "loan", "", "registration", ""];
     let columns: Vec<_> = [("messages", Align::Left), ("bytes", Align::Right)]
         .into_iter()
         .chain(heads.map(|name| (name, Align::Right)))
         .collect();
     let mut table = Table::headed(&columns);
     for cost in costs {
-        let numbers = [cost.copy_out, cost.copy_in, cost.look_up, cost.registration].map(spread);
-        let cells = numbers.into_iter().flat_map(|[median, range]| {
-            [Cell::painted(median, Paint::Strong), Cell::painted(range, Paint::Faint)]
-        });
+        let cells = spread([cost.copy_out, cost.copy_in, cost.look_up, cost.loan, cost.registration]);
         table.row([class(cost), cost.size.to_string().into()].into_iter().chain(cells));
     }
     table
@@ -131,8 +125,7 @@ fn uses_table(costs: &[ClassCosts]) -> Table {
     for cost in costs {
         let cells = Way::ALL.into_iter().flat_map(|way| {
             let [low, high] = cost.spread(way).map(word);
-            let uses = word(cost.uses(way));
-            [Cell::painted(uses, Paint::Strong), Cell::painted(format!("{low}..{high}"), Paint::Faint)]
+            spread_cells(word(cost.uses(way)), low, high)
         });
         table.row([class(cost)].into_iter().chain(cells));
     }
@@ -143,12 +136,7 @@ fn report(adapter: &str, costs: &[ClassCosts]) -> Report {
     let number = |uses: u32| Some(uses).filter(|uses| *uses != Thresholds::NEVER);
     let found = thresholds(costs);
     let classes = costs.iter().map(|cost| Class {
-        class: cost.class,
-        size: cost.size,
-        copy_out: cost.copy_out,
-        copy_in: cost.copy_in,
-        look_up: cost.look_up,
-        registration: cost.registration,
+        costs: *cost,
         spread: Way::ALL.map(|way| (way.name(), cost.spread(way).map(number))).into(),
     });
     Report {
@@ -163,6 +151,7 @@ fn report(adapter: &str, costs: &[ClassCosts]) -> Report {
 mod tests {
     use super::*;
     use crate::style::Style;
+    use carrousel_bench::Summary;
 
     fn costs() -> Vec<ClassCosts> {
         let cost = |median| Summary { median, lower: median / 2.0, upper: median * 2.0, count: 9 };
@@ -172,6 +161,7 @@ mod tests {
             copy_out: cost(0.25 * (class + 1) as f64),
             copy_in: cost(0.125 * (class + 1) as f64),
             look_up: cost(0.25),
+            loan: cost(0.125),
             registration: cost(30.0),
         };
         (0..CLASSES).map(of).collect()
@@ -182,15 +172,15 @@ mod tests {
         let plain = Style { color: false, terminal: false };
         let costs = &costs()[7..];
         let expected = "\
-messages        bytes  copy out              copy in               look-up                registration
-7 KiB            7680      2.00  1.00..4.00     1.00  0.500..2.00    0.250  0.125..0.500          30.0  15.0..60.0
-8 KiB and more   8704      2.25  1.12..4.50     1.12  0.562..2.25    0.250  0.125..0.500          30.0  15.0..60.0
+messages        bytes  copy out              copy in               look-up                 loan                 registration
+7 KiB            7680      2.00  1.00..4.00     1.00  0.500..2.00    0.250  0.125..0.500  0.125  0.0625..0.250          30.0  15.0..60.0
+8 KiB and more   8704      2.25  1.12..4.50     1.12  0.562..2.25    0.250  0.125..0.500  0.125  0.0625..0.250          30.0  15.0..60.0
 ";
         assert_eq!(costs_table(costs).render(0, plain), expected);
         let expected = "\
 messages        eager_by_write          eager_by_send          put          get
-7 KiB                       18  4..121             18  4..121   18  4..121   41  9..never
-8 KiB and more              16   4..97             16   4..97   16   4..97   35    8..961
+7 KiB                       19  4..241             19  4..241   18  4..121   41  9..never
+8 KiB and more              17  4..161             17  4..161   16   4..97   35    8..961
 ";
         assert_eq!(uses_table(costs).render(0, plain), expected);
     }

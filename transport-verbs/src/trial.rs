@@ -1,0 +1,114 @@
+//! Messages to see what they cost: copied, and sent from where they are.
+
+use crate::ibv::{Device, Slots};
+use crate::{Access, Out, Settings, Verbs, VerbsError};
+use carrousel_transport::{
+    Arrival, Context, Handler, Memory, Outbound, Packet, Payload, RankId, Regions, Tag, Transport,
+};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+/// Longer than a message within a device takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
+
+/// Two ranks in this process, over one device, and a message between them from memory that is registered.
+#[derive(Debug)]
+pub struct LoanTrial {
+    // They go before the memory that they send.
+    ranks: [(Verbs, Count); 2],
+    memory: Slots,
+    len: usize,
+}
+
+/// Messages that have come.
+#[derive(Debug, Default)]
+struct Count(u64);
+
+impl Regions for Count {
+    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
+        None
+    }
+
+    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
+        None
+    }
+}
+
+impl Handler<Out> for Count {
+    type Regions = Self;
+
+    fn regions(&mut self) -> &mut Self {
+        self
+    }
+
+    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
+        if matches!(arrival, Arrival::Packet { .. }) {
+            self.0 += 1;
+        }
+    }
+}
+
+impl LoanTrial {
+    /// Connects the ranks, for messages of `len` bytes.
+    ///
+    /// # Errors
+    /// When the system refuses, or the device does not reach itself.
+    pub fn new(device: &Arc<Device>, len: usize) -> Result<Self, VerbsError> {
+        let settings = Settings { eager: len as u64, ..Settings::default() };
+        let end = |rank: RankId| Ok((Verbs::over(device, rank, 2, &settings)?, Count::default()));
+        let mut ranks = [end(RANKS[0])?, end(RANKS[1])?];
+        let addresses = [ranks[0].0.address(), ranks[1].0.address()];
+        for (at, (verbs, _)) in ranks.iter_mut().enumerate() {
+            verbs.out().connect(RANKS[1 - at], &addresses[1 - at]);
+        }
+        let mut trial = Self { ranks, memory: Slots::new(device, 1, len, Access::Own)?, len };
+        trial.send(false)?;
+        Ok(trial)
+    }
+
+    /// Sends a message, and returns when it has come and its memory may be changed.
+    ///
+    /// # Errors
+    /// When it does not come.
+    pub fn send(&mut self, lent: bool) -> Result<(), VerbsError> {
+        let [(sender, _), (_, count)] = &mut self.ranks;
+        let (out, before) = (sender.out(), count.0);
+        let data = self.memory.bytes(0, self.len);
+        let packet = Packet::Eager { tag: Tag(0), len: data.len() as u64 };
+        let is_lent = if lent {
+            let name = (self.memory.sge(0, self.len).key, 0);
+            out.lend(RANKS[1], Context::MESSAGES, &packet, data, name)
+        } else {
+            out.send(RANKS[1], Context::MESSAGES, &packet, data);
+            false
+        };
+        self.drive(is_lent, before)
+    }
+
+    /// Until another message has come, and what is lent is given back.
+    fn drive(&mut self, mut is_lent: bool, before: u64) -> Result<(), VerbsError> {
+        let mut began = None;
+        while is_lent || self.ranks[1].1.0 == before {
+            let mut count = 0;
+            for (verbs, counted) in &mut self.ranks {
+                count += verbs.poll(counted);
+            }
+            let out = self.ranks[0].0.out();
+            is_lent &= out.returned().is_none();
+            if count > 0 {
+                continue;
+            }
+            let lost = out.loss_of(RANKS[1]).map(ToString::to_string);
+            let late = began.get_or_insert_with(Instant::now).elapsed() > PATIENCE;
+            if let Some(why) = lost.or_else(|| late.then(|| "it does not come".to_owned())) {
+                let what = "sending a message within the device";
+                return Err(VerbsError::System { what, why: io::Error::other(why) });
+            }
+            // The kernel may need this processor for it.
+            thread::yield_now();
+        }
+        Ok(())
+    }
+}
