@@ -105,8 +105,9 @@ pub(crate) struct Peers {
     format: Format,
 }
 
+/// What is printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// For people
     Table,
     /// One object

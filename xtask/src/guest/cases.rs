@@ -42,7 +42,8 @@ const CASE: Case = Case {
 
 /// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
-/// `ibv_rc_pingpong` always needs. `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a
+/// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
+/// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a
 /// Soft-RoCE device whose link is gone keeps the kernel busy for minutes with what it still has to send.
 pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
@@ -51,6 +52,7 @@ hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
 cut_power() { echo b >/proc/sysrq-trigger; }
 tc() { /usr/local/bin/tc "$@"; }
 pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
+meet() { CARROUSEL_MEETING=/shared conformance --ignored --nocapture --exact $1; }
 "#;
 
 /// The suite that every transport has to pass, over the one between processes of a node.
@@ -198,9 +200,7 @@ const CASES: &[Case] = &[
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
         timeout_s: 240,
-        command: r#"
-            export CARROUSEL_MEETING=/shared
-            conformance --ignored --nocapture --exact plans::every_plan"#,
+        command: "meet plans::every_plan",
         says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
         ..CASE
     },
@@ -210,9 +210,8 @@ const CASES: &[Case] = &[
         built: &[VERBS_CONFORMANCE],
         timeout_s: 240,
         command: r#"
-            export CARROUSEL_MEETING=/shared
             tc qdisc add dev eth0 root netem limit 10000 loss 1% delay 2ms reorder 98%
-            conformance --ignored --nocapture --exact plans::between_nodes_of_a_bad_network
+            meet plans::between_nodes_of_a_bad_network
             tc -s qdisc show dev eth0 | grep -q 'dropped [1-9]'
             [ $(cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/out_of_seq_request) -gt 0 ]"#,
         says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
@@ -223,9 +222,7 @@ const CASES: &[Case] = &[
         statuses: &[0, 125],
         built: &[VERBS_CONFORMANCE],
         timeout_s: 240,
-        command: r#"
-            export CARROUSEL_MEETING=/shared
-            conformance --ignored --nocapture --exact plans::between_nodes_one_is_switched_off"#,
+        command: "meet plans::between_nodes_one_is_switched_off",
         says: &["[n0] test result: ok. 1 passed", "n1: the guest has died"],
         ..CASE
     },
@@ -235,9 +232,7 @@ const CASES: &[Case] = &[
         built: &[VERBS_CONFORMANCE],
         timeout_s: 120,
         command: r#"
-            export CARROUSEL_MEETING=/shared
-            conformance --ignored --nocapture --exact \
-                ends::between_nodes_who_waits_is_told_that_its_port_is_down & test=$!
+            meet ends::between_nodes_who_waits_is_told_that_its_port_is_down & test=$!
             if [ $NODE_ID = 0 ]; then
                 hear port/waits.0
                 hear port/waits.1

@@ -8,6 +8,7 @@ mod script;
 use super::job::{BROKEN, End, Job, Program};
 use super::packages;
 use super::run::Host;
+use crate::bench::Format;
 use crate::bench::machine::{busy_percent, cores};
 use crate::bench::peers::{compile, directory};
 use crate::bench::report::{self, Conditions, Library};
@@ -15,8 +16,8 @@ use crate::bench::results::{Results, Source};
 use crate::bench::targets::{Group, Target};
 use crate::built::{Built, COMMAND, Kind};
 use crate::tools::output_of;
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 use script::{Reader, script};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -93,14 +94,6 @@ pub(super) struct Bench {
     /// What is printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// For people
-    Table,
-    /// One object
-    Json,
 }
 
 /// `cargo xtask guest bench`.

@@ -1,0 +1,151 @@
+//! How calls wait: by taking in what arrives; by sleeping where that helps; and, when it takes long, by looking whether
+//! peers are still there, and telling the launcher what is waited for.
+
+use super::Core;
+use super::launcher::{Launcher, Waiting, WaitingRequest};
+use super::pace::{Idle, PERIOD, Pace};
+use super::pending::{Awaited, What};
+use super::ways::{FromFar, Ways};
+use crate::Error;
+use crate::error::Fault;
+use carrousel_rank::{Communicator, Handle, RankId, Source, Status, TagSelector};
+use carrousel_transport::{Arrival, Transport};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+impl Core {
+    /// Waits for a request and ends it, see [`Core::finish`].
+    #[inline]
+    pub(crate) fn wait<T>(&mut self, request: Handle, read: impl Fn(&Status) -> T) -> Result<T, Fault> {
+        let mut pace = self.pace();
+        loop {
+            if let Some(ended) = self.finish(request, &read) {
+                return ended;
+            }
+            self.step(&mut pace, Awaited::Request(request));
+        }
+    }
+
+    /// Waits for a message that a receive like this would get.
+    pub(crate) fn wait_for_message(
+        &mut self,
+        communicator: Communicator,
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<crate::Status, Fault> {
+        let mut pace = self.pace();
+        loop {
+            if let Some(found) = self.probe(communicator, from, tag) {
+                return Ok(found);
+            }
+            // As a receive that nobody will send to.
+            if let Some(lost) = self.hands.rank.lost_for(from) {
+                return Err(self.gone(lost));
+            }
+            self.step(&mut pace, Awaited::Message(from, tag));
+        }
+    }
+
+    /// How to wait in this rank.
+    #[inline]
+    pub(crate) fn pace(&self) -> Pace {
+        Pace::new(self.crowded, self.rests)
+    }
+
+    /// Takes in what has arrived, for a call that waits.
+    #[inline]
+    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited) {
+        if self.progress() {
+            return pace.reset();
+        }
+        match pace.idle() {
+            Idle::Again => {}
+            Idle::Begins => {
+                self.launcher.iter_mut().for_each(Launcher::begin);
+            }
+            Idle::Long => {
+                self.awaited = awaited;
+                self.look_around();
+            }
+            Idle::Rest => self.rest(pace),
+        }
+    }
+
+    /// Sleeps until something arrives from another node.
+    #[cold]
+    fn rest(&mut self, pace: &mut Pace) {
+        let Self { node, far: Some(far), hands, .. } = self else { return };
+        if far.sleep(&mut FromFar { hands, near: node.out() }, PERIOD) > 0 {
+            pace.reset();
+        }
+        self.take_back();
+    }
+
+    /// What is too dear to be done whenever nothing has arrived.
+    #[cold]
+    fn look_around(&mut self) {
+        // Whoever is waited for is connected, so that its end is noticed.
+        let pending = self.hands.rank.pending().map(|request| self.pending.what(request));
+        let awaited: BTreeSet<RankId> = pending
+            .chain(self.probed())
+            .flat_map(|what| match what {
+                What::Send { to: peer, .. }
+                | What::Receive { from: Source::Rank(RankId(peer)), .. }
+                | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
+                    vec![RankId(peer)]
+                }
+                What::Receive { from: Source::Any, .. }
+                | What::Probe { from: Source::Any, .. }
+                | What::Collective(_) => self.neighbours.clone(),
+            })
+            .collect();
+        let me = self.hands.tools.me;
+        for peer in awaited.into_iter().filter(|peer| *peer != me) {
+            self.hands.tools.reaches(peer, &mut Ways::of(&mut self.node, &mut self.far));
+        }
+        self.node.check();
+        self.far.iter_mut().for_each(|far| far.check());
+        self.flush_trace();
+        if let Some(mut launcher) = self.launcher.take() {
+            if let Err(error) = self.hear(&mut launcher) {
+                self.hands.tools.trouble.get_or_insert(error);
+            }
+            self.launcher = Some(launcher);
+        }
+    }
+
+    fn hear(&mut self, launcher: &mut Launcher) -> Result<(), Error> {
+        if let Some(waited) = launcher.wait_on() {
+            launcher.tell(&self.waiting(waited))?;
+        }
+        // Those of this node are seen by the transport, once what they had sent has been taken.
+        for rank in launcher.lost()?.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
+            match &mut self.far {
+                Some(far) => far.out().has_ended(rank),
+                None => self.hands.arrival(
+                    Arrival::Lost(rank),
+                    &[] as &[u8],
+                    &mut Ways::of(&mut self.node, &mut self.far),
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// The probe that the present call is.
+    fn probed(&self) -> Option<What> {
+        if let Awaited::Message(from, tag) = self.awaited { Some(What::Probe { from, tag }) } else { None }
+    }
+
+    /// What the rank is waiting for.
+    fn waiting(&self, waited: Duration) -> Waiting {
+        let requests = self.hands.rank.pending().map(|request| {
+            let state = self.hands.rank.progress_of(request).unwrap_or("complete");
+            WaitingRequest::new(&self.pending.what(request), state, self.awaited == Awaited::Request(request))
+        });
+        let probed = self.probed().map(|what| WaitingRequest::new(&what, "no such message has come", true));
+        let requests = requests.chain(probed);
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        Waiting { rank: self.hands.tools.me.0, waited_ms, line: self.line, requests: requests.collect() }
+    }
+}
