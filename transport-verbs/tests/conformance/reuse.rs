@@ -14,13 +14,20 @@ use std::time::Instant;
 
 const TO: RankId = RankId(1);
 
-/// How often a buffer is copied before it is registered, which is half of the uses that pay.
-const PUTS_COPIED: usize = 3;
-const GETS_COPIED: usize = 5;
-const SENDS_COPIED: usize = 2;
+/// How often a buffer is copied. The use behind that makes half of those that pay, and has it registered.
+const SENDS_COPIED: u8 = 2;
+const PUTS_COPIED: u8 = 3;
+const GETS_COPIED: u8 = 5;
+/// Uses after which it is looked.
+const USES: u8 = 8;
+
+/// Of each of the uses of a buffer: whether it is copied, if only so many are.
+fn first(copied: u8) -> Vec<bool> {
+    (0..USES).map(|at| at < copied).collect()
+}
 
 fn registrations(verbs: &Verbs) -> Registrations {
-    let enough = |copied: usize| [2 * (copied as u32 + 1); CLASSES];
+    let enough = |copied: u8| [2 * (u32::from(copied) + 1); CLASSES];
     let thresholds = Thresholds {
         eager_by_send: enough(SENDS_COPIED),
         put: enough(PUTS_COPIED),
@@ -133,15 +140,17 @@ fn what_is_used_often_is_not_copied() {
     let mut scene = Scene::new();
     let mut page = Page::map(None);
     for round in 0..3 {
-        let lent: Vec<bool> = (0..8)
-            .map(|count| {
-                page.fill(round * 10 + count);
-                scene.send(page.bytes())
+        let bytes = (0..USES).map(|at| round * 10 + at);
+        let copied: Vec<bool> = bytes
+            .clone()
+            .map(|byte| {
+                page.fill(byte);
+                !scene.send(page.bytes())
             })
             .collect();
-        assert_eq!(lent, [0, 1, 2, 3, 4, 5, 6, 7].map(|use_| use_ >= SENDS_COPIED), "round {round}");
-        let sent: Vec<_> = (0..8).map(|count| vec![round * 10 + count; page.bytes().len()]).collect();
-        assert_eq!(scene.got(8), sent, "round {round}");
+        assert_eq!(copied, first(SENDS_COPIED), "round {round}");
+        let sent: Vec<_> = bytes.map(|byte| vec![byte; LEN]).collect();
+        assert_eq!(scene.got(USES.into()), sent, "round {round}");
         // Other pages at the same place, whose uses count anew.
         page = Page::map(Some(&page));
     }
@@ -280,9 +289,9 @@ fn puts_and_gets_are_copied_until_it_pays() {
     for (path, copies) in [(Path::Put, PUTS_COPIED), (Path::Get, GETS_COPIED)] {
         let mut page = Page::map(None);
         for round in 0..3 {
-            let copied = [0, 1, 2, 3, 4, 5, 6, 7].map(|use_| scene.transfer(path, &page, round * 10 + use_));
-            let expected = [0, 1, 2, 3, 4, 5, 6, 7].map(|use_| use_ < copies);
-            assert_eq!(copied, expected, "{path:?}, round {round}");
+            let bytes = (0..USES).map(|at| round * 10 + at);
+            let copied: Vec<bool> = bytes.map(|byte| scene.transfer(path, &page, byte)).collect();
+            assert_eq!(copied, first(copies), "{path:?}, round {round}");
             page.unmap();
             page = Page::map(Some(&page));
         }
