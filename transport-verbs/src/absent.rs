@@ -3,7 +3,7 @@
 //! So whoever uses this crate is written once. A type without values costs nothing, and neither does code for it.
 
 use crate::{Access, Address, Choice, Settings};
-use carrousel_reuse::Policy;
+use carrousel_reuse::{Path, Policy};
 use carrousel_transport::{
     Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
 };
@@ -148,7 +148,7 @@ impl Registrations {
     ///
     /// There is no device.
     #[allow(unsafe_code)]
-    pub unsafe fn acquire_often_used(&mut self, _: *const u8, _: usize) -> Option<Held> {
+    pub unsafe fn acquire_often_used(&mut self, _: *mut u8, _: usize, _: Path) -> Option<Held> {
         match *self {}
     }
 

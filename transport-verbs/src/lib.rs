@@ -9,8 +9,13 @@
 //! not look for a long time makes its senders wait, never fail. A peer that is gone is a loss in bounded time, also
 //! for who only waits for it, if that one calls [`Verbs::check`]. What a peer sends may be anything: it is a loss of that
 //! peer at worst.
+//! A write takes its bytes from where the application has them, and a read brings them there, without a copy. The adapter is
+//! done with that memory when the operation is reported as complete, also if that is because of a loss.
 //! **Leaves to others.** Who is where; registering the application's memory ([`Region`], which a
 //! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
+//! Of small puts and gets: to ask [`Registrations::acquire_often_used`] once for each, as that counts the uses of buffers;
+//! staging memory, registered for good, through which those are copied whose buffer has no registration ([`Out`] has some,
+//! for packets alone); to release a registration when its transfer is complete, and not before.
 //! **Limits.** A peer that was told the key of some memory can write there until the registration ends; one that is kept
 //! is of whole pages, for writing too, and ends when room is needed or its pages are gone.
 //! Connections are made by datagrams, which only a peer of the same job can address.

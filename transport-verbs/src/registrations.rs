@@ -135,24 +135,24 @@ impl Registrations {
         Ok(Held { keys: region.keys(), what: What::Own(region) })
     }
 
-    /// A small message is about to be sent: its buffer's registration, if it is used often enough to have one. If it
-    /// has none, the message is to be copied.
+    /// A small transfer is about to be made on this path: its buffer's registration, if it is used often enough to have
+    /// one. If it has none, the bytes are to be copied through memory that is registered for good.
+    ///
+    /// Each call is a use. Those of a buffer count on all paths together; how many are enough is of each path's own, and
+    /// what one has registered the others find.
     ///
     /// # Safety
     ///
-    /// As for [`Registrations::acquire`] with [`Access::Read`], once there is a registration.
+    /// As for [`Registrations::acquire`], once there is a registration: with [`Access::Write`] for [`Path::Get`], as the
+    /// adapter writes into the buffer, and with [`Access::Read`] for the others.
     #[inline]
-    pub unsafe fn acquire_often_used(&mut self, start: *const u8, len: usize) -> Option<Held> {
+    pub unsafe fn acquire_often_used(&mut self, start: *mut u8, len: usize, path: Path) -> Option<Held> {
         if !self.reuses {
             return None;
         }
         self.catch_up();
-        let route = self.memory.transfer(
-            start.expose_provenance() as u64,
-            len as u64,
-            Path::EagerBySend,
-            &mut self.work,
-        );
+        let address = start.expose_provenance() as u64;
+        let route = self.memory.transfer(address, len as u64, path, &mut self.work);
         self.deregister();
         match route {
             Route::Copy => None,

@@ -6,6 +6,7 @@
 
 use crate::Error;
 use carrousel_rank::{Memory, Packet};
+use carrousel_reuse::Path;
 use carrousel_transport::{Keys, Regions};
 use carrousel_transport_verbs as verbs;
 
@@ -116,7 +117,7 @@ impl Registry {
         let registrations = self.registrations.as_mut()?;
         // SAFETY: as the caller promises: the bytes are registered here for as long as the adapter may read them.
         // Noticed by: the jobs between guests, whose programs check every byte.
-        unsafe { registrations.acquire_often_used(bytes.as_ptr(), bytes.len()) }
+        unsafe { registrations.acquire_often_used(bytes.as_ptr().cast_mut(), bytes.len(), Path::EagerBySend) }
     }
 
     /// The adapter knows registered memory by `held`: the next message from there need not be copied.

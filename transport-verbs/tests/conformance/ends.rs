@@ -41,6 +41,18 @@ impl Watch {
         let address = self.words.as_ptr().wrapping_add(at) as u64;
         Memory { address, key: self.region.keys().remote }
     }
+
+    /// The first bytes of its memory.
+    pub(super) fn bytes(&self, len: usize) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_ne_bytes()).take(len).collect()
+    }
+
+    /// Replaces the first bytes: of as many words as they are.
+    pub(super) fn set(&mut self, bytes: &[u8]) {
+        for (word, bytes) in self.words.iter_mut().zip(bytes.as_chunks().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+    }
 }
 
 impl Regions for Watch {

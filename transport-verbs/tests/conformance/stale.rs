@@ -7,9 +7,10 @@ use carrousel_transport_verbs::{Access, Registrations, Verbs};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 use rustix::process::{Pid, Signal};
 
-const LEN: usize = 256;
+/// Bytes that are transferred.
+pub(super) const LEN: usize = 256;
 /// Several pages.
-const MAPPED: usize = 16 << 10;
+pub(super) const MAPPED: usize = 16 << 10;
 
 /// Memory at an address that stays the same, whatever is mapped there.
 pub(super) struct Page(*mut u8);
@@ -26,13 +27,17 @@ impl Page {
         Self(start.expect("there is memory").cast())
     }
 
+    pub(super) fn start(&self) -> *mut u8 {
+        self.0
+    }
+
     /// The first bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: mapped, and filled only between uses.
         unsafe { std::slice::from_raw_parts(self.0, LEN) }
     }
 
-    fn unmap(&self) {
+    pub(super) fn unmap(&self) {
         // SAFETY: our mapping, to which nothing refers.
         unsafe { rustix::mm::munmap(self.0.cast(), MAPPED) }.expect("it is mapped");
     }
@@ -41,10 +46,23 @@ impl Page {
         // SAFETY: mapped, for writing, and nothing is under way.
         unsafe { self.0.write_bytes(byte, MAPPED) };
     }
+
+    /// Replaces the first bytes.
+    pub(super) fn set(&self, bytes: &[u8; LEN]) {
+        // SAFETY: mapped, for writing, larger than that, and nothing is under way.
+        unsafe { self.0.copy_from_nonoverlapping(bytes.as_ptr(), LEN) };
+    }
+
+    /// Gives the second half back to the system, which has zeros in it then.
+    pub(super) fn discard_half(&self) {
+        // SAFETY: within our mapping; what was in it is not needed.
+        unsafe { rustix::mm::madvise(self.0.add(MAPPED / 2).cast(), MAPPED / 2, Advice::LinuxDontNeed) }
+            .expect("it is mapped");
+    }
 }
 
 /// The memory of the sender: whatever the adapter was told last.
-struct Told(Option<Keys>);
+pub(super) struct Told(pub(super) Option<Keys>);
 
 impl Regions for Told {
     fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
@@ -93,7 +111,7 @@ impl Scene {
         let written = Arrival::Written(request(self.sent));
         drive(&mut self.ranks, |ranks| ranks[0].1.arrivals.contains(&written));
         self.registrations.release(held);
-        self.ranks[1].1.words.iter().flat_map(|word| word.to_ne_bytes()).take(LEN).collect()
+        self.ranks[1].1.bytes(LEN)
     }
 }
 
