@@ -31,6 +31,12 @@ pub struct Out {
     device: Arc<Device>,
 }
 
+/// The peer of this rank, if it is known.
+#[inline]
+fn peer_of(peers: &mut [Option<Box<Peer>>], rank: RankId) -> Option<&mut Peer> {
+    peers.get_mut(rank.0 as usize)?.as_deref_mut()
+}
+
 impl Out {
     pub(crate) fn new(device: &Arc<Device>, ranks: u32, wireup: Wireup, slots: Slots, room: u32) -> Self {
         let free = (0..slots.count()).collect();
@@ -174,7 +180,7 @@ impl Out {
 
     #[inline]
     fn with_shared(&mut self, rank: RankId) -> Option<(&mut Peer, &mut Shared)> {
-        Some((self.peers.get_mut(rank.0 as usize)?.as_deref_mut()?, &mut self.shared))
+        Some((peer_of(&mut self.peers, rank)?, &mut self.shared))
     }
 
     #[inline]
@@ -303,7 +309,7 @@ impl Out {
             self.failed(rank, failure);
         }
         let Self { peers, shared, done, returned, .. } = self;
-        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
+        let Some(peer) = peer_of(peers, rank) else { return };
         peer.completed(id as u32, |posted| {
             shared.outstanding -= 1;
             match posted {
@@ -345,7 +351,7 @@ impl Out {
     /// Forgets a peer. What is posted completes when the adapter has let go of it, and what waits does after that.
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
         let Self { peers, shared, done, to_report, .. } = self;
-        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else { return };
+        let Some(peer) = peer_of(peers, rank) else { return };
         let pair = match &peer.state {
             State::Lost(..) => return,
             State::Asked => None,
@@ -409,7 +415,7 @@ impl Out {
     fn transfer(&mut self, rank: RankId, transfer: Transfer) {
         let arrival = transfer.arrival();
         let Self { peers, shared, done, to_report, .. } = self;
-        let Some(peer) = peers.get_mut(rank.0 as usize).and_then(Option::as_deref_mut) else {
+        let Some(peer) = peer_of(peers, rank) else {
             return done.push_back(arrival);
         };
         if matches!(peer.state, State::Lost(..)) {
