@@ -8,8 +8,10 @@
 //! in the order of the standard. No buffer is touched when the application has it. A peer that
 //! dies is an error of the calls that need it, in bounded time.
 //! **Leaves to others.** Starting processes (`carrousel run`, or any launcher that speaks PMI-1).
-//! **Limits.** Ranks of one node, until there is a transport between nodes. A rank is one thread: what
-//! [`init`] returns stays in it. Messages move while a call of this library runs.
+//! **Limits.** Between nodes it takes InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: what
+//! [`init`] returns stays in it. Messages move while a call of this library runs. A call that waits looks all the time;
+//! where ranks are more than processors it lets others run in between, and a rank that has a node of one processor for
+//! itself sleeps, after some milliseconds, until its adapter has something: the kernel may need that processor for it.
 //! **Entry point.** [`init`], then [`Communicator`].
 //!
 //! ```no_run
