@@ -1,5 +1,6 @@
 //! A device, its port, and what it can do.
 
+use super::on_demand::has_on_demand;
 use super::{checked, last, made};
 use crate::{Choice, Registrations, Settings, VerbsError};
 use rdma_sys as sys;
@@ -199,7 +200,8 @@ impl Device {
             reads_behind_fences: attributes.vendor_id != RXE,
             ..open.limits
         };
-        open.on_demand = open.has_on_demand();
+        // SAFETY: an open device.
+        open.on_demand = unsafe { has_on_demand(context) };
         Ok(open)
     }
 
@@ -289,20 +291,6 @@ impl Device {
             (true, false, true) => 2,
             (false, ..) => 3,
         }
-    }
-
-    /// Whether the adapter can fault pages in, so that registrations follow what the process maps.
-    fn has_on_demand(&self) -> bool {
-        let mut attributes = MaybeUninit::<sys::ibv_device_attr_ex>::zeroed();
-        // SAFETY: an open device, no question beside the usual, and memory for the answer.
-        let result =
-            unsafe { sys::ibv_query_device_ex(self.context, std::ptr::null(), attributes.as_mut_ptr()) };
-        // SAFETY: filled by the call, and valid when zero.
-        let attributes = unsafe { attributes.assume_init() };
-        // 1 is IBV_ODP_SUPPORT; of a reliable connection, 1 is a send, 8 a write, 16 a read.
-        const NEEDED: u32 = 1 | 8 | 16;
-        let caps = attributes.odp_caps;
-        result == 0 && caps.general_caps & 1 != 0 && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
     }
 
     /// The device that these settings choose, in words.
