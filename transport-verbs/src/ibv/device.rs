@@ -338,8 +338,10 @@ impl Device {
 
     /// The way to a port of a peer.
     pub(super) fn way(&self, lid: u16, gid: [u8; 16], service_level: u8) -> sys::ibv_ah_attr {
-        // In a subnet of InfiniBand a LID is enough, and headers are shorter.
-        let is_global = self.link == LinkLayer::Ethernet || lid == 0 || gid[..8] != self.gid[..8];
+        // In a subnet of InfiniBand a LID is enough, and headers are shorter. Both ends come to the same answer, so that
+        // neither sends, or expects, a global header that the other one does not.
+        let has_lids = self.lid != 0 && lid != 0;
+        let is_near = self.link == LinkLayer::InfiniBand && has_lids && gid[..8] == self.gid[..8];
         sys::ibv_ah_attr {
             grh: sys::ibv_global_route {
                 dgid: sys::ibv_gid { raw: gid },
@@ -352,7 +354,7 @@ impl Device {
             sl: service_level,
             src_path_bits: 0,
             static_rate: 0,
-            is_global: is_global.into(),
+            is_global: (!is_near).into(),
             port_num: self.port,
         }
     }

@@ -14,8 +14,10 @@ use std::hint::black_box;
 use std::mem::offset_of;
 use std::ptr::{null_mut, without_provenance_mut};
 
-const NAMES: [&CStr; ADAPTERS] =
-    [c"fake0", c"fake1", c"fake2", c"fake3", c"fake4", c"fake5", c"fake6", c"fake7"];
+const NAMES: [&CStr; ADAPTERS] = [
+    c"fake0", c"fake1", c"fake2", c"fake3", c"fake4", c"fake5", c"fake6", c"fake7", c"fake8", c"fake9",
+    c"fake10", c"fake11", c"fake12", c"fake13", c"fake14", c"fake15",
+];
 /// Work requests of a queue, at most.
 const DEPTH_MAX: i32 = 1 << 14;
 const COMPLETIONS_MAX: i32 = 1 << 16;
@@ -113,7 +115,10 @@ extern "C" fn ibv_close_device(context: *mut sys::ibv_context) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_query_device(context: *mut sys::ibv_context, attributes: *mut sys::ibv_device_attr) -> c_int {
+extern "C" fn ibv_query_device(
+    context: *mut sys::ibv_context,
+    attributes: *mut sys::ibv_device_attr,
+) -> c_int {
     let mut told = zero::<sys::ibv_device_attr>();
     told.max_qp_wr = DEPTH_MAX;
     told.max_srq_wr = DEPTH_MAX;
@@ -358,10 +363,7 @@ extern "C" fn ibv_destroy_qp(pair: *mut sys::ibv_qp) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_create_ah(
-    domain: *mut sys::ibv_pd,
-    attributes: *mut sys::ibv_ah_attr,
-) -> *mut sys::ibv_ah {
+extern "C" fn ibv_create_ah(domain: *mut sys::ibv_pd, attributes: *mut sys::ibv_ah_attr) -> *mut sys::ibv_ah {
     let context = object::<sys::ibv_pd>(domain).context;
     let (adapter, way) = (adapter_of(context), Way::new(object(attributes)));
     let mut world = world();

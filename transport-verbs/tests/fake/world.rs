@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Adapters of this machine.
-pub(super) const ADAPTERS: usize = 8;
+pub(super) const ADAPTERS: usize = 16;
 /// Queue pairs that can be made in the life of a process; a number is not used again.
 const PAIRS: usize = 1 << 14;
 /// What stands in front of a datagram: the header of the network.
@@ -74,12 +74,8 @@ const fn states() -> [State; ADAPTERS] {
     states
 }
 
-static WORLD: Mutex<World> = Mutex::new(World {
-    adapters: states(),
-    contexts: null_mut(),
-    pairs: [null_mut(); PAIRS],
-    made: 1,
-});
+static WORLD: Mutex<World> =
+    Mutex::new(World { adapters: states(), contexts: null_mut(), pairs: [null_mut(); PAIRS], made: 1 });
 
 /// Everything, while nobody else looks at it. Makes no system call to wait for that, which a test could take for one of
 /// the transport.
