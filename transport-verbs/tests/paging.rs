@@ -79,6 +79,15 @@ fn what_is_not_kept_is_pinned_even_where_pages_could_be_faulted_in() {
 }
 
 #[test]
+fn memory_that_cannot_be_written_to_is_pinned_for_each_use() {
+    let adapter = Adapter(3).with(Newer::Paging(SEND | WRITE | READ));
+    let mut registrations = Registrations::new(&open(adapter), true, None);
+    let pages = Pages::new(ProtFlags::READ);
+    let used = used_twice(adapter, &mut registrations, &pages, Access::Read);
+    assert_eq!(used, Registered { pinned: 2, on_demand: 0 });
+}
+
+#[test]
 fn an_adapter_that_cannot_page_all_that_is_needed_is_not_asked_to() {
     let lacking = [
         Newer::Absent,
