@@ -10,6 +10,7 @@ use carrousel_reuse::{
     Acquired, Deregister, Direct, Limits, Path, Policy, RegionId, Registration, Route, Span, Thresholds,
 };
 use carrousel_transport::Keys;
+use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
 /// Why a registration can be kept when its transfer is over, or that it cannot.
@@ -70,7 +71,7 @@ impl Registrations {
     pub fn new(device: &Arc<Device>, keep: bool, reuse: Option<Policy>) -> Self {
         let means = if !keep {
             Means::None("they are not to be kept (verbs_cache is off)".to_owned())
-        } else if device.is_on_demand() {
+        } else if device.is_on_demand() && can_populate() {
             Means::OnDemand
         } else {
             match Watch::start() {
@@ -211,8 +212,15 @@ impl Registrations {
             // Before they are registered: what happens to them in between is noticed.
             watch.cover(pages).ok()?;
         }
-        let start = std::ptr::with_exposed_provenance_mut(pages.start() as usize);
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(pages.start() as usize);
         let on_demand = matches!(self.means, Means::OnDemand);
+        if on_demand {
+            // Pinning refuses memory that cannot be written to. Here that would be found by the adapter, which fails the
+            // operation, and with it the connection, even if that only reads: pages are faulted in for all that the
+            // registration permits.
+            // SAFETY: it changes no byte, and what cannot be written to is an error.
+            unsafe { madvise(start.cast(), pages.len() as usize, Advice::LinuxPopulateWrite) }.ok()?;
+        }
         // SAFETY: operations are only posted, and peers only told the keys, while somebody holds the registration, for bytes
         // of which `acquire` was promised what is asked here.
         #[allow(unsafe_code)]
@@ -249,4 +257,12 @@ impl Registrations {
             self.deregister();
         }
     }
+}
+
+/// Whether the kernel can say if memory can be written to (since Linux 5.14). Without that, none is registered for paging on
+/// demand.
+fn can_populate() -> bool {
+    // SAFETY: about no memory: a question whether there is this advice (madvise(2)).
+    let answer = unsafe { madvise(std::ptr::null_mut(), 0, Advice::LinuxPopulateWrite) };
+    answer.is_ok()
 }

@@ -1,5 +1,6 @@
 //! A device, its port, and what it can do.
 
+use super::on_demand::has_on_demand;
 use super::{checked, last, made};
 use crate::{Choice, Registrations, Settings, VerbsError};
 use rdma_sys as sys;
@@ -199,7 +200,8 @@ impl Device {
             reads_behind_fences: attributes.vendor_id != RXE,
             ..open.limits
         };
-        open.on_demand = open.has_on_demand();
+        // SAFETY: an open device.
+        open.on_demand = unsafe { has_on_demand(context) };
         Ok(open)
     }
 
@@ -291,20 +293,6 @@ impl Device {
         }
     }
 
-    /// Whether the adapter can fault pages in, so that registrations follow what the process maps.
-    fn has_on_demand(&self) -> bool {
-        let mut attributes = MaybeUninit::<sys::ibv_device_attr_ex>::zeroed();
-        // SAFETY: an open device, no question beside the usual, and memory for the answer.
-        let result =
-            unsafe { sys::ibv_query_device_ex(self.context, std::ptr::null(), attributes.as_mut_ptr()) };
-        // SAFETY: filled by the call, and valid when zero.
-        let attributes = unsafe { attributes.assume_init() };
-        // 1 is IBV_ODP_SUPPORT; of a reliable connection, 1 is a send, 8 a write, 16 a read.
-        const NEEDED: u32 = 1 | 8 | 16;
-        let caps = attributes.odp_caps;
-        result == 0 && caps.general_caps & 1 != 0 && caps.per_transport_caps.rc_odp_caps & NEEDED == NEEDED
-    }
-
     /// The device that these settings choose, in words.
     ///
     /// # Errors
@@ -350,8 +338,10 @@ impl Device {
 
     /// The way to a port of a peer.
     pub(super) fn way(&self, lid: u16, gid: [u8; 16], service_level: u8) -> sys::ibv_ah_attr {
-        // In a subnet of InfiniBand a LID is enough, and headers are shorter.
-        let is_global = self.link == LinkLayer::Ethernet || lid == 0 || gid[..8] != self.gid[..8];
+        // In a subnet of InfiniBand a LID is enough, and headers are shorter. Both ends come to the same answer, so that
+        // neither sends, or expects, a global header that the other one does not.
+        let has_lids = self.lid != 0 && lid != 0;
+        let is_near = self.link == LinkLayer::InfiniBand && has_lids && gid[..8] == self.gid[..8];
         sys::ibv_ah_attr {
             grh: sys::ibv_global_route {
                 dgid: sys::ibv_gid { raw: gid },
@@ -364,7 +354,7 @@ impl Device {
             sl: service_level,
             src_path_bits: 0,
             static_rate: 0,
-            is_global: is_global.into(),
+            is_global: (!is_near).into(),
             port_num: self.port,
         }
     }

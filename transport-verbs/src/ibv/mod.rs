@@ -8,6 +8,7 @@
 mod datagrams;
 mod device;
 mod memory;
+mod on_demand;
 mod pair;
 mod queues;
 

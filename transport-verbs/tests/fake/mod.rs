@@ -12,11 +12,13 @@
 #![allow(dead_code, unused_imports, reason = "each program uses a part of it")]
 
 mod ends;
+mod network;
 mod objects;
 mod symbols;
 mod world;
 
 pub(crate) use self::ends::{End, connected, drive, meet};
+pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;
 
 use self::world::{Element, world};
@@ -35,7 +37,34 @@ pub(crate) enum Event {
     PairFailed,
 }
 
-/// One of the adapters of this machine, which all have one port.
+/// What newer versions of the library know of an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Newer {
+    /// Nothing.
+    Absent,
+    /// Something, but they cannot be asked for on-demand paging.
+    Short,
+    /// On-demand paging of reliable connections for these operations, as bits of `ibv_odp_transport_cap_bits`; 0 is none.
+    Paging(u32),
+}
+
+/// How often memory was registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Registered {
+    pub(crate) pinned: u64,
+    /// With `IBV_ACCESS_ON_DEMAND`.
+    pub(crate) on_demand: u64,
+}
+
+/// The ways that were asked for last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ways {
+    pub(crate) connection: Option<Way>,
+    pub(crate) datagram: Option<Way>,
+}
+
+/// One of the adapters of this machine: with one port of InfiniBand, all in one subnet, and nothing that newer versions of
+/// the library know, unless a test says otherwise before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adapter(pub(crate) usize);
 
@@ -43,6 +72,32 @@ impl Adapter {
     /// As it is listed.
     pub(crate) fn name(self) -> String {
         format!("fake{}", self.0)
+    }
+
+    /// Has these ports, which are one or two.
+    pub(crate) fn with_ports(self, ports: &[Port]) -> Self {
+        world().set_ports(self.0, ports);
+        self
+    }
+
+    /// Has what newer versions of the library know.
+    pub(crate) fn with(self, newer: Newer) -> Self {
+        world().adapters[self.0].newer = newer;
+        self
+    }
+
+    /// The global identifier of a port, which is counted from 1.
+    pub(crate) fn gid(self, port: u8, index: u8) -> Option<[u8; 16]> {
+        world().place(self.0, port)?.gid(index)
+    }
+
+    /// Where it was told that its peers are.
+    pub(crate) fn ways(self) -> Ways {
+        world().adapters[self.0].ways
+    }
+
+    pub(crate) fn registered(self) -> Registered {
+        world().adapters[self.0].registered
     }
 
     /// How often work requests were posted to its reliable connections: each time the adapter is told, which costs as much
@@ -63,8 +118,8 @@ impl Adapter {
         };
         let mut world = world();
         match event {
-            Event::PortDown => world.adapters[self.0].is_down = true,
-            Event::PortUp => world.adapters[self.0].is_down = false,
+            Event::PortDown => world.set_down(self.0, true),
+            Event::PortUp => world.set_down(self.0, false),
             _ => {}
         }
         world.tell(self.0, kind, element);

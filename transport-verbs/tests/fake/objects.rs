@@ -1,8 +1,10 @@
 //! What the functions make and hand out: each object begins with what the library's callers know of it.
 
+use super::network::Way;
 use rdma_sys as sys;
 use rustix::event::{EventfdFlags, eventfd};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::mem::offset_of;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// An open device.
@@ -15,6 +17,18 @@ pub(super) struct Context {
     /// The next one of the list of all.
     pub(super) next: *mut Context,
 }
+
+/// An open device, behind what newer versions of the library have put in front of it: together they are a
+/// `verbs_context`, if the context says so.
+#[repr(C)]
+pub(super) struct Extended {
+    pub(super) front: [usize; FRONT],
+    pub(super) context: Context,
+}
+
+/// Words of it.
+const FRONT: usize = offset_of!(sys::verbs_context, context) / size_of::<usize>();
+const _: () = assert!(offset_of!(Extended, context) == offset_of!(sys::verbs_context, context));
 
 /// What an adapter has said, as the library says it.
 #[derive(Clone, Copy)]
@@ -75,6 +89,17 @@ pub(super) struct Pair {
     pub(super) key: u32,
     /// The number of the queue pair that it is connected to.
     pub(super) peer: u32,
+    /// The way to it.
+    pub(super) way: Option<Way>,
+    /// The own port, counted from 1.
+    pub(super) port: u8,
+}
+
+/// A way for datagrams.
+#[repr(C)]
+pub(super) struct Handle {
+    pub(super) base: sys::ibv_ah,
+    pub(super) way: Way,
 }
 
 /// Makes an object.

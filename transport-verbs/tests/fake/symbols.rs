@@ -1,19 +1,29 @@
 //! The functions, under the names by which the transport calls the library's.
 
-use super::objects::{Bell, Buffer, Channel, Context, Pair, Queue, Receives, Ring, end, make, object, zero};
-use super::world::{ADAPTERS, world};
+use super::Newer;
+use super::network::{Layer, Way};
+use super::objects::{
+    Bell, Buffer, Channel, Context, Extended, Handle, Pair, Queue, Receives, Ring, end, make, object, zero,
+};
+use super::world::{ADAPTERS, adapter_of, world};
+use nix::errno::Errno;
 use rdma_sys as sys;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::hint::black_box;
+use std::mem::offset_of;
 use std::ptr::{null_mut, without_provenance_mut};
 
-const NAMES: [&CStr; ADAPTERS] =
-    [c"fake0", c"fake1", c"fake2", c"fake3", c"fake4", c"fake5", c"fake6", c"fake7"];
+const NAMES: [&CStr; ADAPTERS] = [
+    c"fake0", c"fake1", c"fake2", c"fake3", c"fake4", c"fake5", c"fake6", c"fake7", c"fake8", c"fake9",
+    c"fake10", c"fake11", c"fake12", c"fake13", c"fake14", c"fake15",
+];
 /// Work requests of a queue, at most.
 const DEPTH_MAX: i32 = 1 << 14;
 const COMPLETIONS_MAX: i32 = 1 << 16;
 const EVENTS: usize = 64;
+/// How the kernel answers what makes no sense.
+const REFUSED: c_int = Errno::EINVAL as c_int;
 
 /// A list of all adapters: a device is its number, counted from 1, in the shape of a pointer.
 struct List([*mut sys::ibv_device; ADAPTERS]);
@@ -54,60 +64,100 @@ extern "C" fn ibv_open_device(device: *mut sys::ibv_device) -> *mut sys::ibv_con
     base.ops.post_srq_recv = Some(post_srq_recv);
     base.ops.poll_cq = Some(poll_cq);
     base.ops.req_notify_cq = Some(req_notify_cq);
-    let context =
-        make(Context { base, adapter: index(device), events: Ring::new(EVENTS), bell, next: null_mut() });
-    world().opened(context);
+    let adapter = index(device);
+    let context = Context { base, adapter, events: Ring::new(EVENTS), bell, next: null_mut() };
+    let extended = make(Extended { front: [0; _], context });
+    let mut world = world();
+    extend(extended.cast(), world.adapters[adapter].newer);
+    // SAFETY: of what was made. It can be gone back from.
+    let context = unsafe { &raw mut (*extended).context };
+    world.opened(context);
     context.cast()
+}
+
+/// Makes the context one that says what newer versions of the library know.
+fn extend(verbs: *mut sys::verbs_context, newer: Newer) {
+    let verbs = object::<sys::verbs_context>(verbs);
+    // What is in front of its size is not of it, and not to be looked at.
+    verbs.query_device_ex = Some(query_device_ex);
+    let size = size_of::<sys::verbs_context>();
+    verbs.sz = match newer {
+        Newer::Absent => return,
+        Newer::Short => size - offset_of!(sys::verbs_context, query_device_ex) - 1,
+        Newer::Paging(_) => size,
+    };
+    // As the library marks it.
+    verbs.context.abi_compat = without_provenance_mut(usize::MAX);
+}
+
+extern "C" fn query_device_ex(
+    context: *mut sys::ibv_context,
+    _: *const sys::ibv_query_device_ex_input,
+    attributes: *mut sys::ibv_device_attr_ex,
+    size: usize,
+) -> c_int {
+    let Newer::Paging(operations) = world().adapters[adapter_of(context)].newer else {
+        panic!("there is no such function");
+    };
+    assert!(size >= size_of::<sys::ibv_device_attr_ex>(), "there is room for the answer");
+    let told = object::<sys::ibv_device_attr_ex>(attributes);
+    *told = zero();
+    told.odp_caps.general_caps = (operations != 0).into();
+    told.odp_caps.per_transport_caps.rc_odp_caps = operations;
+    0
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn ibv_close_device(context: *mut sys::ibv_context) -> c_int {
     world().closed(context.cast());
-    end::<Context>(context);
+    end::<Extended>(context.wrapping_byte_sub(offset_of!(Extended, context)));
     0
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_query_device(_: *mut sys::ibv_context, attributes: *mut sys::ibv_device_attr) -> c_int {
+extern "C" fn ibv_query_device(
+    context: *mut sys::ibv_context,
+    attributes: *mut sys::ibv_device_attr,
+) -> c_int {
     let mut told = zero::<sys::ibv_device_attr>();
     told.max_qp_wr = DEPTH_MAX;
     told.max_srq_wr = DEPTH_MAX;
     told.max_cqe = COMPLETIONS_MAX;
     told.max_qp_rd_atom = 16;
     told.max_qp_init_rd_atom = 16;
-    told.phys_port_cnt = 1;
+    told.phys_port_cnt = world().adapters[adapter_of(context)].port_count as u8;
     *object(attributes) = told;
     0
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_query_port(context: *mut sys::ibv_context, _: u8, attributes: *mut c_void) -> c_int {
-    let is_down = world().adapters[object::<Context>(context).adapter].is_down;
+extern "C" fn ibv_query_port(context: *mut sys::ibv_context, number: u8, attributes: *mut c_void) -> c_int {
+    let Some(place) = world().place(adapter_of(context), number) else { return REFUSED };
     // The prefix that the library's function of this name fills is all that is looked at.
     let told = object::<sys::ibv_port_attr>(attributes);
-    told.state =
-        if is_down { sys::ibv_port_state::IBV_PORT_DOWN } else { sys::ibv_port_state::IBV_PORT_ACTIVE };
+    use sys::ibv_port_state as state;
+    told.state = if place.port.is_down { state::IBV_PORT_DOWN } else { state::IBV_PORT_ACTIVE };
     told.active_mtu = sys::ibv_mtu::IBV_MTU_4096;
     told.max_msg_sz = 1 << 30;
-    told.lid = 1;
-    // InfiniBand.
-    told.link_layer = 1;
+    told.lid = place.port.lid;
+    told.link_layer = match place.port.layer {
+        Layer::InfiniBand => 1,
+        Layer::Ethernet => 2,
+    };
     0
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn ibv_query_gid(
     context: *mut sys::ibv_context,
-    _: u8,
+    number: u8,
     index: c_int,
     gid: *mut sys::ibv_gid,
 ) -> c_int {
-    if index != 0 {
+    let place = world().place(adapter_of(context), number);
+    let Some(raw) = place.zip(index.try_into().ok()).and_then(|(place, index)| place.gid(index)) else {
         return -1;
-    }
-    let mut raw = [0; 16];
-    raw[0] = 0xfe;
-    raw[15] = object::<Context>(context).adapter as u8 + 1;
+    };
     *object(gid) = sys::ibv_gid { raw };
     0
 }
@@ -131,7 +181,7 @@ extern "C" fn ibv_get_async_event(context: *mut sys::ibv_context, event: *mut sy
         sys::ibv_async_event_element_t { qp: told.pair }
     };
     // Who acknowledges it says no more than what it was.
-    ACKNOWLEDGES.set(object::<Context>(context).adapter);
+    ACKNOWLEDGES.set(adapter_of(context));
     0
 }
 
@@ -161,12 +211,22 @@ extern "C" fn ibv_reg_mr(
     domain: *mut sys::ibv_pd,
     start: *mut c_void,
     len: usize,
-    _: c_int,
+    access: c_int,
 ) -> *mut sys::ibv_mr {
+    let context = object::<sys::ibv_pd>(domain).context;
+    let state = &mut world().adapters[adapter_of(context)];
+    if access as u32 & sys::ibv_access_flags::IBV_ACCESS_ON_DEMAND.0 == 0 {
+        state.registered.pinned += 1;
+    } else if matches!(state.newer, Newer::Paging(_)) {
+        state.registered.on_demand += 1;
+    } else {
+        Errno::set_raw(REFUSED);
+        return null_mut();
+    }
     // Its own operations find it by its address, as does this adapter.
     start.expose_provenance();
     let mut region = zero::<sys::ibv_mr>();
-    region.context = object::<sys::ibv_pd>(domain).context;
+    region.context = context;
     (region.pd, region.addr, region.length, region.lkey, region.rkey) = (domain, start, len, 1, 1);
     make(region)
 }
@@ -258,7 +318,7 @@ extern "C" fn ibv_create_qp(
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
     let posted = Ring::new(wanted.cap.max_recv_wr as usize);
-    let pair = make(Pair { base, posted, key: 0, peer: 0 });
+    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0 });
     let mut world = world();
     object::<Pair>(pair).base.qp_num = world.add(pair);
     pair.cast()
@@ -267,9 +327,21 @@ extern "C" fn ibv_create_qp(
 #[unsafe(no_mangle)]
 extern "C" fn ibv_modify_qp(pair: *mut sys::ibv_qp, attributes: *mut sys::ibv_qp_attr, mask: c_int) -> c_int {
     use sys::ibv_qp_attr_mask as is;
-    let _world = world();
+    let mut world = world();
     let (pair, set) = (object::<Pair>(pair), object::<sys::ibv_qp_attr>(attributes));
     let has = |bit: sys::ibv_qp_attr_mask| mask as u32 & bit.0 != 0;
+    let adapter = adapter_of(pair.base.context);
+    if has(is::IBV_QP_PORT) {
+        pair.port = set.port_num;
+    }
+    if has(is::IBV_QP_AV) {
+        let way = Way::new(&set.ah_attr);
+        if !world.place(adapter, pair.port).is_some_and(|place| way.is_valid(&place)) {
+            return REFUSED;
+        }
+        pair.way = Some(way);
+        world.adapters[adapter].ways.connection = pair.way;
+    }
     if has(is::IBV_QP_STATE) {
         pair.base.state = set.qp_state;
     }
@@ -291,13 +363,21 @@ extern "C" fn ibv_destroy_qp(pair: *mut sys::ibv_qp) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn ibv_create_ah(domain: *mut sys::ibv_pd, _: *mut sys::ibv_ah_attr) -> *mut sys::ibv_ah {
-    make(sys::ibv_ah { context: object::<sys::ibv_pd>(domain).context, pd: domain, handle: 0 })
+extern "C" fn ibv_create_ah(domain: *mut sys::ibv_pd, attributes: *mut sys::ibv_ah_attr) -> *mut sys::ibv_ah {
+    let context = object::<sys::ibv_pd>(domain).context;
+    let (adapter, way) = (adapter_of(context), Way::new(object(attributes)));
+    let mut world = world();
+    if !world.place(adapter, way.port).is_some_and(|place| way.is_valid(&place)) {
+        Errno::set_raw(REFUSED);
+        return null_mut();
+    }
+    world.adapters[adapter].ways.datagram = Some(way);
+    make(Handle { base: sys::ibv_ah { context, pd: domain, handle: 0 }, way }).cast()
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn ibv_destroy_ah(way: *mut sys::ibv_ah) -> c_int {
-    end::<sys::ibv_ah>(way);
+    end::<Handle>(way);
     0
 }
 

@@ -1,13 +1,15 @@
 //! What there is in this process of adapters and queue pairs, and what is done with what is posted.
 
-use super::objects::{Buffer, Channel, Context, Done, Pair, Queue, Receives, Told, object};
+use super::network::{PORTS, Place, Port, Way};
+use super::objects::{Buffer, Channel, Context, Done, Handle, Pair, Queue, Receives, Told, object};
+use super::{Newer, Registered, Ways};
 use rdma_sys as sys;
 use std::hint::spin_loop;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Adapters of this machine.
-pub(super) const ADAPTERS: usize = 8;
+pub(super) const ADAPTERS: usize = 16;
 /// Queue pairs that can be made in the life of a process; a number is not used again.
 const PAIRS: usize = 1 << 14;
 /// What stands in front of a datagram: the header of the network.
@@ -16,8 +18,12 @@ const HEADER: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) doorbells: u64,
-    /// Its port is.
-    pub(super) is_down: bool,
+    ports: [Port; PORTS],
+    pub(super) port_count: usize,
+    /// What was asked for last.
+    pub(super) ways: Ways,
+    pub(super) newer: Newer,
+    pub(super) registered: Registered,
     /// Its cable is.
     pub(super) is_cut: bool,
     /// What was said, and not acknowledged.
@@ -46,13 +52,30 @@ pub(super) struct World {
 // SAFETY: the objects that the pointers are of belong to no thread.
 unsafe impl Send for World {}
 
-const STATE: State = State { doorbells: 0, is_down: false, is_cut: false, unacknowledged: 0 };
-static WORLD: Mutex<World> = Mutex::new(World {
-    adapters: [STATE; ADAPTERS],
-    contexts: null_mut(),
-    pairs: [null_mut(); PAIRS],
-    made: 1,
-});
+/// The adapters, with one port each, in one subnet.
+const fn states() -> [State; ADAPTERS] {
+    const PREFIX: u64 = 0xfe << 56;
+    const STATE: State = State {
+        doorbells: 0,
+        ports: [Port::infiniband(0, PREFIX); PORTS],
+        port_count: 1,
+        ways: Ways { connection: None, datagram: None },
+        newer: Newer::Absent,
+        registered: Registered { pinned: 0, on_demand: 0 },
+        is_cut: false,
+        unacknowledged: 0,
+    };
+    let mut states = [STATE; ADAPTERS];
+    let mut at = 0;
+    while at < ADAPTERS {
+        states[at].ports[0].lid = at as u16 + 1;
+        at += 1;
+    }
+    states
+}
+
+static WORLD: Mutex<World> =
+    Mutex::new(World { adapters: states(), contexts: null_mut(), pairs: [null_mut(); PAIRS], made: 1 });
 
 /// Everything, while nobody else looks at it. Makes no system call to wait for that, which a test could take for one of
 /// the transport.
@@ -66,7 +89,7 @@ pub(super) fn world() -> MutexGuard<'static, World> {
     }
 }
 
-fn adapter_of(context: *mut sys::ibv_context) -> usize {
+pub(super) fn adapter_of(context: *mut sys::ibv_context) -> usize {
     object::<Context>(context).adapter
 }
 
@@ -124,10 +147,40 @@ impl World {
         }
     }
 
-    /// Whether something that is sent arrives at an adapter, or leaves it.
-    fn is_reachable(&self, pair: &Pair) -> bool {
-        let state = self.adapters[adapter_of(pair.base.context)];
-        !state.is_down && !state.is_cut
+    /// A port, counted from 1.
+    pub(super) fn place(&self, adapter: usize, number: u8) -> Option<Place> {
+        let state = &self.adapters[adapter];
+        let port = *state.ports[..state.port_count].get(usize::from(number).checked_sub(1)?)?;
+        Some(Place { adapter, number, port })
+    }
+
+    /// Where a queue pair is, if something that is sent arrives there, or leaves it.
+    fn place_of(&self, pair: &Pair) -> Option<Place> {
+        let adapter = adapter_of(pair.base.context);
+        let place = self.place(adapter, pair.port)?;
+        (!place.port.is_down && !self.adapters[adapter].is_cut).then_some(place)
+    }
+
+    /// Whether what one queue pair sends this way arrives at another one.
+    fn leads(&self, from: &Pair, way: &Way, to: &Pair) -> bool {
+        let places = self.place_of(from).zip(self.place_of(to));
+        places.is_some_and(|(from, to)| way.is_valid(&from) && way.leads(&from, &to))
+    }
+
+    /// Of two queue pairs that are connected, whether what one sends arrives at the other one.
+    fn is_connected(&self, from: &Pair, to: &Pair) -> bool {
+        from.way.is_some_and(|way| self.leads(from, &way, to))
+    }
+
+    pub(super) fn set_ports(&mut self, adapter: usize, ports: &[Port]) {
+        let state = &mut self.adapters[adapter];
+        state.ports[..ports.len()].copy_from_slice(ports);
+        state.port_count = ports.len();
+    }
+
+    /// Its first port is down, or up.
+    pub(super) fn set_down(&mut self, adapter: usize, is_down: bool) {
+        self.adapters[adapter].ports[0].is_down = is_down;
     }
 
     /// Work requests of a queue pair, in order.
@@ -169,9 +222,10 @@ impl World {
         let peer = self.pair(pair.peer).filter(|peer| {
             let is_ready =
                 matches!(peer.base.state, sys::ibv_qp_state::IBV_QPS_RTR | sys::ibv_qp_state::IBV_QPS_RTS);
-            is_ready && peer.peer == pair.base.qp_num && self.is_reachable(peer)
+            // What is not acknowledged is as good as lost.
+            let is_reached = self.is_connected(pair, peer) && self.is_connected(peer, pair);
+            is_ready && peer.peer == pair.base.qp_num && is_reached
         });
-        let peer = peer.filter(|_| self.is_reachable(pair));
         let peer = peer.ok_or(status::IBV_WC_RETRY_EXC_ERR)?;
         match request.opcode {
             // It has no bytes: it does nothing but being acknowledged.
@@ -195,7 +249,7 @@ impl World {
         // SAFETY: what the queue pairs of datagrams are asked for is a datagram.
         let to = unsafe { request.wr.ud };
         let Some(peer) = self.pair(to.remote_qpn) else { return };
-        if peer.key != to.remote_qkey || !self.is_reachable(peer) || !self.is_reachable(pair) {
+        if peer.key != to.remote_qkey || !self.leads(pair, &object::<Handle>(to.ah).way, peer) {
             return;
         }
         let Some(buffer) = peer.posted.pop() else { return };
