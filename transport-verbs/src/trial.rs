@@ -3,7 +3,7 @@
 use crate::ibv::{Device, Slots};
 use crate::{Access, Out, Settings, Verbs, VerbsError};
 use carrousel_transport::{
-    Arrival, Context, Handler, Memory, Outbound, Packet, Payload, RankId, Regions, Tag, Transport,
+    Arrival, Context, Handler, OnlyKeys, Outbound, Packet, Payload, RankId, Tag, Transport,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,30 +22,23 @@ pub struct LoanTrial {
     len: usize,
 }
 
-/// Messages that have come.
+/// What has come.
 #[derive(Debug, Default)]
-struct Count(u64);
-
-impl Regions for Count {
-    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
-        None
-    }
-
-    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
-        None
-    }
+struct Count {
+    messages: u64,
+    memory: OnlyKeys,
 }
 
 impl Handler<Out> for Count {
-    type Regions = Self;
+    type Regions = OnlyKeys;
 
-    fn regions(&mut self) -> &mut Self {
-        self
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.memory
     }
 
     fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
         if matches!(arrival, Arrival::Packet { .. }) {
-            self.0 += 1;
+            self.messages += 1;
         }
     }
 }
@@ -74,7 +67,7 @@ impl LoanTrial {
     /// When it does not come.
     pub fn send(&mut self, lent: bool) -> Result<(), VerbsError> {
         let [(sender, _), (_, count)] = &mut self.ranks;
-        let (out, before) = (sender.out(), count.0);
+        let (out, before) = (sender.out(), count.messages);
         let data = self.memory.bytes(0, self.len);
         let packet = Packet::Eager { tag: Tag(0), len: data.len() as u64 };
         let is_lent = if lent {
@@ -90,7 +83,7 @@ impl LoanTrial {
     /// Until another message has come, and what is lent is given back.
     fn drive(&mut self, mut is_lent: bool, before: u64) -> Result<(), VerbsError> {
         let mut began = None;
-        while is_lent || self.ranks[1].1.0 == before {
+        while is_lent || self.ranks[1].1.messages == before {
             let mut count = 0;
             for (verbs, counted) in &mut self.ranks {
                 count += verbs.poll(counted);

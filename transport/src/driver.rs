@@ -31,6 +31,24 @@ pub trait Regions {
     }
 }
 
+/// Memory of which this process looks at no byte, and of which an adapter knows everything by these keys, if there are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnlyKeys(pub Option<Keys>);
+
+impl Regions for OnlyKeys {
+    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
+        None
+    }
+
+    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
+        None
+    }
+
+    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
+        self.0
+    }
+}
+
 /// The data of an eager message, wherever it lies.
 pub trait Payload {
     /// Bytes.

@@ -3,8 +3,8 @@
 use super::PATIENCE;
 use super::meeting::Meeting;
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Read, Regions,
-    Transport, Write,
+    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Transport,
+    Write,
 };
 use carrousel_transport_verbs::{Access, Address, Change, Loss, Out, Region, Settings, Verbs};
 use std::thread;
@@ -18,6 +18,7 @@ pub(super) struct Watch {
     pub(super) words: Box<[u64; 64]>,
     pub(super) arrivals: Vec<Arrival>,
     region: Region,
+    memory: OnlyKeys,
 }
 
 impl Watch {
@@ -34,7 +35,9 @@ impl Watch {
                 false,
             )
         };
-        Self { words, arrivals: Vec::new(), region: region.expect("it can be registered") }
+        let region = region.expect("it can be registered");
+        let memory = OnlyKeys(Some(region.keys()));
+        Self { words, arrivals: Vec::new(), region, memory }
     }
 
     pub(super) fn word(&self, at: usize) -> Memory {
@@ -55,25 +58,11 @@ impl Watch {
     }
 }
 
-impl Regions for Watch {
-    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
-        None
-    }
-
-    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
-        None
-    }
-
-    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
-        Some(self.region.keys())
-    }
-}
-
 impl Handler<Out> for Watch {
-    type Regions = Self;
+    type Regions = OnlyKeys;
 
-    fn regions(&mut self) -> &mut Self {
-        self
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.memory
     }
 
     fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
@@ -134,11 +123,15 @@ fn operations_without_data_wait_for_those_before_them() {
     let [(verbs, watch), (_, peer)] = &mut ranks;
     for (index, len) in [(0, 500), (1, 0), (2, 8), (3, 0)] {
         let (from, into, to) = (watch.word(0), peer.word(0), RANKS[1]);
-        verbs.out().write(&Write { to, from, into, len, request: request(index), notice: None }, watch);
+        verbs
+            .out()
+            .write(&Write { to, from, into, len, request: request(index), notice: None }, watch.regions());
     }
     for (index, len) in [(4, 500), (5, 0), (6, 8), (7, 0)] {
         let (from, into, of) = (peer.word(0), watch.word(0), RANKS[1]);
-        verbs.out().read(&Read { of, from, into, len, request: request(index), notice: None }, watch);
+        verbs
+            .out()
+            .read(&Read { of, from, into, len, request: request(index), notice: None }, watch.regions());
     }
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 8);
     let written = (0..4).map(|index| Arrival::Written(request(index)));
@@ -161,7 +154,7 @@ fn changes_are_atomic_and_bring_what_was_there() {
     ];
     for (at, change) in changes.into_iter().enumerate() {
         let into = (watch.word(at), request(at as u32));
-        verbs.out().change(RANKS[1], what, change, into, watch);
+        verbs.out().change(RANKS[1], what, change, into, watch.regions());
     }
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 4);
     assert_eq!(ranks[0].1.words[..4], [40, 42, 42, 100]);
@@ -201,7 +194,7 @@ fn the_end_of_who_has_finished_is_no_loss() {
     assert_eq!(watch.arrivals, []);
     // What is posted to it nobody takes.
     let (from, into, to) = (watch.word(0), watch.word(1), RANKS[1]);
-    verbs.out().write(&Write { to, from, into, len: 8, request: request(1), notice: None }, &mut watch);
+    verbs.out().write(&Write { to, from, into, len: 8, request: request(1), notice: None }, watch.regions());
     let mut rank = [(verbs, watch)];
     drive(&mut rank, |rank| rank[0].1.arrivals.len() == 2);
     assert_eq!(rank[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Written(request(1))]);
@@ -217,9 +210,9 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
     let (own, other, to) = (watch.word(0), watch.word(1), RANKS[1]);
     verbs.out().send(RANKS[1], Context::MESSAGES, &DONE, &[]);
     let write = Write { to, from: own, into: other, len: 8, request: request(0), notice: None };
-    verbs.out().write(&write, &mut watch);
+    verbs.out().write(&write, watch.regions());
     let read = Read { of: to, from: other, into: own, len: 8, request: request(1), notice: None };
-    verbs.out().read(&read, &mut watch);
+    verbs.out().read(&read, watch.regions());
     let mut rank = [(verbs, watch)];
     drive(&mut rank, |rank| rank[0].1.arrivals.len() == 3);
     let [(mut verbs, watch)] = rank;
@@ -237,7 +230,7 @@ fn memory_that_is_not_registered_is_the_end_of_the_connection() {
     let wrong = Memory { key: peer.region.keys().remote ^ 0x0101, ..peer.word(0) };
     let write =
         Write { to: RANKS[1], from: watch.word(0), into: wrong, len: 8, request: request(0), notice: None };
-    verbs.out().write(&write, watch);
+    verbs.out().write(&write, watch.regions());
     drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 2);
     assert_eq!(ranks[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Written(request(0))]);
     assert_eq!(ranks[1].1.words[..], [0; 64]);

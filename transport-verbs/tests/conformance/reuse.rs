@@ -3,11 +3,11 @@
 
 use super::PATIENCE;
 use super::ends::{Watch, drive, pair, request};
-use super::stale::{LEN, MAPPED, Page, Told};
+use super::stale::{LEN, MAPPED, Page};
 use carrousel_reuse::{CLASSES, Path, Policy, Thresholds};
 use carrousel_transport::{
-    Arrival, Context, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Tag,
-    Transport, Write,
+    Arrival, Context, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Tag, Transport,
+    Write,
 };
 use carrousel_transport_verbs::{Access, Held, Out, Registrations, Settings, Verbs};
 use std::time::Instant;
@@ -43,34 +43,23 @@ fn registrations(verbs: &Verbs) -> Registrations {
 
 /// What has come.
 #[derive(Default)]
-struct Got(Vec<Vec<u8>>);
-
-impl Regions for Got {
-    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
-        None
-    }
-
-    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
-        None
-    }
-
-    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
-        None
-    }
+struct Got {
+    messages: Vec<Vec<u8>>,
+    memory: OnlyKeys,
 }
 
 impl Handler<Out> for Got {
-    type Regions = Self;
+    type Regions = OnlyKeys;
 
-    fn regions(&mut self) -> &mut Self {
-        self
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.memory
     }
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
         if let Arrival::Packet { .. } = arrival {
             let mut bytes = vec![0; data.len()];
             data.copy_to(&mut bytes);
-            self.0.push(bytes);
+            self.messages.push(bytes);
         }
     }
 }
@@ -125,12 +114,12 @@ impl Scene {
     /// What has come, when so many messages have.
     fn got(&mut self, count: usize) -> Vec<Vec<u8>> {
         let began = Instant::now();
-        while self.got.0.len() < count {
+        while self.got.messages.len() < count {
             self.sender.poll(&mut Got::default());
             self.receiver.poll(&mut self.got);
-            assert!(began.elapsed() < PATIENCE, "{} of {count} have come", self.got.0.len());
+            assert!(began.elapsed() < PATIENCE, "{} of {count} have come", self.got.messages.len());
         }
-        std::mem::take(&mut self.got.0)
+        std::mem::take(&mut self.got.messages)
     }
 }
 
@@ -234,10 +223,10 @@ impl OneSided {
                 staging.set(page.bytes());
             }
             let own = staging.word(0);
-            (own, staging.keys(own, len, true))
+            (own, staging.regions().0)
         };
         self.asked += 1;
-        let (remote, request, told) = (peer.word(0), request(self.asked), &mut Told(keys));
+        let (remote, request, told) = (peer.word(0), request(self.asked), &mut OnlyKeys(keys));
         let complete = if path == Path::Put {
             let write = Write { to: TO, from: local, into: remote, len, request, notice: None };
             verbs.out().write(&write, told);
@@ -277,7 +266,7 @@ impl OneSided {
         let [(verbs, own), (_, peer)] = &mut self.ranks;
         let (from, into, request) = (own.word(0), peer.word(0), request(0));
         while !verbs.out().is_waiting() {
-            verbs.out().write(&Write { to: TO, from, into, len: 0, request, notice: None }, own);
+            verbs.out().write(&Write { to: TO, from, into, len: 0, request, notice: None }, own.regions());
         }
     }
 }

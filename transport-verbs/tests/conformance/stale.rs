@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::ends::{Watch, drive, pair, request};
-use carrousel_transport::{Arrival, Keys, Memory, Outbound, RankId, Regions, Transport, Write};
+use carrousel_transport::{Arrival, Memory, OnlyKeys, Outbound, RankId, Transport, Write};
 use carrousel_transport_verbs::{Access, Registrations, Verbs};
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
 use rustix::process::{Pid, Signal};
@@ -61,23 +61,6 @@ impl Page {
     }
 }
 
-/// The memory of the sender: whatever the adapter was told last.
-pub(super) struct Told(pub(super) Option<Keys>);
-
-impl Regions for Told {
-    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
-        None
-    }
-
-    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
-        None
-    }
-
-    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
-        self.0
-    }
-}
-
 struct Scene {
     ranks: [(Verbs, Watch); 2],
     registrations: Registrations,
@@ -107,7 +90,7 @@ impl Scene {
             request: request(self.sent),
             notice: None,
         };
-        verbs.out().write(&write, &mut Told(Some(held.keys())));
+        verbs.out().write(&write, &mut OnlyKeys(Some(held.keys())));
         let written = Arrival::Written(request(self.sent));
         drive(&mut self.ranks, |ranks| ranks[0].1.arrivals.contains(&written));
         self.registrations.release(held);

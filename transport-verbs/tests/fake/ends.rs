@@ -2,8 +2,8 @@
 
 use super::Adapter;
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Keys, Memory, Outbound, Packet, Payload, RankId, Regions, Tag,
-    Transport, Write,
+    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Tag, Transport,
+    Write,
 };
 use carrousel_transport_verbs::{Out, Settings, Verbs};
 use std::thread;
@@ -21,27 +21,14 @@ pub(crate) struct Heard {
     pub(crate) lost: Vec<RankId>,
     /// Completions of writes.
     pub(crate) written: u64,
-}
-
-impl Regions for Heard {
-    fn bytes(&self, _: Memory, _: u64) -> Option<&[u8]> {
-        None
-    }
-
-    fn bytes_mut(&mut self, _: Memory, _: u64) -> Option<&mut [u8]> {
-        None
-    }
-
-    fn keys(&mut self, _: Memory, _: u64, _: bool) -> Option<Keys> {
-        None
-    }
+    memory: OnlyKeys,
 }
 
 impl Handler<Out> for Heard {
-    type Regions = Self;
+    type Regions = OnlyKeys;
 
-    fn regions(&mut self) -> &mut Self {
-        self
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.memory
     }
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
@@ -82,7 +69,7 @@ impl End {
         let nowhere = Memory { address: 0, key: 0 };
         let request = Handle { index: 0, generation: 0 };
         let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice: None };
-        self.verbs.out().write(&write, &mut self.heard);
+        self.verbs.out().write(&write, &mut self.heard.memory);
     }
 
     /// Takes what has come.

@@ -153,6 +153,10 @@ impl<T: Copy> Ring<T> {
         Self { start, capacity, first: 0, len: 0 }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn push(&mut self, one: T) {
         assert!(self.len < self.capacity, "a queue of the adapter is full");
         let place = (self.first + self.len) % self.capacity;

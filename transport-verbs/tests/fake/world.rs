@@ -104,7 +104,10 @@ impl World {
         while *place != context {
             place = &mut object::<Context>(*place).next;
         }
-        *place = object::<Context>(context).next;
+        let Context { next, adapter, events, .. } = object(context);
+        *place = *next;
+        // Nobody is going to acknowledge them.
+        self.adapters[*adapter].unacknowledged -= events.len() as u64;
     }
 
     /// The number of a new queue pair.
