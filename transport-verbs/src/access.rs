@@ -7,7 +7,7 @@ pub enum Access {
     Own,
     /// Those of peers may, too.
     Read,
-    /// Operations of this process and its peers may read, write and change it atomically: the last, in memory whose pages
-    /// are faulted in ([`Device::is_on_demand`](crate::Device::is_on_demand)), if the adapter can do that there.
+    /// Operations of this process and its peers may read, write and change it atomically. The last, where the adapter pages
+    /// on demand, only if it can do that there, too.
     Write,
 }

@@ -87,14 +87,14 @@ fn a_queue_pair_that_has_failed_loses_its_peer() {
 
 #[test]
 fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
-    let choice = Choice { device: Some(Adapter(5).name()), ..Choice::default() };
+    let choice = Choice { device: Some(Adapter(8).name()), ..Choice::default() };
     let device = Device::open(&choice).expect("it is there");
     for _ in 0..50 {
         let ranks = [0, 1].map(|me| {
             Verbs::over(&device, RankId(me), 2, &Settings::default()).expect("the device takes both")
         });
         // All of their threads wake, and there is one for each event.
-        (0..20).for_each(|_| Adapter(5).say(Event::PortUp));
+        (0..20).for_each(|_| Adapter(8).say(Event::PortUp));
         let (ended, has_ended) = channel();
         thread::spawn(move || {
             drop(ranks);
