@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// Messages that are not in a cache lie, each at the beginning of a page, in so much memory: they share few sets of
 /// a cache, and the first ones are no longer there when it is their turn again.
-const COLD_BYTES: usize = 128 << 20;
+pub(super) const COLD_BYTES: usize = 128 << 20;
 /// Copies between two looks at the clock.
 const COLD_COPIES: usize = 64;
 /// Copies of large messages are long enough by themselves.

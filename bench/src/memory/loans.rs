@@ -1,28 +1,49 @@
 //! What an eager message costs that is sent from where it is.
 
-use super::{Adapter, MemoryError, copies, repeated, us_since};
+use super::copies::{COLD_BYTES, scattered};
+use super::{Adapter, MemoryError, PAGE, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
 use carrousel_transport_verbs::{LoanTrial, VerbsError};
+use std::iter::Cycle;
 use std::time::Instant;
+use std::vec::IntoIter;
 
-/// Bytes of the messages: more than go in a work request, few enough that the copy is the least part.
-const SIZE: usize = 512;
 /// So many in one way, then as many in the other: what disturbs one disturbs the other.
 const TURN: usize = 20;
 
-/// By how much longer such a message takes than one that is copied, without what the copy takes; in us. Between two
-/// ranks of this process, through the adapter.
-pub(super) fn extra(adapter: &Adapter, budget: Budget) -> Result<Summary, MemoryError> {
-    let silent = |why: VerbsError| MemoryError::Silent { adapter: adapter.name().to_owned(), why };
-    let copy = copies::warm(SIZE, budget)?.median;
-    let mut trial = LoanTrial::new(&adapter.device, SIZE).map_err(silent)?;
-    let mut turn = |lent| {
-        let began = Instant::now();
-        (0..TURN).try_for_each(|_| trial.send(lent))?;
-        Ok(us_since(began) / TURN as f64)
-    };
-    let differences = repeated(budget, || Ok(turn(true)? - turn(false)?)).map_err(silent)?;
-    // Nothing takes less than no time.
-    Ok(differences.map(|difference| (difference + copy).max(0.0)))
+/// Messages that are sent through the adapter, between two ranks of this process, from memory that is in no cache.
+pub(super) struct Loans {
+    trial: LoanTrial,
+    order: Cycle<IntoIter<usize>>,
+    adapter: String,
+}
+
+impl Loans {
+    /// Connects them, for messages of at most so many bytes.
+    pub(super) fn new(adapter: &Adapter, bytes_max: usize) -> Result<Self, MemoryError> {
+        let name = adapter.name().to_owned();
+        let stride = bytes_max.next_multiple_of(PAGE);
+        let count = (COLD_BYTES / stride) as u32;
+        let trial = LoanTrial::new(&adapter.device, count, stride).map_err(silent(&name))?;
+        Ok(Self { trial, order: scattered(count as usize).into_iter().cycle(), adapter: name })
+    }
+
+    /// By how much less time a message takes that is lent to the adapter than one that is copied first, in us. Less than
+    /// none where the adapter takes longer to gather what lies in two places, or to say that it has read it.
+    pub(super) fn saved(&mut self, bytes: usize, budget: Budget) -> Result<Summary, MemoryError> {
+        let Self { trial, order, adapter } = self;
+        let mut turn = |lent| {
+            let began = Instant::now();
+            for message in order.by_ref().take(TURN) {
+                trial.send(message as u32, bytes, lent)?;
+            }
+            Ok(us_since(began) / TURN as f64)
+        };
+        repeated(budget, || Ok(turn(false)? - turn(true)?)).map_err(silent(adapter))
+    }
+}
+
+fn silent(adapter: &str) -> impl Fn(VerbsError) -> MemoryError {
+    move |why| MemoryError::Silent { adapter: adapter.to_owned(), why }
 }

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 /// instead: it pays after more than R / (C - V) uses, and never where a copy costs no more than the look-up.
 ///
 /// In one process, without a job, with the adapter that a job would take. Messages that are copied are in no
-/// cache of the processor; they are of the middle of each size class, which is 1 KiB wide. What a loan costs is
-/// seen by sending to itself, 512 bytes each time.
+/// cache of the processor; they are of the middle of each size class, which is 1 KiB wide, or of its beginning
+/// if it has no end. What a loan costs is seen by sending them to itself through the adapter, copied and not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The parameter file that --write makes has a line for each path (eager_by_write,

@@ -42,7 +42,10 @@ perftest() { # PROGRAM OPTION...
 verbs="-F -d $RDMA_DEV -x $RDMA_GID_INDEX"
 ours() {
     # As is best on this machine, which every rank has to be told.
-    [ -e /shared/reuse ] || carrousel bench reuse --write /shared/reuse >/dev/null
+    if ! [ -e /shared/reuse ]; then
+        carrousel bench reuse --write /shared/reuse >/dev/null
+        echo "== uses from which on a message is not copied: $(grep eager_by_send /shared/reuse)"
+    fi
     CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes $measurements
 }
 ucx="UCX_NET_DEVICES=$RDMA_DEV:1 UCX_TLS=rc UCX_IB_GID_INDEX=0"
@@ -155,7 +158,10 @@ impl Reader {
                     }
                 }
             }
-            _ => self.guest_mhz = mhz(mark).or(self.guest_mhz),
+            _ => match mhz(mark) {
+                Some(mhz) => self.guest_mhz = Some(mhz),
+                None => self.note(mark),
+            },
         }
     }
 
@@ -250,6 +256,7 @@ mod tests {
              [n0]  8       1000          282.26         16031.40      300.00   \t       609.68      \t990.42\n\
              [n0] == end 0\n\
              [n0] == step 0 ours -\n\
+             [n0] == uses: 1 2 3\n\
              [n0] {\"bench\": \"latency\", \"size\": 8, \"value\": 330, \"unit\": \"us\", \"repetitions\": 1000}\n\
              [n0] {\"bench\": \"eager\", \"size\": 512, \"value\": 390, \"unit\": \"us\", \"repetitions\": 1000}\n\
              [n0] {\"bench\": \"eager_copied\", \"size\": 512, \"value\": 400, \"unit\": \"us\", \"repetitions\": 1000}\n\
@@ -260,7 +267,7 @@ mod tests {
              [n0]  1048576    32               20.33              17.41  \t\t   0.000017\n\
              [n0] == end 0\n",
         );
-        assert_eq!((mhz, &notes[..]), (Some(2299.617), &[][..]));
+        assert_eq!((mhz, &notes[..]), (Some(2299.617), &["uses: 1 2 3".to_owned()][..]));
         let reached: Vec<f64> = results
             .rows()
             .iter()
