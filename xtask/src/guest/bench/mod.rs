@@ -85,7 +85,7 @@ const CLOCKS_APART_MAX: f64 = 0.02;
 #[derive(Debug, Args)]
 pub(super) struct Bench {
     /// How often everybody is measured
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Only these measurements
     #[arg(long, value_delimiter = ',', value_name = "NAME",
