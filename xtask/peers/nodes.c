@@ -66,7 +66,7 @@ static void latency(void) { round_trips("latency", SMALL); }
 
 /* Sizes of messages that are sent eagerly, and are not copied into a work request. */
 static void eager(void) {
-    static const int SIZES[] = {512, 4 << 10, 8 << 10};
+    static const int SIZES[] = {512, 4 << 10, 9000};
     for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; ++i)
         round_trips("eager", SIZES[i]);
 }

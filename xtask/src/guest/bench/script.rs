@@ -47,7 +47,8 @@ ours() {
         echo "== uses from which on a message is not copied: $(grep eager_by_send /shared/reuse)"
     fi
     # Variables of the environment do not go to ranks of other nodes by themselves.
-    timeout 60 carrousel run -n 2 --hosts n0,n1 -- env CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse nodes $measurements
+    timeout 60 carrousel run -n 2 --hosts n0,n1 -- \
+        env CARROUSEL_EAGER_THRESHOLD=9KiB CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse nodes $measurements
 }
 ucx="UCX_NET_DEVICES=$RDMA_DEV:1 UCX_TLS=rc UCX_IB_GID_INDEX=0"
 mpich() { timeout 60 env $ucx mpiexec.hydra -hosts n0,n1 -ppn 1 -n 2 nodes-mpich $measurements; }
