@@ -48,6 +48,8 @@ mod outbound;
 #[cfg(feature = "verbs")]
 mod peer;
 #[cfg(feature = "verbs")]
+mod ready;
+#[cfg(feature = "verbs")]
 #[allow(unsafe_code)]
 mod registrations;
 mod settings;

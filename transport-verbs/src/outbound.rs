@@ -230,6 +230,12 @@ impl Out {
         }
     }
 
+    /// What was asked of the device has failed, so all peers are lost.
+    #[cold]
+    pub(crate) fn device_failed(&mut self, error: &VerbsError) {
+        self.fail(&Loss::Device(error.to_string()));
+    }
+
     /// Packets may be sent.
     fn up(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank)

@@ -5,12 +5,11 @@ use crate::ibv::{Completion, Completions, Device, Receives, Shape, Slots};
 use crate::outbound::Out;
 use crate::peer::SENDS;
 use crate::wireup::{Common, Wireup};
-use crate::{Access, Address, Loss, Registrations, Settings, VerbsError};
+use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
 use carrousel_link::{Credits, Rules};
 use carrousel_reuse::Policy;
 use carrousel_transport::wire::{HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -155,11 +154,8 @@ impl Verbs {
         if taken > 0 {
             return taken;
         }
-        let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         let fds = [self.completions.readable(), self.out.wireup.bell().as_fd()];
-        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let ready = poll(&mut fds, Some(&timeout)).unwrap_or(0);
-        let [completions, bell] = fds.map(|fd| ready > 0 && fd.revents().contains(PollFlags::IN));
+        let [completions, bell] = ready::wait(fds, Some(timeout)).unwrap_or_default();
         if completions {
             self.armed = false;
             let noticed = self.completions.noticed();
@@ -173,7 +169,7 @@ impl Verbs {
 
     /// Whether something of the device has succeeded; if not, then all peers are lost.
     fn succeeds(&mut self, result: Result<(), VerbsError>) -> bool {
-        result.inspect_err(|error| self.out.fail(&Loss::Device(error.to_string()))).is_ok()
+        result.inspect_err(|error| self.out.device_failed(error)).is_ok()
     }
 }
 
@@ -272,7 +268,7 @@ impl Transport for Verbs {
         });
         match taken {
             Ok(taken) => count += taken,
-            Err(error) => out.fail(&Loss::Device(error.to_string())),
+            Err(error) => out.device_failed(&error),
         }
         count += out.flush();
         if !out.to_report.is_empty() || !out.done.is_empty() {

@@ -6,10 +6,10 @@
 
 use crate::hello::{Bytes, Told};
 use crate::ibv::{Completions, Datagrams, Device, DeviceEvent, QueuePair, ReceiveQueue, Shape};
-use crate::{Address, Loss, VerbsError};
+use crate::{Address, Loss, VerbsError, ready};
 use carrousel_link::{Handshake, Progress, Rules};
 use carrousel_transport::RankId;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -248,14 +248,9 @@ impl Maker {
     /// Waits until something has come, and says from where.
     fn sleep(&self, wake: &OwnedFd, until: Option<Instant>) -> Result<[bool; 3], VerbsError> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let rest =
-            rest.map(|rest| Timespec { tv_sec: rest.as_secs() as i64, tv_nsec: rest.subsec_nanos().into() });
         let fds = [wake.as_fd(), self.datagrams.readable(), self.common.device.events()];
-        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        match poll(&mut fds, rest.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(fds.map(|fd| fd.revents().contains(PollFlags::IN))),
-            Err(why) => Err(VerbsError::System { what: "waiting for datagrams", why: why.into() }),
-        }
+        let failed = |why: Errno| VerbsError::System { what: "waiting for datagrams", why: why.into() };
+        ready::wait(fds, rest).map_err(failed)
     }
 
     fn ticks(&self) -> u16 {
