@@ -2,10 +2,9 @@
 //!
 //! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [early_receive] [early_send] [bandwidth]`
 //!
-//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures `eager_copied`,
-//! in turn with `eager`. Rank 0 prints one JSON object a
-//! line. Rounds are counted, not timed: on emulated nodes a second is a long time, and both ranks know when they are
-//! done.
+//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures
+//! `eager_copied`, in turn with `eager`. Rank 0 prints one JSON object a line. Rounds are counted, not timed: on emulated
+//! nodes a second is a long time, and both ranks know when they are done.
 
 use carrousel::{Communicator, Error};
 use carrousel_bench::Summary;
@@ -77,13 +76,14 @@ impl Node<'_> {
     /// Half a round trip of `size` bytes, [once](Self::ping) for every way that is asked for; the ways take turns.
     fn round_trips<const N: usize>(&mut self, size: usize, ways: [(&str, Way); N]) -> Result<(), Error> {
         let mut times = ways.map(|_| Vec::with_capacity(PINGS));
-        for index in 0..(WARM_PINGS + PINGS) / TURN * N {
-            let (turn, way) = (index / N, index % N);
-            for _ in 0..TURN {
-                let began = Instant::now();
-                self.ping(size, ways[way].1)?;
-                if turn * TURN >= WARM_PINGS {
-                    times[way].push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
+        for index in (0..WARM_PINGS + PINGS).step_by(TURN) {
+            for ((_, way), times) in ways.iter().zip(&mut times) {
+                for _ in 0..TURN {
+                    let began = Instant::now();
+                    self.ping(size, *way)?;
+                    if index >= WARM_PINGS {
+                        times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
+                    }
                 }
             }
         }

@@ -13,26 +13,25 @@ use std::vec::IntoIter;
 const TURN: usize = 20;
 
 /// Messages that are sent through the adapter, between two ranks of this process, from memory that is in no cache.
-pub(super) struct Loans {
+pub(super) struct Loans<'a> {
+    adapter: &'a Adapter,
     trial: LoanTrial,
     order: Cycle<IntoIter<usize>>,
-    adapter: String,
 }
 
-impl Loans {
+impl<'a> Loans<'a> {
     /// Connects them, for messages of at most so many bytes.
-    pub(super) fn new(adapter: &Adapter, bytes_max: usize) -> Result<Self, MemoryError> {
-        let name = adapter.name().to_owned();
+    pub(super) fn new(adapter: &'a Adapter, bytes_max: usize) -> Result<Self, MemoryError> {
         let stride = bytes_max.next_multiple_of(PAGE);
         let count = (COLD_BYTES / stride) as u32;
-        let trial = LoanTrial::new(&adapter.device, count, stride).map_err(silent(&name))?;
-        Ok(Self { trial, order: scattered(count as usize).into_iter().cycle(), adapter: name })
+        let trial = LoanTrial::new(&adapter.device, count, stride).map_err(silent(adapter))?;
+        Ok(Self { adapter, trial, order: scattered(count as usize).into_iter().cycle() })
     }
 
     /// By how much less time a message takes that is lent to the adapter than one that is copied first, in us. Less than
     /// none where the adapter takes longer to gather what lies in two places, or to say that it has read it.
     pub(super) fn saved(&mut self, bytes: usize, budget: Budget) -> Result<Summary, MemoryError> {
-        let Self { trial, order, adapter } = self;
+        let Self { adapter, trial, order } = self;
         let mut turn = |lent| {
             let began = Instant::now();
             for message in order.by_ref().take(TURN) {
@@ -44,6 +43,6 @@ impl Loans {
     }
 }
 
-fn silent(adapter: &str) -> impl Fn(VerbsError) -> MemoryError {
-    move |why| MemoryError::Silent { adapter: adapter.to_owned(), why }
+fn silent(adapter: &Adapter) -> impl Fn(VerbsError) -> MemoryError {
+    |why| MemoryError::Silent { adapter: adapter.name().to_owned(), why }
 }

@@ -18,12 +18,14 @@ use std::path::PathBuf;
 /// Measure from how many uses on it pays to register a small buffer
 ///
 /// A small message is copied into memory that is registered for good (C). Where a program sends from the same
-/// buffer again and again, registering that one (R) saves the copies, and each use costs a look-up (V)
-/// instead: it pays after more than R / (C - V) uses, and never where a copy costs no more than the look-up.
+/// buffer again and again, registering that one (R) saves the copies. Each use costs a look-up instead and, of an
+/// eager message, its loan to the adapter (together V): it pays after more than R / (C - V) uses, and never where
+/// V is no less than C.
 ///
 /// In one process, without a job, with the adapter that a job would take. Messages that are copied are in no
 /// cache of the processor; they are of the middle of each size class, which is 1 KiB wide, or of its beginning
-/// if it has no end. What a loan costs is seen by sending them to itself through the adapter, copied and not.
+/// if it has no end. What a loan costs is seen by sending them to itself through the adapter, copied and not,
+/// which takes five times as long as each of the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The parameter file that --write makes has a line for each path (eager_by_write,
