@@ -139,15 +139,7 @@ impl Reader {
                 let done = if status == "0" { step.records() } else { Err(format!("ended with {status}")) };
                 match done {
                     Ok(records) => {
-                        for mut record in records {
-                            // Ours measures both in turn.
-                            let source = match record.bench.strip_suffix(COPIED) {
-                                Some(bench) => {
-                                    record.bench = bench.to_owned();
-                                    Source::Copying
-                                }
-                                None => step.source,
-                            };
+                        for (source, record) in records {
                             if let Err(error) = self.results.add(source, step.round, record) {
                                 self.note(&error);
                             }
@@ -182,14 +174,23 @@ impl Step {
         }
     }
 
-    fn records(&self) -> Result<Vec<Record>, String> {
+    /// What was measured, and whose it is.
+    fn records(&self) -> Result<Vec<(Source, Record)>, String> {
         let records = match &self.measurement[..] {
             "latency" => vec![self.perftest("t_typical[usec]", 1.0, "us")?],
             // Its megabytes are 2^20 bytes.
             "bandwidth" => vec![self.perftest("BW average[MB/sec]", (1 << 20) as f64 / 1e6, "MB/s")?],
             _ => record::parse(&self.lines.join("\n"))?,
         };
-        if records.is_empty() { Err("printed no result".to_owned()) } else { Ok(records) }
+        if records.is_empty() {
+            return Err("printed no result".to_owned());
+        }
+        // Ours measures both in turn.
+        let attributed = records.into_iter().map(|record| match record.bench.strip_suffix(COPIED) {
+            Some(bench) => (Source::Copying, Record { bench: bench.to_owned(), ..record }),
+            None => (self.source, record),
+        });
+        Ok(attributed.collect())
     }
 
     /// The number below a heading of perftest: `#bytes`, a column for the iterations, and so on. Units and `BW` are
