@@ -16,9 +16,8 @@ const FILE: &str = "CARROUSEL_OPTIONS";
 const TRACE: &str = "CARROUSEL_TRACE";
 /// Says that a program is to simulate its ranks, and how.
 pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
-/// Variables that are no options: the file, the trace of this one run, and what a launcher or the simulator
-/// tells a program.
-const OTHERS: [&str; 4] = [FILE, TRACE, "CARROUSEL_LAUNCHER", SIMULATION];
+/// Variables that are no options: the file, the trace of this one run, and what the simulator tells a program.
+const OTHERS: [&str; 3] = [FILE, TRACE, SIMULATION];
 
 /// What is wrong with an option, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -343,6 +342,12 @@ impl Settings {
         (TRACE.into(), directory.into())
     }
 
+    /// The variables of this process that [`Settings::read`] heeds, for processes elsewhere that are to do as it would.
+    pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+        env::vars_os()
+            .filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && name != SIMULATION)
+    }
+
     /// `hang_report`, in nanoseconds; `None` for never.
     pub fn hang_report(&self) -> Option<u64> {
         Some(self.number("hang_report")).filter(|ns| *ns > 0)
@@ -401,7 +406,7 @@ mod tests {
         assert!(misspelt.contains("did you mean CARROUSEL_EAGER_THRESHOLD?"), "{misspelt}");
         assert!(of(&[("CARROUSEL_eager_threshold", "1KiB")]).is_err());
         assert!(of(&[("CARROUSEL_RTR_LIMIT", "-1")]).is_err());
-        assert!(of(&[("CARROUSEL_LAUNCHER", "1")]).is_ok());
+        assert!(of(&[(SIMULATION, "1")]).is_ok());
     }
 
     #[test]

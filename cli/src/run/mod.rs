@@ -60,7 +60,8 @@ Examples:
 
 Hosts are reached by ssh, which must not need a password; the first one gets
 rank 0. Each needs carrousel and the program at the same paths as here; ranks
-start in this directory. Variables of the environment stay here, except PATH.
+start in this directory, with PATH and what sets options (CARROUSEL_...) as they
+are here. Other variables stay here.
 
 Exit status: 0 when all ranks succeed; otherwise that of the rank that failed
 first, or 128 + the number of the signal that killed it; 255 when a host is
@@ -149,7 +150,8 @@ impl Args {
         job.hosts = self.hosts.clone();
         if !job.hosts.is_empty() {
             job.agent = agent_command(&own_path()?);
-            job.environment = env::var_os("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
+            let path = env::var_os("PATH").map(|path| ("PATH".into(), path));
+            job.environment = path.into_iter().chain(Settings::variables()).collect();
         }
         if let Some(directory) = self.trace_directory()? {
             prepare(&directory).map_err(refused_trace)?;

@@ -44,18 +44,21 @@ fn ranks_start_where_the_command_does() {
 
 #[test]
 fn other_hosts_start_this_command_as_their_agent() {
-    // This host, by way of an `ssh` that takes options, a host and a command, as the real one does.
-    let ssh = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nexport ON=$2\nshift 2\nexec sh -c \"$*\"\n";
-    let place = Place::new().with("ssh", ssh).with("where.sh", "echo $PMI_RANK of $PMI_SIZE on $ON in $PWD");
+    // This host, by way of an `ssh` that takes options, a host and a command, as the real one does; nothing of this
+    // environment is there.
+    let ssh = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nhost=$2\nshift 2\nexec env -i ON=$host sh -c \"$*\"\n";
+    let script = "echo $PMI_RANK of $PMI_SIZE on $ON in $PWD with $CARROUSEL_RTR_LIMIT${OTHER-, no other}";
+    let place = Place::new().with("ssh", ssh).with("where.sh", script);
     std::fs::set_permissions(place.path("ssh"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let here = place.path("");
     let mut command = place.command();
     let path = format!("{}:{}", here.display(), std::env::var("PATH").expect("there is one"));
     command.args("run -n 3 --hosts a:2,b -- sh where.sh".split(' ')).env("PATH", path);
+    command.envs([("CARROUSEL_RTR_LIMIT", "3"), ("OTHER", "other")]);
     let ran = Ran::from(command.output().expect("it can be started")).status(0);
     let directory = here.canonicalize().expect("it is there");
     let mut lines: Vec<&str> = ran.out.lines().collect();
     lines.sort_unstable();
-    let line = |text: &str| format!("{text} in {}", directory.display());
+    let line = |text: &str| format!("{text} in {} with 3, no other", directory.display());
     assert_eq!(lines, [line("0 of 3 on a"), line("1 of 3 on a"), line("2 of 3 on b")]);
 }

@@ -41,14 +41,13 @@ perftest() { # PROGRAM OPTION...
 }
 verbs="-F -d $RDMA_DEV -x $RDMA_GID_INDEX"
 ours() {
-    # As is best on this machine, which every rank has to be told.
+    # As is best on this machine.
     if ! [ -e /shared/reuse ]; then
         carrousel bench reuse --write /shared/reuse >/dev/null
         echo "== uses from which on a message is not copied: $(grep eager_by_send /shared/reuse)"
     fi
-    # Variables of the environment do not go to ranks of other nodes by themselves.
-    timeout 60 carrousel run -n 2 --hosts n0,n1 -- \
-        env CARROUSEL_EAGER_THRESHOLD=9KiB CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse nodes $measurements
+    CARROUSEL_EAGER_THRESHOLD=9KiB CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse \
+        timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes $measurements
 }
 ucx="UCX_NET_DEVICES=$RDMA_DEV:1 UCX_TLS=rc UCX_IB_GID_INDEX=0"
 mpich() { timeout 60 env $ucx mpiexec.hydra -hosts n0,n1 -ppn 1 -n 2 nodes-mpich $measurements; }
