@@ -123,9 +123,10 @@ pub const OPTIONS: [Spec; 21] = [
     },
     Spec {
         name: "verbs_control_sl",
-        kind: Kind::Integer(0, 15),
-        doc: "the service level of the datagrams by which connections are made",
-        default: || OptionValue::Integer(0),
+        kind: Kind::Integer(-1, 15),
+        doc: "that of packets without data, which then have queue pairs of their own, and of the datagrams by which \
+              connections are made; -1: the same",
+        default: || OptionValue::Integer(-1),
     },
     Spec {
         name: "verbs_window",

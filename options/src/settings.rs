@@ -115,7 +115,7 @@ pub struct Verbs {
     pub gid: Option<u8>,
     /// The service level of connections.
     pub service_level: u8,
-    /// The service level of the datagrams by which they are made.
+    /// That of packets without data, and of the datagrams by which connections are made.
     pub control_service_level: u8,
     /// Packets that may be on their way from one peer.
     pub window: u16,
@@ -310,7 +310,11 @@ impl Settings {
             port: Some(small("verbs_port")).filter(|port| *port > 0),
             gid: is_given("verbs_gid").then(|| small("verbs_gid")),
             service_level: small("verbs_sl"),
-            control_service_level: small("verbs_control_sl"),
+            control_service_level: small(if is_given("verbs_control_sl") {
+                "verbs_control_sl"
+            } else {
+                "verbs_sl"
+            }),
             window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
             receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
             cache: self.number("verbs_cache") != 0,

@@ -6,8 +6,18 @@
 pub(crate) const PACKET: u16 = 1;
 /// Nothing but credits.
 pub(crate) const CREDITS: u16 = 2;
-/// The sender has sent all of its messages.
+/// The sender has sent all of its messages by this way.
 pub(crate) const GOODBYE: u16 = 3;
+/// A packet as well, whose place in its lane is in the other bits: there is another way that packets may take.
+pub(crate) const NUMBERED: u16 = 1 << 15;
+
+const _: () = assert!(carrousel_link::NUMBERS <= NUMBERED);
+
+/// Whether a frame of this kind takes a credit.
+#[inline]
+pub(crate) fn takes_credit(kind: u16) -> bool {
+    kind == PACKET || kind & NUMBERED != 0
+}
 
 pub(crate) fn immediate(kind: u16, credits: u16) -> u32 {
     u32::from(kind) << 16 | u32::from(credits)

@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes: anybody may send a datagram to the queue by mistake.
 const MAGIC: u32 = u32::from_le_bytes(*b"crsl");
 /// Of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a datagram says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) struct Told {
     pub(crate) address: Address,
     /// The queue pair that was made for the connection.
     pub(crate) ends: Ends,
+    /// A second one, if there is one.
+    pub(crate) control: Option<Ends>,
     /// Receive buffers that the peer may count on.
     pub(crate) window: u16,
     pub(crate) hello: Hello,
@@ -45,11 +47,14 @@ pub(crate) struct Bytes {
     gid: [u8; 16],
     number: U32,
     first: U32,
+    /// 0 without a second queue pair: no connection has that number.
+    control_number: U32,
+    control_first: U32,
 }
 
 impl From<&Told> for Bytes {
     fn from(told: &Told) -> Self {
-        let Told { from, to, address, ends, window, hello } = *told;
+        let Told { from, to, address, ends, control, window, hello } = *told;
         Self {
             magic: MAGIC.into(),
             version: VERSION,
@@ -65,6 +70,8 @@ impl From<&Told> for Bytes {
             gid: address.gid,
             number: ends.number.into(),
             first: ends.first.into(),
+            control_number: control.map_or(0, |ends| ends.number).into(),
+            control_first: control.map_or(0, |ends| ends.first).into(),
         }
     }
 }
@@ -74,15 +81,19 @@ impl Told {
     pub(crate) fn read(datagram: &[u8]) -> Option<Self> {
         let bytes = Bytes::read_from_bytes(datagram).ok()?;
         let is_ours = bytes.magic.get() == MAGIC && bytes.version == VERSION && bytes.flags < 4;
-        let (queue, number, first) = (bytes.queue.get(), bytes.number.get(), bytes.first.get());
-        let fits = [queue, number, first].into_iter().all(|number| number <= 0xff_ffff);
+        let numbers = [bytes.queue, bytes.number, bytes.first, bytes.control_number, bytes.control_first];
+        let numbers @ [queue, number, first, control_number, control_first] = numbers.map(U32::get);
+        let fits = numbers.into_iter().all(|number| number <= 0xff_ffff);
         let address = Address { lid: bytes.lid.get(), gid: bytes.gid, queue, key: bytes.key.get() };
         let Address { lid, gid, .. } = address;
+        let ends = Ends { lid, gid, number, first, mtu: bytes.mtu, reads: bytes.reads };
+        let second = Ends { number: control_number, first: control_first, ..ends };
         (is_ours && fits && bytes.window.get() >= 2).then_some(Self {
             from: RankId(bytes.from.get()),
             to: RankId(bytes.to.get()),
             address,
-            ends: Ends { lid, gid, number, first, mtu: bytes.mtu, reads: bytes.reads },
+            ends,
+            control: (control_number > 0).then_some(second),
             window: bytes.window.get(),
             hello: Hello { heard: bytes.flags & 1 != 0, sure: bytes.flags & 2 != 0 },
         })
@@ -97,13 +108,16 @@ mod tests {
         let address = Address { lid: 7, gid: [9; 16], queue: 17, key: u32::MAX };
         let ends = Ends { lid: 7, gid: [9; 16], number: 0xff_ffff, first: 1, mtu: 5, reads: 16 };
         let hello = Hello { heard: true, sure: false };
-        Told { from: RankId(3), to: RankId(70_000), address, ends, window: 64, hello }
+        let control = Some(Ends { number: 18, first: 0xff_ffff, ..ends });
+        Told { from: RankId(3), to: RankId(70_000), address, ends, control, window: 64, hello }
     }
 
     #[test]
     fn bytes_and_back() {
         for (heard, sure) in [(false, false), (true, false), (true, true)] {
             let told = Told { hello: Hello { heard, sure }, ..told() };
+            assert_eq!(Told::read(Bytes::from(&told).as_bytes()), Some(told));
+            let told = Told { control: None, ..told };
             assert_eq!(Told::read(Bytes::from(&told).as_bytes()), Some(told));
         }
         assert!(size_of::<Bytes>() <= crate::ibv::DATAGRAM_MAX);
@@ -119,9 +133,10 @@ mod tests {
         };
         assert!(changed(|_| {}).is_some());
         assert_eq!(changed(|bytes| bytes.magic = 0.into()), None);
-        assert_eq!(changed(|bytes| bytes.version = 2), None);
+        assert_eq!(changed(|bytes| bytes.version = 1), None);
         assert_eq!(changed(|bytes| bytes.flags = 4), None);
         assert_eq!(changed(|bytes| bytes.number = 0x100_0000.into()), None);
+        assert_eq!(changed(|bytes| bytes.control_number = 0x100_0000.into()), None);
         assert_eq!(changed(|bytes| bytes.window = 1.into()), None);
         assert_eq!(Told::read(&good.as_bytes()[1..]), None);
         assert_eq!(Told::read(&[]), None);

@@ -2,7 +2,8 @@
 //!
 //! [`Verbs`] is the contract of `carrousel-transport` over libibverbs: a reliable connection to each peer, made when it is
 //! first used; packets through receive buffers that all peers share; writes and reads by the adapter, directly
-//! between the memory of the ranks.
+//! between the memory of the ranks. Packets without data may have a service level of their own, and go by a second
+//! connection then.
 //!
 //! **Promises.** No call waits for a peer. Packets of a peer arrive once, whole, in order. A packet costs one doorbell and
 //! no allocation while nothing has to wait. What the adapter is asked for stays within its limits; a peer that does
@@ -34,6 +35,8 @@ mod absent;
 mod access;
 mod address;
 #[cfg(feature = "verbs")]
+mod control;
+#[cfg(feature = "verbs")]
 mod error;
 #[cfg(feature = "verbs")]
 mod frame;
@@ -59,6 +62,8 @@ mod trial;
 mod verbs;
 #[cfg(feature = "verbs")]
 mod watch;
+#[cfg(feature = "verbs")]
+mod way;
 #[cfg(feature = "verbs")]
 mod wireup;
 

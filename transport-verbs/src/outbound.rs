@@ -1,13 +1,16 @@
 //! The half that takes operations, and what it knows of peers.
 
-use crate::frame::PACKET;
+use crate::control::Control;
 use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
 use crate::peer::{Change, Kind, Loan, Peer, Posted, Shared, State, Transfer, Waiting};
+use crate::way::{Way, posted_to};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Write};
+use carrousel_transport::{
+    Arrival, Context, Handle, Lane, Memory, Outbound, Packet, RankId, Read, Regions, Write,
+};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -58,7 +61,7 @@ impl Out {
     /// it is there waits. A peer that does not answer is lost.
     pub fn connect(&mut self, rank: RankId, address: &Address) {
         let Some(place @ None) = self.peers.get_mut(rank.0 as usize) else { return };
-        *place = Some(Box::new(Peer::new(rank)));
+        *place = Some(Box::default());
         self.wireup.connect(rank, *address);
     }
 
@@ -71,7 +74,7 @@ impl Out {
     /// Why `rank` is lost, if it is.
     pub fn loss_of(&self, rank: RankId) -> Option<&Loss> {
         match &self.peer(rank)?.state {
-            State::Lost(why, _) => Some(why),
+            State::Lost(why) => Some(why),
             _ => None,
         }
     }
@@ -89,7 +92,7 @@ impl Out {
 
     fn give_up(&mut self, rank: RankId, loss: Loss) {
         if let Some(place) = self.peers.get_mut(rank.0 as usize) {
-            place.get_or_insert_with(|| Box::new(Peer::new(rank)));
+            place.get_or_insert_default();
         }
         self.lose(rank, loss);
     }
@@ -110,7 +113,7 @@ impl Out {
         let len = encode(context, packet, &mut head);
         let sge = Sge { address: data.as_ptr().addr() as u64, len: data.len() as u32, key };
         let lent = if peer.waiting.is_empty() {
-            peer.lend(shared, &head[..len], Loan { data: sge, name })
+            peer.lend(shared, packet.lane(), &head[..len], Loan { data: sge, name })
         } else {
             Ok(false)
         };
@@ -137,9 +140,7 @@ impl Out {
     pub(crate) fn drain(&mut self) -> bool {
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
-            if peer.unsignaled > 0
-                && let Err(error) = peer.probe(shared)
-            {
+            if let Err(error) = peer.drain(shared) {
                 self.refused(rank, &error);
             }
         }
@@ -150,7 +151,7 @@ impl Out {
     pub(crate) fn probe(&mut self) {
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
-            if !peer.finished
+            if !peer.is_finished()
                 && !peer.expects()
                 && let Err(error) = peer.probe(shared)
             {
@@ -162,8 +163,14 @@ impl Out {
     /// Says to all peers that this process has sent all of its messages.
     pub(crate) fn say_goodbye(&mut self) {
         for rank in self.ranks() {
-            if self.peer(rank).is_some_and(|peer| matches!(peer.state, State::Made(_) | State::Up(_))) {
-                self.wait(rank, Waiting::Goodbye);
+            let Some(peer) = self.peer(rank).filter(|peer| matches!(peer.state, State::Made | State::Up))
+            else {
+                continue;
+            };
+            let by_two = peer.control.is_some();
+            self.wait(rank, Waiting::Goodbye { control: false });
+            if by_two {
+                self.wait(rank, Waiting::Goodbye { control: true });
             }
         }
         self.flush();
@@ -202,13 +209,17 @@ impl Out {
     #[cold]
     fn one_news(&mut self, news: News) {
         match news {
-            News::Made { rank, pair, window } => {
+            News::Made { rank, pair, control, window } => {
                 let Some(place) = self.peers.get_mut(rank.0 as usize) else { return };
-                let peer = place.get_or_insert_with(|| Box::new(Peer::new(rank)));
+                let peer = place.get_or_insert_default();
                 if matches!(peer.state, State::Asked) {
-                    self.by_number.insert(pair.number(), rank);
+                    self.by_number
+                        .extend([&pair].into_iter().chain(&control).map(|pair| (pair.number(), rank)));
                     peer.credits = Credits::new(window);
-                    peer.state = State::Made(pair);
+                    peer.data = Some(Way::new(pair, rank, false));
+                    let second = |pair| Box::new(Control::new(Way::new(pair, rank, true), window));
+                    peer.control = control.map(second);
+                    peer.state = State::Made;
                 }
             }
             News::Up(rank) => self.up(rank),
@@ -239,9 +250,9 @@ impl Out {
     /// Packets may be sent.
     fn up(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank)
-            && let State::Made(pair) = &peer.state
+            && matches!(peer.state, State::Made)
         {
-            peer.state = State::Up(Arc::clone(pair));
+            peer.state = State::Up;
         }
     }
 
@@ -257,13 +268,13 @@ impl Out {
             }
         };
         match self.peer(rank)?.state {
-            State::Up(_) => {}
+            State::Up => {}
             // Whoever sends is connected. Its word for that may never come, and need not be waited for.
-            State::Made(_) => {
+            State::Made => {
                 self.up(rank);
                 self.wireup.received(rank);
             }
-            State::Asked | State::Lost(..) => return None,
+            State::Asked | State::Lost(_) => return None,
         }
         Some(rank)
     }
@@ -285,10 +296,31 @@ impl Out {
         }
     }
 
-    /// A peer has said that it has sent all of its messages.
+    /// Whether it is the turn of a packet that has come by one of two ways. If not, it is kept.
+    #[cold]
+    pub(crate) fn is_next(
+        &mut self,
+        from: RankId,
+        lane: Lane,
+        number: u16,
+        packet: &[u8],
+    ) -> Result<bool, Loss> {
+        match self.peer_mut(from).and_then(|peer| peer.control.as_mut()) {
+            Some(control) => control.is_next(lane, number, packet),
+            None => Err(Loss::Nonsense(format!("packet {number}, where there is no second queue pair"))),
+        }
+    }
+
+    /// A packet of the lane that was kept, and whose turn has come.
+    pub(crate) fn ready(&mut self, from: RankId, lane: Lane) -> Option<Vec<u8>> {
+        let peer = self.peer_mut(from).filter(|peer| matches!(peer.state, State::Up))?;
+        peer.control.as_mut()?.ready(lane)
+    }
+
+    /// A peer has said that it has sent all of its messages by one of the ways.
     pub(crate) fn finished(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank) {
-            peer.finished = true;
+            peer.goodbyes = peer.goodbyes.saturating_add(1);
         }
     }
 
@@ -310,13 +342,13 @@ impl Out {
     /// Takes the completion of something that was posted.
     pub(crate) fn complete(&mut self, completion: &Completion) {
         let id = completion.id();
-        let rank = RankId((id >> 32) as u32 & 0x7fff_ffff);
+        let (rank, control) = posted_to(id);
         if let Some(failure) = completion.failure() {
             self.failed(rank, failure);
         }
         let Self { peers, shared, done, returned, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        peer.completed(id as u32, |posted| {
+        peer.completed(control, id as u32, |posted| {
             shared.outstanding -= 1;
             match posted {
                 Posted::Nothing => {}
@@ -358,19 +390,13 @@ impl Out {
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
         let Self { peers, shared, done, to_report, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        let pair = match &peer.state {
-            State::Lost(..) => return,
-            State::Asked => None,
-            State::Made(pair) | State::Up(pair) => Some(Arc::clone(pair)),
-        };
-        // One that has sent everything, and is owed nothing, has ended as it should.
-        peer.ended = peer.finished && !peer.owes();
-        if let Some(pair) = &pair {
-            // That this fails means that it has failed already.
-            let _ = pair.fail();
-            peer.mark(shared, pair);
+        if matches!(peer.state, State::Lost(_)) {
+            return;
         }
-        peer.state = State::Lost(loss, pair.filter(|_| !peer.posted.is_empty()));
+        // One that has sent everything, and is owed nothing, has ended as it should.
+        peer.ended = peer.is_finished() && !peer.owes();
+        peer.ways_mut().for_each(|way| way.fail(shared));
+        peer.state = State::Lost(loss);
         peer.settle(done);
         if !peer.ended {
             to_report.push_back(rank);
@@ -424,7 +450,7 @@ impl Out {
         let Some(peer) = peer_of(peers, rank) else {
             return done.push_back(arrival);
         };
-        if matches!(peer.state, State::Lost(..)) {
+        if matches!(peer.state, State::Lost(_)) {
             // Its end was no loss as long as nobody wanted anything of it.
             if std::mem::take(&mut peer.ended) {
                 to_report.push_back(rank);
@@ -458,16 +484,20 @@ impl Outbound for Out {
     #[inline]
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
         let Some((peer, shared)) = self.with_shared(to) else { return };
-        if matches!(peer.state, State::Lost(..)) {
+        if matches!(peer.state, State::Lost(_)) {
             return;
         }
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
         let head = &head[..len];
-        let posted = if peer.waiting.is_empty() { peer.post(shared, PACKET, head, data) } else { Ok(false) };
+        let posted = if peer.waiting.is_empty() {
+            peer.send(shared, || packet.lane(), [head, data])
+        } else {
+            Ok(false)
+        };
         match posted {
             Ok(true) => {}
-            Ok(false) => self.wait(to, Waiting::Packet([head, data].concat())),
+            Ok(false) => self.wait(to, Waiting::Packet(packet.lane(), len, [head, data].concat())),
             Err(error) => self.refused(to, &error),
         }
     }

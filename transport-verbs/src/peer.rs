@@ -1,18 +1,14 @@
 //! One peer: its connection, what is posted to it, and what waits.
 
+use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
-use crate::ibv::{Operation, Parts, QueuePair, Request, Sge, Slots};
+use crate::ibv::{Operation, Parts, Request, Sge, Slots};
+use crate::way::Way;
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, Memory, Packet, RankId};
+use carrousel_transport::{Arrival, Context, Handle, Lane, Memory, Packet};
 use std::collections::VecDeque;
-use std::sync::Arc;
-
-/// Set in the number of every work request that sends; those of receive buffers do not have it.
-pub(crate) const SENDS: u64 = 1 << 63;
-/// How often at least a work request has a completion of its own, which those before it share.
-const SIGNAL: u32 = 16;
 
 /// A work request that was posted, and is not known to be complete. Small: every peer has room for as many as may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +36,12 @@ pub(crate) struct Loan {
 /// What could not be posted yet.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    /// A packet, which takes a credit.
-    Packet(Vec<u8>),
-    /// That this process has sent all of its messages.
-    Goodbye,
+    /// A packet of this lane, which takes a credit: so many bytes of its head, and its data.
+    Packet(Lane, usize, Vec<u8>),
+    /// That this process has sent all of its messages by a way: the second one, or the first.
+    Goodbye {
+        control: bool,
+    },
     Transfer(Transfer),
 }
 
@@ -132,9 +130,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Whether so many more may be posted.
+    #[inline]
+    pub(crate) fn fits(&self, requests: u32) -> bool {
+        self.outstanding + requests <= self.room
+    }
+
     /// Whether completions are wanted, so that what is scarce becomes free again. Half of everything is only
     /// used by those that have one: so whoever waits for some gets it.
-    fn is_scarce(&self) -> bool {
+    pub(crate) fn is_scarce(&self) -> bool {
         self.outstanding * 2 >= self.room || self.free.len() * 2 <= self.slots.count() as usize
     }
 }
@@ -145,150 +149,121 @@ pub(crate) enum State {
     /// A connection was asked for.
     Asked,
     /// Packets may come; none may go.
-    Made(Arc<QueuePair>),
-    Up(Arc<QueuePair>),
-    /// What is still posted keeps the queue pair.
-    Lost(Loss, Option<Arc<QueuePair>>),
+    Made,
+    Up,
+    Lost(Loss),
 }
 
 #[derive(Debug)]
 pub(crate) struct Peer {
-    rank: RankId,
     pub(crate) state: State,
+    /// How it is reached, from when the connection is made until nothing is posted to a peer that is lost.
+    pub(crate) data: Option<Way>,
+    /// The second way, if there is one, and the order that packets have by both.
+    pub(crate) control: Option<Box<Control>>,
     pub(crate) credits: Credits<Rules>,
-    /// In the order of posting, which is that of completion.
-    pub(crate) posted: VecDeque<Posted>,
-    /// The number of the first of them.
-    pub(crate) first: u32,
-    /// How many of the last ones have no completion of their own.
-    pub(crate) unsignaled: u32,
-    /// The number of the last one that waits for reads before it.
+    /// The number of the last work request that waits for reads before it.
     fence: Option<u32>,
     pub(crate) waiting: VecDeque<Waiting>,
-    /// It has said that it has sent all of its messages.
-    pub(crate) finished: bool,
+    /// By how many ways it has said that it has sent all of its messages.
+    pub(crate) goodbyes: u8,
     /// It is lost, as was to be expected, and nobody was told.
     pub(crate) ended: bool,
     /// Whether it is in the list of those that something waits for.
     pub(crate) listed: bool,
 }
 
-impl Peer {
-    pub(crate) fn new(rank: RankId) -> Self {
+impl Default for Peer {
+    fn default() -> Self {
         Self {
-            rank,
             state: State::Asked,
+            data: None,
+            control: None,
             // Nobody asks for them before the connection is made.
             credits: Credits::new(0),
-            posted: VecDeque::new(),
-            first: 0,
-            unsignaled: 0,
             fence: None,
             waiting: VecDeque::new(),
-            finished: false,
+            goodbyes: 0,
             ended: false,
             listed: false,
         }
     }
+}
+
+impl Peer {
+    /// By all ways.
+    fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.data.iter().chain(self.control.iter().map(|control| &control.way))
+    }
+
+    /// As [`Peer::ways`].
+    pub(crate) fn ways_mut(&mut self) -> impl Iterator<Item = &mut Way> {
+        self.data.iter_mut().chain(self.control.iter_mut().map(|control| &mut control.way))
+    }
+
+    /// Whether it has said that it has sent all of its messages.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.goodbyes > u8::from(self.control.is_some())
+    }
 
     /// Whether a completion will come: if the peer acknowledges, or because it does not.
     pub(crate) fn expects(&self) -> bool {
-        self.posted.len() > self.unsignaled as usize
+        self.ways().any(Way::expects)
     }
 
     /// Whether something was posted, or waits, that somebody has to be told of.
     pub(crate) fn owes(&self) -> bool {
-        let told = |one: &Posted| matches!(one, Posted::Write(_) | Posted::Read(_));
-        let is_goodbye = |one: &Waiting| matches!(one, Waiting::Goodbye);
-        self.posted.iter().any(told) || !self.waiting.iter().all(is_goodbye)
+        let is_goodbye = |one: &Waiting| matches!(one, Waiting::Goodbye { .. });
+        self.ways().any(Way::has_transfers) || !self.waiting.iter().all(is_goodbye)
     }
 
-    /// The queue pair, if `requests` more can be posted.
-    #[inline]
-    fn pair(&self, shared: &Shared, requests: u32) -> Option<&Arc<QueuePair>> {
-        let State::Up(pair) = &self.state else { return None };
-        let fits = self.posted.len() + requests as usize <= pair.depth();
-        (fits && shared.outstanding + requests <= shared.room).then_some(pair)
-    }
-
-    /// The name of the work request that is posted as the `ahead`th from now.
-    #[inline]
-    fn id(&self, ahead: u32) -> u64 {
-        let number = self.first.wrapping_add(self.posted.len() as u32).wrapping_add(ahead);
-        SENDS | u64::from(self.rank.0) << 32 | u64::from(number)
-    }
-
-    /// Whether a request, if it were posted now, shall have a completion of its own.
-    #[inline]
-    fn signals(&self, shared: &Shared, depth: usize) -> bool {
-        self.unsignaled + 1 >= SIGNAL.min(depth as u32 / 2) || shared.is_scarce()
+    /// The first way, if `requests` more can be posted.
+    fn room(&mut self, shared: &Shared, requests: u32) -> Option<&mut Way> {
+        let Self { state: State::Up, data: Some(way), .. } = self else { return None };
+        way.fits(shared, requests).then_some(way)
     }
 
     /// Whether something that waits for reads before it may not have begun.
     fn is_fenced(&self) -> bool {
-        self.fence.is_some_and(|number| (number.wrapping_sub(self.first) as usize) < self.posted.len())
+        let is_posted = |number| self.data.as_ref().is_some_and(|way| way.is_posted(number));
+        self.fence.is_some_and(is_posted)
     }
 
-    /// Takes note of what was posted.
+    /// Posts a packet. False if it has to wait.
     #[inline]
-    fn note(&mut self, shared: &mut Shared, posted: Posted, signaled: bool) {
-        self.posted.push_back(posted);
-        self.unsignaled = if signaled { 0 } else { self.unsignaled + 1 };
-        shared.outstanding += 1;
-    }
-
-    /// Posts a frame. False if it has to wait.
-    #[inline]
-    pub(crate) fn post(
+    pub(crate) fn send(
         &mut self,
         shared: &mut Shared,
-        kind: u16,
-        head: &[u8],
-        data: &[u8],
+        lane: impl FnOnce() -> Lane,
+        packet: [&[u8]; 2],
     ) -> Result<bool, VerbsError> {
-        let Some(pair) = self.pair(shared, 1) else { return Ok(false) };
-        let len = head.len() + data.len();
-        let (is_inline, depth) = (len <= pair.inline(), pair.depth());
-        if !is_inline && shared.free.is_empty() || kind == PACKET && !self.credits.spend() {
-            return Ok(false);
+        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
+        match control {
+            None => way.send(shared, credits, PACKET, packet),
+            Some(control) => control.send(way, shared, credits, (lane(), packet)),
         }
-        let signaled = self.signals(shared, depth);
-        let operation = Operation::Send(frame::immediate(kind, self.credits.give()));
-        let id = self.id(0);
-        let request = |parts| Request { id, operation, parts, signaled, fenced: false };
-        // A borrow of the pair alone: what else is of this peer has changed.
-        let State::Up(pair) = &self.state else { return Ok(false) };
-        let posted = if is_inline {
-            pair.post([request(Parts::Inline([head, data]))])?;
-            Posted::Nothing
-        } else {
-            let Some(slot) = shared.free.pop() else { return Ok(false) };
-            let bytes = shared.slots.bytes_mut(slot, len);
-            bytes[..head.len()].copy_from_slice(head);
-            bytes[head.len()..].copy_from_slice(data);
-            // Whether or not: who could not post it is lost, and others need the slot.
-            pair.post([request(Parts::Keyed(&[shared.slots.sge(slot, len)]))])
-                .inspect_err(|_| shared.free.push(slot))?;
-            Posted::Slot(slot)
-        };
-        self.note(shared, posted, signaled);
-        Ok(true)
     }
 
     /// Posts a packet whose data are not copied. False if it has to wait.
-    pub(crate) fn lend(&mut self, shared: &mut Shared, head: &[u8], loan: Loan) -> Result<bool, VerbsError> {
-        if self.pair(shared, 1).is_none() || shared.free.is_empty() || !self.credits.spend() {
+    pub(crate) fn lend(
+        &mut self,
+        shared: &mut Shared,
+        lane: Lane,
+        head: &[u8],
+        loan: Loan,
+    ) -> Result<bool, VerbsError> {
+        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
+        if !way.fits(shared, 1) || shared.free.is_empty() || !credits.spend() {
             return Ok(false);
         }
-        let (id, credits) = (self.id(0), self.credits.give());
-        let State::Up(pair) = &self.state else { return Ok(false) };
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(lane));
         let Some(slot) = shared.free.pop() else { return Ok(false) };
         shared.slots.bytes_mut(slot, head.len()).copy_from_slice(head);
-        let operation = Operation::Send(frame::immediate(PACKET, credits));
+        let operation = Operation::Send(frame::immediate(kind, credits.give()));
         let parts = Parts::Keyed(&[shared.slots.sge(slot, head.len()), loan.data]);
-        pair.post([Request { id, operation, parts, signaled: true, fenced: false }])
+        let request = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
+        way.post(shared, [request], [Posted::Lent(slot, loan.name)])
             .inspect_err(|_| shared.free.push(slot))?;
-        self.note(shared, Posted::Lent(slot, loan.name), true);
         Ok(true)
     }
 
@@ -302,46 +277,45 @@ impl Peer {
             return Ok(Some(transfer));
         }
         while transfer.len > shared.message {
-            let Some(pair) = self.pair(shared, 1) else { return Ok(Some(transfer)) };
-            let (len, id) = (shared.message, self.id(0));
-            let signaled = self.signals(shared, pair.depth());
-            let parts = Parts::Keyed(&[transfer.piece(len)]);
-            pair.post([Request { id, operation: transfer.operation(), parts, signaled, fenced: false }])?;
-            self.note(shared, Posted::Nothing, signaled);
-            transfer.advance(len);
+            let Some(way) = self.room(shared, 1) else { return Ok(Some(transfer)) };
+            let (id, signaled) = (way.id(0), way.signals(shared));
+            let parts = Parts::Keyed(&[transfer.piece(shared.message)]);
+            let piece = Request { id, operation: transfer.operation(), parts, signaled, fenced: false };
+            way.post(shared, [piece], [Posted::Nothing])?;
+            transfer.advance(shared.message);
         }
         let requests = 1 + u32::from(transfer.notice.is_some());
-        if self.pair(shared, requests).is_none() || transfer.notice.is_some() && !self.credits.spend() {
+        if self.room(shared, requests).is_none() || transfer.notice.is_some() && !self.credits.spend() {
             return Ok(Some(transfer));
         }
-        let (id, next) = (self.id(0), self.id(1));
-        let credits = if transfer.notice.is_some() { self.credits.give() } else { 0 };
-        let State::Up(pair) = &self.state else { return Ok(Some(transfer)) };
+        let Self { data: Some(way), control, credits, .. } = self else { return Ok(Some(transfer)) };
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
-        let data = Request { id, operation: transfer.operation(), parts, signaled: true, fenced: false };
+        let operation = transfer.operation();
+        let data = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
         let Some((context, packet)) = transfer.notice else {
-            pair.post([data])?;
-            self.note(shared, transfer.posted(), true);
+            way.post(shared, [data], [transfer.posted()])?;
+            if let Some(control) = control.as_mut().filter(|_| transfer.kind != Kind::Read) {
+                control.wrote();
+            }
             return Ok(None);
         };
         let mut head = [0; HEAD_MAX];
         let len = encode(context, &packet, &mut head);
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(packet.lane()));
         // A read is complete here when its answer is: whatever says so must not overtake that.
         let fenced = transfer.kind != Kind::Write;
-        // Somebody may wait for its end.
-        let signaled = fenced && !shared.reads_behind_fences;
         let notice = Request {
-            id: next,
-            operation: Operation::Send(frame::immediate(PACKET, credits)),
+            id: way.id(1),
+            operation: Operation::Send(frame::immediate(kind, credits.give())),
             parts: Parts::Inline([&head[..len], &[]]),
-            signaled,
+            // Somebody may wait for its end.
+            signaled: fenced && !shared.reads_behind_fences,
             fenced,
         };
-        pair.post([data, notice])?;
-        self.note(shared, transfer.posted(), true);
-        self.note(shared, Posted::Nothing, signaled);
+        let number = way.number(1);
+        way.post(shared, [data, notice], [transfer.posted(), Posted::Nothing])?;
         if fenced {
-            self.fence = Some(next as u32);
+            self.fence = Some(number);
         }
         Ok(None)
     }
@@ -354,10 +328,13 @@ impl Peer {
         }
         while let Some(waiting) = self.waiting.pop_front() {
             let left = match waiting {
-                Waiting::Packet(bytes) => {
-                    (!self.post(shared, PACKET, &bytes, &[])?).then_some(Waiting::Packet(bytes))
+                Waiting::Packet(lane, head, bytes) => {
+                    let went = self.send(shared, || lane, <[&[u8]; 2]>::from(bytes.split_at(head)))?;
+                    (!went).then_some(Waiting::Packet(lane, head, bytes))
                 }
-                Waiting::Goodbye => (!self.post(shared, GOODBYE, &[], &[])?).then_some(Waiting::Goodbye),
+                Waiting::Goodbye { control } => {
+                    (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })
+                }
                 Waiting::Transfer(transfer) => match self.transfer(shared, transfer) {
                     Ok(left) => left.map(Waiting::Transfer),
                     Err(error) => {
@@ -377,67 +354,59 @@ impl Peer {
             // What waits is allocated anyway; a peer for which nothing does keeps no memory for it.
             self.waiting = VecDeque::new();
         }
-        if self.credits.owes() && self.post(shared, CREDITS, &[], &[])? {
+        if self.credits.owes() && self.say(shared, CREDITS, true)? {
             went += 1;
         }
         Ok(went)
     }
 
+    /// Posts a frame without a packet, by the second way if there is one and it is to be that. False if it has to wait.
+    fn say(&mut self, shared: &mut Shared, kind: u16, control: bool) -> Result<bool, VerbsError> {
+        let Self { state: State::Up, data: Some(data), control: second, credits, .. } = self else {
+            return Ok(false);
+        };
+        let second = second.as_mut().filter(|_| control).map(|second| &mut second.way);
+        second.unwrap_or(data).send(shared, credits, kind, [&[], &[]])
+    }
+
     /// Whether [`Peer::flush`] has something to do.
     pub(crate) fn has_more(&self) -> bool {
         match self.state {
-            State::Up(_) => !self.waiting.is_empty() || self.credits.owes(),
-            State::Asked | State::Made(_) => !self.waiting.is_empty(),
+            State::Up => !self.waiting.is_empty() || self.credits.owes(),
+            State::Asked | State::Made => !self.waiting.is_empty(),
             // That completes without anybody's doing.
-            State::Lost(..) => false,
+            State::Lost(_) => false,
         }
     }
 
-    /// The next request, if it is to do nothing but to have a completion.
-    fn nothing(&self) -> Request<'static> {
-        let operation = Operation::Write { address: 0, key: 0 };
-        Request { id: self.id(0), operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false }
-    }
-
-    /// Posts something that has to be acknowledged and does nothing.
+    /// Posts something that has to be acknowledged and does nothing, if packets may be sent.
     pub(crate) fn probe(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
-        let Some(pair) = self.pair(shared, 1) else { return Ok(()) };
-        pair.post([self.nothing()])?;
-        self.note(shared, Posted::Nothing, true);
-        Ok(())
+        self.room(shared, 1).map_or(Ok(()), |way| way.probe(shared))
     }
 
-    /// Behind the end of the connection: what was posted without a completion of its own has none any more if it was done
-    /// before the end. One more request does, as all that is posted from now on fails at once.
-    pub(crate) fn mark(&mut self, shared: &mut Shared, pair: &QueuePair) {
-        if self.unsignaled == 0 {
-            return;
-        }
-        // A full queue has a completion of its own to come, as that is asked for long before.
-        if pair.post([self.nothing()]).is_ok() {
-            self.note(shared, Posted::Nothing, true);
-        }
+    /// Posts as much behind all that would have no completion.
+    pub(crate) fn drain(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
+        let is_up = matches!(self.state, State::Up);
+        self.ways_mut().filter(|way| is_up && way.is_silent()).try_for_each(|way| way.probe(shared))
     }
 
-    /// Takes the work requests up to number `last` off the list of those that are posted, and hands them over.
+    /// Takes the work requests of one way up to number `last` off the list of those that are posted, and hands them over.
     #[inline]
-    pub(crate) fn completed(&mut self, last: u32, mut each: impl FnMut(Posted)) {
-        let count = last.wrapping_sub(self.first).wrapping_add(1);
-        for _ in 0..count {
-            let Some(posted) = self.posted.pop_front() else { break };
-            self.first = self.first.wrapping_add(1);
-            each(posted);
+    pub(crate) fn completed(&mut self, control: bool, last: u32, each: impl FnMut(Posted)) {
+        let Self { data, control: second, .. } = self;
+        let way = if control { second.as_mut().map(|second| &mut second.way) } else { data.as_mut() };
+        if let Some(way) = way {
+            way.completed(last, each);
         }
     }
 
     /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
     #[inline]
     pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) {
-        let State::Lost(_, pair) = &mut self.state else { return };
-        if !self.posted.is_empty() {
+        if !matches!(self.state, State::Lost(_)) || !self.ways().all(Way::is_empty) {
             return;
         }
-        *pair = None;
+        (self.data, self.control) = (None, None);
         for waiting in self.waiting.drain(..) {
             if let Waiting::Transfer(transfer) = waiting {
                 done.push_back(transfer.arrival());

@@ -22,7 +22,7 @@ pub struct Settings {
     pub choice: Choice,
     /// The most data of an EAGER, in bytes.
     pub eager: u64,
-    /// Packets that may be on their way from each peer.
+    /// Packets that may be on their way from each peer; at most 16,384.
     pub window: u16,
     /// Receive buffers, for all peers together.
     pub receives: u32,
@@ -32,7 +32,8 @@ pub struct Settings {
     pub inline: u32,
     /// The service level of connections (InfiniBand), or their priority (RoCE).
     pub service_level: u8,
-    /// The same of the datagrams by which connections are made, which are few, and small.
+    /// The same of the datagrams by which connections are made, and of packets without data: if it is another one, each
+    /// connection has a second queue pair for those, where its peer has one, too.
     pub control_service_level: u8,
     /// The exponent of the time until an acknowledgement is missed: 4.096 us x 2^timeout.
     pub timeout: u8,
@@ -45,6 +46,13 @@ pub struct Settings {
     pub reuse: Option<Policy>,
     /// How long a peer may take to answer when it is asked for a connection.
     pub patience: Duration,
+}
+
+impl Settings {
+    /// The service level of second queue pairs, if there are any.
+    pub fn second(&self) -> Option<u8> {
+        (self.control_service_level != self.service_level).then_some(self.control_service_level)
+    }
 }
 
 impl Default for Settings {

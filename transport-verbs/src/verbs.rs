@@ -1,14 +1,14 @@
 //! The transport between this rank and its peers on other nodes.
 
-use crate::frame::{self, CREDITS, GOODBYE, PACKET};
+use crate::frame::{self, CREDITS, GOODBYE, NUMBERED, PACKET};
 use crate::ibv::{Completion, Completions, Device, Receives, Shape, Slots};
 use crate::outbound::Out;
-use crate::peer::SENDS;
+use crate::way::SENDS;
 use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
-use carrousel_link::{Credits, Rules};
+use carrousel_link::{Credits, ORDERED_MAX, Rules};
 use carrousel_reuse::Policy;
-use carrousel_transport::wire::{HEAD_MAX, decode};
+use carrousel_transport::wire::{Frame, HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -65,9 +65,11 @@ impl Verbs {
         // A window that the receive buffers cannot hold would only be refused by the adapter, again and again.
         // Not counted are buffers that were read and wait to be posted in a batch: for those the adapter has
         // senders wait, and all are posted when there is nothing else to do (IDLE_POSTS_ALL).
-        let more = Credits::<Rules>::buffers(settings.window) - u32::from(settings.window.max(2));
-        let window = settings.receives.saturating_sub(more).min(settings.window.into());
-        let window = (window as u16).max(2);
+        let window = settings.window.clamp(2, ORDERED_MAX);
+        // By a second way comes a second goodbye.
+        let more =
+            Credits::<Rules>::buffers(window) - u32::from(window) + u32::from(settings.second().is_some());
+        let window = (settings.receives.saturating_sub(more).min(window.into()) as u16).max(2);
         let receives = Receives::new(device, settings.receives.max(window.into()), size)?;
         let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
         let room = completions.capacity().saturating_sub(receives.count()).max(2);
@@ -86,6 +88,7 @@ impl Verbs {
             receives: Arc::clone(receives.queue()),
             shape,
             window,
+            second: settings.second(),
             control_service_level: settings.control_service_level,
             patience: settings.patience,
         })?;
@@ -207,16 +210,46 @@ fn accept(
         out.credited(from, credits)?;
     }
     match kind {
-        PACKET => {
-            let frame = decode(bytes).map_err(|error| Loss::Nonsense(error.to_string()))?;
-            let arrival = Arrival::Packet { from, context: frame.context, packet: frame.packet };
-            // Before the packet is looked at: what follows from it can carry the credit.
-            out.took(from);
-            handler.arrival(arrival, frame.data, out);
-        }
+        PACKET => take(from, &read(bytes)?, handler, out),
         CREDITS => {}
         GOODBYE => out.finished(from),
+        kind if kind & NUMBERED != 0 => return accept_numbered(from, kind & !NUMBERED, bytes, handler, out),
         other => return Err(Loss::Nonsense(format!("a frame of kind {other}"))),
+    }
+    Ok(())
+}
+
+#[inline]
+fn read(bytes: &[u8]) -> Result<Frame<'_>, Loss> {
+    decode(bytes).map_err(|error| Loss::Nonsense(error.to_string()))
+}
+
+/// Takes a packet whose turn it is.
+#[inline]
+fn take(from: RankId, frame: &Frame<'_>, handler: &mut impl Handler<Out>, out: &mut Out) {
+    let arrival = Arrival::Packet { from, context: frame.context, packet: frame.packet };
+    // Before the packet is looked at: what follows from it can carry the credit.
+    out.took(from);
+    handler.arrival(arrival, frame.data, out);
+}
+
+/// Takes a packet that has come by one of two ways, when its turn has come.
+#[cold]
+fn accept_numbered(
+    from: RankId,
+    number: u16,
+    bytes: &[u8],
+    handler: &mut impl Handler<Out>,
+    out: &mut Out,
+) -> Result<(), Loss> {
+    let frame = read(bytes)?;
+    let lane = frame.packet.lane();
+    if out.is_next(from, lane, number, bytes)? {
+        take(from, &frame, handler, out);
+        // What comes of a packet may lose the peer: then nothing more is ready.
+        while let Some(bytes) = out.ready(from, lane) {
+            take(from, &read(&bytes)?, handler, out);
+        }
     }
     Ok(())
 }

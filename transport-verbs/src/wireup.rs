@@ -26,8 +26,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// What the thread tells the rank.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// A queue pair is being connected to this peer: packets may come.
-    Made { rank: RankId, pair: Arc<QueuePair>, window: u16 },
+    /// A queue pair is being connected to this peer, and maybe a second one: packets may come.
+    Made { rank: RankId, pair: Arc<QueuePair>, control: Option<Arc<QueuePair>>, window: u16 },
     /// Packets may be sent to it.
     Up(RankId),
     /// There is no connection to it, and there will be none.
@@ -55,6 +55,9 @@ pub(crate) struct Common {
     pub(crate) receives: Arc<ReceiveQueue>,
     pub(crate) shape: Shape,
     pub(crate) window: u16,
+    /// The service level of a second queue pair, if there is to be one.
+    pub(crate) second: Option<u8>,
+    /// That of datagrams.
     pub(crate) control_service_level: u8,
     /// How long a peer may take to answer.
     pub(crate) patience: Duration,
@@ -195,6 +198,7 @@ impl Teller {
 struct Making {
     handshake: Handshake<Rules>,
     pair: Arc<QueuePair>,
+    control: Option<Arc<QueuePair>>,
     address: Address,
     due: Instant,
 }
@@ -257,16 +261,12 @@ impl Maker {
         u16::try_from(self.common.patience.as_millis() / TICK.as_millis()).unwrap_or(u16::MAX).max(1)
     }
 
-    /// Makes a queue pair for a connection, and has its handshake begin with what it says. If there can be none, only
+    /// Makes the queue pairs for a connection, and has its handshake begin with what it says. If there can be none, only
     /// this peer is lost.
     fn make(&mut self, rank: RankId, address: Address, handshake: Handshake<Rules>) -> Option<&mut Making> {
-        let Common { device, completions, receives, shape, .. } = &self.common;
-        // Any number will do; an old packet of another connection is less likely to fit when they differ.
-        self.random = self.random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
-        let first = (self.random >> 40) as u32;
-        match QueuePair::new(device, completions, receives, *shape, first) {
-            Ok(pair) => {
-                let making = Making { handshake, pair: Arc::new(pair), address, due: Instant::now() + TICK };
+        match self.make_pairs() {
+            Ok((pair, control)) => {
+                let making = Making { handshake, pair, control, address, due: Instant::now() + TICK };
                 Some(self.peers.entry(rank).insert_entry(making).into_mut())
             }
             Err(error) => {
@@ -274,6 +274,18 @@ impl Maker {
                 None
             }
         }
+    }
+
+    /// A queue pair, and a second one for packets without data if these have a service level of their own.
+    fn make_pairs(&mut self) -> Result<(Arc<QueuePair>, Option<Arc<QueuePair>>), VerbsError> {
+        let Common { device, completions, receives, shape, second, .. } = &self.common;
+        let mut make = |service_level| {
+            // Any number will do; an old packet of another connection is less likely to fit when they differ.
+            self.random = self.random.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+            let (shape, first) = (Shape { service_level, ..*shape }, (self.random >> 40) as u32);
+            QueuePair::new(device, completions, receives, shape, first).map(Arc::new)
+        };
+        Ok((make(shape.service_level)?, second.map(make).transpose()?))
     }
 
     /// The rank wants a connection.
@@ -323,8 +335,15 @@ impl Maker {
         if let (true, Some(told)) = (progress.connect, told) {
             // Before the peer can know of it: its packets find somebody who knows theirs.
             let pair = Arc::clone(&making.pair);
-            self.told.tell(News::Made { rank, pair, window: window.min(told.window) });
-            if let Err(error) = making.pair.connect(&told.ends) {
+            // There is a second one only if the peer has one, too.
+            let second = making.control.take().zip(told.control);
+            making.control = second.as_ref().map(|(control, _)| Arc::clone(control));
+            let control = making.control.clone();
+            self.told.tell(News::Made { rank, pair, control, window: window.min(told.window) });
+            let connected = making.pair.connect(&told.ends);
+            let connected =
+                connected.and_then(|()| second.map_or(Ok(()), |(pair, ends)| pair.connect(&ends)));
+            if let Err(error) = connected {
                 return self.refuse(rank, &error);
             }
         }
@@ -335,8 +354,9 @@ impl Maker {
             return self.give_up(rank, Loss::NoAnswer);
         }
         if let Some(hello) = progress.tell {
-            let (address, ends) = (self.datagrams.address(), making.pair.ends());
-            let told = Told { from: me, to: rank, address, ends, window, hello };
+            let address = self.datagrams.address();
+            let (ends, control) = (making.pair.ends(), making.control.as_ref().map(|pair| pair.ends()));
+            let told = Told { from: me, to: rank, address, ends, control, window, hello };
             let to = making.address;
             // What cannot be sent is lost, like any other.
             let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&told)));

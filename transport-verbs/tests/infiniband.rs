@@ -89,9 +89,10 @@ fn service_levels_are_those_of_the_settings() {
         let one = Adapter(8).with_ports(&[Port::infiniband(1, PREFIX)]);
         let other = Adapter(9).with_ports(&[Port::infiniband(2, prefix)]);
         exchange([one, other], &settings);
-        for Ways { connection, datagram } in [one.ways(), other.ways()] {
-            let levels = [connection, datagram].map(|way| way.map(|way| way.service_level));
-            assert_eq!(levels, [Some(3), Some(15)]);
+        for adapter in [one, other] {
+            // A connection has two queue pairs, where these are two levels.
+            assert_eq!(adapter.levels(), 1 << 3 | 1 << 15);
+            assert_eq!(adapter.ways().datagram.map(|way| way.service_level), Some(15));
         }
     }
 }

@@ -65,10 +65,10 @@
 //!
 //! | | `transport-shm` | `transport-verbs` | `transport-sim` | `verify`'s network |
 //! | --- | --- | --- | --- | --- |
-//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
-//! | .. of the other lane | the same ring: in order | the same queue pair: in order | may overtake | another queue: any order |
+//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair, or two, and packets that are numbered in their lane | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
+//! | .. of the other lane | the same ring: in order | the same queue pair: in order; of two, any order | may overtake | another queue: any order |
 //! | send, then write | data may be in memory before; the packet behind it comes later | the same queue pair | arrives later | lands later |
-//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | the same queue pair, one doorbell for both | arrives later | data and notice are one entry of the queue |
+//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | the same queue pair, one doorbell for both; of two, the next packet goes by that of the write | arrives later | data and notice are one entry of the queue |
 //! | write, then write | copied, or put into the ring, in order | the same queue pair | arrives later | one queue |
 //! | write, then read | both copied at once, or pieces and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |

@@ -2,7 +2,8 @@
 
 use carrousel_verify::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, explore};
 
-const WINDOW: CreditBounds = CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1 };
+const WINDOW: CreditBounds =
+    CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
 
 /// All states of two handshakes. Another number means another model, or another machine.
 #[test]
@@ -13,10 +14,11 @@ fn every_state_of_two_handshakes() {
 
 #[test]
 fn enough_buffers_are_not_one_too_many() {
-    for batch in [1, 2] {
-        let outcome = explore(Bounds::Credits(CreditBounds { batch, ..WINDOW }), 1);
+    for (batch, two_ways) in [(1, false), (2, false), (1, true)] {
+        let bounds = CreditBounds { batch, two_ways, ..WINDOW };
+        let outcome = explore(Bounds::Credits(bounds), 1);
         assert_eq!(outcome.broken, None);
-        let fewer = CreditBounds { batch, buffers: Buffers::Less(1), ..WINDOW };
+        let fewer = CreditBounds { buffers: Buffers::Less(1), ..bounds };
         let broken = explore(Bounds::Credits(fewer), 1).broken.unwrap_or_default();
         assert!(broken.starts_with("no-overrun"), "{broken}");
     }

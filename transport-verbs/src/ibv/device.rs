@@ -305,7 +305,10 @@ impl Device {
         };
         let Self { name, port, gid_index, .. } = &*open;
         let kept = Registrations::new(&open, settings.keep, settings.reuse).describe();
-        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}"))
+        let second =
+            |level| format!("; packets without data go by second queue pairs, of service level {level}");
+        let second = settings.second().map(second).unwrap_or_default();
+        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
     }
 
     /// As `ibv_devices` names it.

@@ -15,8 +15,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The ways in which a transport can be made, by name: one that hardly ever has to wait, and one that waits for
-/// everything all the time.
-fn modes() -> [(&'static str, Settings); 2] {
+/// everything all the time; both also with a second queue pair for each connection.
+fn modes() -> [(&'static str, Settings); 4] {
     let roomy = Settings::default();
     let mut narrow = Settings::default();
     narrow.eager = 1 << 10;
@@ -24,5 +24,12 @@ fn modes() -> [(&'static str, Settings); 2] {
     narrow.receives = 4;
     narrow.depth = 4;
     narrow.inline = 0;
-    [("verbs", roomy), ("verbs, no room", narrow)]
+    let by_two = |mut settings: Settings| {
+        settings.control_service_level = settings.service_level + 1;
+        settings
+    };
+    let second =
+        [("verbs, two ways", by_two(roomy.clone())), ("verbs, two ways, no room", by_two(narrow.clone()))];
+    let [two, two_narrow] = second;
+    [("verbs", roomy), ("verbs, no room", narrow), two, two_narrow]
 }

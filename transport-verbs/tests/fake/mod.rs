@@ -96,6 +96,16 @@ impl Adapter {
         world().adapters[self.0].ways
     }
 
+    /// The service levels that its connections have asked for, by bits.
+    pub(crate) fn levels(self) -> u16 {
+        world().adapters[self.0].levels
+    }
+
+    /// Holds what it sends on a service level; what it has held by now arrives.
+    pub(crate) fn hold(self, level: Option<u8>) {
+        world().hold(self.0, level);
+    }
+
     pub(crate) fn registered(self) -> Registered {
         world().adapters[self.0].registered
     }

@@ -341,6 +341,7 @@ extern "C" fn ibv_modify_qp(pair: *mut sys::ibv_qp, attributes: *mut sys::ibv_qp
         }
         pair.way = Some(way);
         world.adapters[adapter].ways.connection = pair.way;
+        world.adapters[adapter].levels |= 1 << pair.way.map_or(0, |way| way.service_level);
     }
     if has(is::IBV_QP_STATE) {
         pair.base.state = set.qp_state;

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 pub(super) const ADAPTERS: usize = 16;
 /// Queue pairs that can be made in the life of a process; a number is not used again.
 const PAIRS: usize = 1 << 14;
+/// Messages that can be held.
+const LATE: usize = 64;
 /// What stands in front of a datagram: the header of the network.
 const HEADER: usize = 40;
 
@@ -24,6 +26,10 @@ pub(super) struct State {
     pub(super) ways: Ways,
     pub(super) newer: Newer,
     pub(super) registered: Registered,
+    /// By bits: those that its connections have asked for.
+    pub(super) levels: u16,
+    /// What it sends on this service level does not arrive yet.
+    pub(super) held: Option<u8>,
     /// Its cable is.
     pub(super) is_cut: bool,
     /// What was said, and not acknowledged.
@@ -39,12 +45,22 @@ pub(super) enum Element {
     LastPair,
 }
 
+/// A completion that is told later: which adapter has sent what has arrived.
+#[derive(Clone, Copy)]
+struct Late {
+    sender: usize,
+    queue: *mut sys::ibv_cq,
+    done: Done,
+}
+
 pub(super) struct World {
     pub(super) adapters: [State; ADAPTERS],
     /// Those that are open.
     contexts: *mut Context,
     /// By number.
     pairs: [*mut Pair; PAIRS],
+    /// Completions of what is held.
+    late: [Option<Late>; LATE],
     /// 0 and 1 are the numbers of queue pairs that every port has.
     made: usize,
 }
@@ -62,6 +78,8 @@ const fn states() -> [State; ADAPTERS] {
         ways: Ways { connection: None, datagram: None },
         newer: Newer::Absent,
         registered: Registered { pinned: 0, on_demand: 0 },
+        levels: 0,
+        held: None,
         is_cut: false,
         unacknowledged: 0,
     };
@@ -74,8 +92,13 @@ const fn states() -> [State; ADAPTERS] {
     states
 }
 
-static WORLD: Mutex<World> =
-    Mutex::new(World { adapters: states(), contexts: null_mut(), pairs: [null_mut(); PAIRS], made: 1 });
+static WORLD: Mutex<World> = Mutex::new(World {
+    adapters: states(),
+    contexts: null_mut(),
+    pairs: [null_mut(); PAIRS],
+    late: [None; LATE],
+    made: 1,
+});
 
 /// Everything, while nobody else looks at it. Makes no system call to wait for that, which a test could take for one of
 /// the transport.
@@ -181,6 +204,16 @@ impl World {
         state.port_count = ports.len();
     }
 
+    /// What an adapter sends on this service level is held from now on, and what was held arrives.
+    pub(super) fn hold(&mut self, adapter: usize, level: Option<u8>) {
+        self.adapters[adapter].held = level;
+        for late in &mut self.late {
+            if let Some(Late { queue, done, .. }) = late.take_if(|late| late.sender == adapter) {
+                complete(queue, done);
+            }
+        }
+    }
+
     /// Its first port is down, or up.
     pub(super) fn set_down(&mut self, adapter: usize, is_down: bool) {
         self.adapters[adapter].ports[0].is_down = is_down;
@@ -239,8 +272,17 @@ impl World {
                 let len = gather(request, buffer, 0).ok_or(status::IBV_WC_REM_INV_REQ_ERR)?;
                 // SAFETY: any bits are a number.
                 let immediate = Some(unsafe { request.imm_data_invalidated_rkey_union.imm_data });
-                let (status, pair) = (status::IBV_WC_SUCCESS, peer.base.qp_num);
-                complete(peer.base.recv_cq, Done { id: buffer.id, status, len, immediate, pair });
+                let (status, number) = (status::IBV_WC_SUCCESS, peer.base.qp_num);
+                let (queue, done) =
+                    (peer.base.recv_cq, Done { id: buffer.id, status, len, immediate, pair: number });
+                let (sender, level) = (adapter_of(pair.base.context), pair.way.map(|way| way.service_level));
+                if level.is_some() && level == self.adapters[sender].held {
+                    let place =
+                        self.late.iter_mut().find(|late| late.is_none()).expect("so many can be held");
+                    *place = Some(Late { sender, queue, done });
+                } else {
+                    complete(queue, done);
+                }
                 Ok(())
             }
             _ => Err(status::IBV_WC_REM_OP_ERR),

@@ -7,6 +7,8 @@ pub enum Bounds {
     Handshake(HandshakeBounds),
     /// Credits.
     Credits(CreditBounds),
+    /// The order of packets that travel by two ways.
+    Order(OrderBounds),
 }
 
 impl Bounds {
@@ -15,6 +17,7 @@ impl Bounds {
         match self {
             Self::Handshake(bounds) => bounds.name(),
             Self::Credits(bounds) => bounds.name(),
+            Self::Order(bounds) => bounds.name(),
         }
     }
 }
@@ -82,16 +85,37 @@ pub struct CreditBounds {
     pub buffers: Buffers,
     /// Buffers that are posted again at once: so many, or all when there is nothing else to do.
     pub batch: u16,
+    /// Whether frames travel by two ways, which keep no order between them.
+    pub two_ways: bool,
 }
 
 impl CreditBounds {
     fn name(&self) -> String {
-        let Self { window, messages, batch, .. } = self;
+        let Self { window, messages, batch, two_ways, .. } = self;
         let buffers = match self.buffers {
             Buffers::Enough => "enough buffers".to_owned(),
             Buffers::Less(less) => format!("{less} buffers too few"),
             Buffers::Few(few) => format!("{few} buffers, waiting"),
         };
-        format!("credits: window {window}, {messages} messages, {buffers}, posted by {batch}")
+        let ways = if *two_ways { ", two ways" } else { "" };
+        format!("credits: window {window}, {messages} messages, {buffers}, posted by {batch}{ways}")
+    }
+}
+
+/// Around an end that sends by two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderBounds {
+    /// Packets on their way.
+    pub window: u16,
+    /// Messages of each of two lanes.
+    pub messages: u8,
+    /// Writes of one of them that no packet of their own follows, at most.
+    pub writes: u8,
+}
+
+impl OrderBounds {
+    fn name(&self) -> String {
+        let Self { window, messages, writes } = self;
+        format!("order: window {window}, {messages} messages a lane, {writes} writes, two ways")
     }
 }

@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// One, or two that keep no order between them.
+const WAYS: usize = 2;
+
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
@@ -16,7 +19,7 @@ pub(super) enum Kind {
     Packet,
     /// Nothing but credits.
     Credits,
-    /// The last word of an end that has sent all of its messages. Takes none.
+    /// The last word by a way, of an end that has sent all of its messages. Takes none.
     Goodbye,
 }
 
@@ -32,13 +35,19 @@ pub(super) struct End<R> {
     credits: Credits<R>,
     /// Messages that it has not sent.
     to_send: u8,
-    /// Whether it has said goodbye.
-    finished: bool,
-    /// Sent to it, and not taken. Each of them is in a buffer as soon as there is one: that it came there later
-    /// would change nothing but when it could be taken.
-    coming: VecDeque<Frame>,
+    /// Whether it has said goodbye, by each way.
+    finished: [bool; WAYS],
+    /// Sent to it, by each way, and not taken. Each of them is in a buffer as soon as there is one: that it came there
+    /// later would change nothing but when it could be taken.
+    coming: [VecDeque<Frame>; WAYS],
     /// Buffers that were read, and are not posted again.
     read: u16,
+}
+
+impl<R> End<R> {
+    fn is_coming(&self) -> usize {
+        self.coming.iter().map(VecDeque::len).sum()
+    }
 }
 
 /// A broken promise, and at which end.
@@ -57,10 +66,10 @@ pub(super) struct World<R> {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// An end sends a frame.
-    Send(u8, Kind),
-    /// An end takes what has come first.
-    Take(u8),
+    /// An end sends a frame, by a way.
+    Send(u8, Kind, u8),
+    /// An end takes what has come first by a way.
+    Take(u8, u8),
     /// An end posts all buffers again that it has read.
     Post(u8),
 }
@@ -80,7 +89,10 @@ impl<R: CreditRules> Window<R> {
     }
 
     fn buffers(&self) -> u32 {
-        let enough = Credits::<R>::buffers(self.bounds.window) + u32::from(self.bounds.batch);
+        // By a second way comes a second goodbye.
+        let enough = Credits::<R>::buffers(self.bounds.window)
+            + u32::from(self.bounds.batch)
+            + u32::from(self.bounds.two_ways);
         match self.bounds.buffers {
             Buffers::Enough => enough,
             Buffers::Less(less) => enough.saturating_sub(less),
@@ -88,7 +100,7 @@ impl<R: CreditRules> Window<R> {
         }
     }
 
-    fn send(&self, world: &mut World<R>, end: u8, kind: Kind) {
+    fn send(&self, world: &mut World<R>, end: u8, kind: Kind, way: u8) {
         let this = &mut world.ends[usize::from(end)];
         match kind {
             Kind::Packet => {
@@ -100,15 +112,15 @@ impl<R: CreditRules> Window<R> {
                 }
             }
             Kind::Credits => self.counts.note(Reached::Alone),
-            Kind::Goodbye => this.finished = true,
+            Kind::Goodbye => this.finished[usize::from(way)] = true,
         }
         let gives = this.credits.give();
         if kind == Kind::Packet && gives > 0 {
             self.counts.note(Reached::Carried);
         }
         let peer = &mut world.ends[usize::from(1 - end)];
-        peer.coming.push_back(Frame { kind, gives });
-        let used = peer.coming.len() as u32 + u32::from(peer.read);
+        peer.coming[usize::from(way)].push_back(Frame { kind, gives });
+        let used = peer.is_coming() as u32 + u32::from(peer.read);
         if used == self.buffers() {
             self.counts.note(Reached::Full);
         }
@@ -123,9 +135,12 @@ impl<R: CreditRules> Window<R> {
 
     /// As the driver does: the credit is there to be given back while the packet is being looked at, and the
     /// buffer is posted again behind that.
-    fn take(&self, world: &mut World<R>, end: u8) {
+    fn take(&self, world: &mut World<R>, end: u8, way: u8) {
         let this = &mut world.ends[usize::from(end)];
-        let Some(frame) = this.coming.pop_front() else { return };
+        let Some(frame) = this.coming[usize::from(way)].pop_front() else { return };
+        if way > 0 && !this.coming[0].is_empty() {
+            self.counts.note(Reached::Passed);
+        }
         this.read += 1;
         if frame.kind == Kind::Packet {
             this.credits.took();
@@ -145,8 +160,8 @@ impl<R: CreditRules + Rule> Model for Window<R> {
         let end = |to_send| End {
             credits: Credits::new(self.bounds.window),
             to_send,
-            finished: false,
-            coming: VecDeque::new(),
+            finished: [false; WAYS],
+            coming: [const { VecDeque::new() }; WAYS],
             read: 0,
         };
         let most = self.bounds.messages;
@@ -158,16 +173,22 @@ impl<R: CreditRules + Rule> Model for Window<R> {
         if world.wrong.is_some() {
             return;
         }
+        let last = u8::from(self.bounds.two_ways);
         for (at, end) in (0..).zip(&world.ends) {
             if end.to_send > 0 && end.credits.clone().spend() {
-                actions.push(Action::Send(at, Kind::Packet));
+                actions.extend((0..=last).map(|way| Action::Send(at, Kind::Packet, way)));
             }
-            actions.extend(end.credits.owes().then_some(Action::Send(at, Kind::Credits)));
-            actions.extend((end.to_send == 0 && !end.finished).then_some(Action::Send(at, Kind::Goodbye)));
+            // They are what the second way is for.
+            actions.extend(end.credits.owes().then_some(Action::Send(at, Kind::Credits, last)));
+            if end.to_send == 0 {
+                let ways = (0..=last).filter(|way| !end.finished[usize::from(*way)]);
+                actions.extend(ways.map(|way| Action::Send(at, Kind::Goodbye, way)));
+            }
             // What has come first is in a buffer if there is any that is posted; it is read when the last batch
             // is posted again.
             let has_buffer = u32::from(end.read) < self.buffers() && end.read < self.bounds.batch;
-            actions.extend((!end.coming.is_empty() && has_buffer).then_some(Action::Take(at)));
+            let coming = (0..=last).filter(|way| has_buffer && !end.coming[usize::from(*way)].is_empty());
+            actions.extend(coming.map(|way| Action::Take(at, way)));
             let may_post = if self.whole_batches { end.read == self.bounds.batch } else { end.read > 0 };
             actions.extend(may_post.then_some(Action::Post(at)));
         }
@@ -176,8 +197,8 @@ impl<R: CreditRules + Rule> Model for Window<R> {
     fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
         let mut next = world.clone();
         match action {
-            Action::Send(end, kind) => self.send(&mut next, end, kind),
-            Action::Take(end) => self.take(&mut next, end),
+            Action::Send(end, kind, way) => self.send(&mut next, end, kind, way),
+            Action::Take(end, way) => self.take(&mut next, end, way),
             Action::Post(end) => next.ends[usize::from(end)].read = 0,
         }
         Some(next)
@@ -205,7 +226,7 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
     }
 
     fn is_done(&self, world: &World<R>) -> bool {
-        world.ends.iter().all(|end| end.to_send == 0 && end.coming.is_empty())
+        world.ends.iter().all(|end| end.to_send == 0 && end.is_coming() == 0)
     }
 
     /// An application sends all that it has to send; the rest is the driver's.
@@ -215,9 +236,9 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
 
     fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
         match action {
-            Action::Send(end, kind) => {
+            Action::Send(end, kind, way) => {
                 let peer = &after.ends[usize::from(1 - end)];
-                let gives = peer.coming.back().map_or(0, |frame| frame.gives);
+                let gives = peer.coming[usize::from(way)].back().map_or(0, |frame| frame.gives);
                 let what = match kind {
                     Kind::Packet => "a packet",
                     Kind::Credits => "credits alone",
@@ -227,8 +248,8 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
                 let given = if gives > 0 { format!(", giving {gives} back") } else { String::new() };
                 format!("{} sends {what}{given}; it has {left} credits left", name(end))
             }
-            Action::Take(end) => {
-                let frame = before.ends[usize::from(end)].coming.front();
+            Action::Take(end, way) => {
+                let frame = before.ends[usize::from(end)].coming[usize::from(way)].front();
                 let what = match frame.map(|frame| frame.kind) {
                     Some(Kind::Packet) | None => "a packet",
                     Some(Kind::Credits) => "credits",
@@ -250,8 +271,8 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
     fn stuck(&self, world: &World<R>) -> String {
         let left: Vec<String> = (0..2)
             .map(|end| (name(end), &world.ends[usize::from(end)]))
-            .filter(|(_, end)| end.to_send > 0 || !end.coming.is_empty())
-            .map(|(name, end)| format!("{name} has {} to send and {} to take", end.to_send, end.coming.len()))
+            .filter(|(_, end)| end.to_send > 0 || end.is_coming() > 0)
+            .map(|(name, end)| format!("{name} has {} to send and {} to take", end.to_send, end.is_coming()))
             .collect();
         format!("never-stuck: nothing helps, and {}", left.join(", "))
     }

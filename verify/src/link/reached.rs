@@ -29,11 +29,21 @@ pub enum Reached {
     Full,
     /// A frame has found no buffer, and waits.
     Waited,
+    /// A frame was taken before one that was on its way by the other way.
+    Passed,
+    /// A packet has come before its turn.
+    Early,
+    /// Several packets of a lane wait for their turn.
+    ManyEarly,
+    /// A packet has to go by the way of a write.
+    Bound,
+    /// A packet was taken while one of the other lane waits for its turn.
+    OtherLane,
 }
 
 impl Reached {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::BothBegan,
         Self::Lost,
         Self::Doubled,
@@ -46,6 +56,11 @@ impl Reached {
         Self::Spent,
         Self::Full,
         Self::Waited,
+        Self::Passed,
+        Self::Early,
+        Self::ManyEarly,
+        Self::Bound,
+        Self::OtherLane,
     ];
 
     /// A column heading.
@@ -63,6 +78,11 @@ impl Reached {
             Self::Spent => "all spent",
             Self::Full => "full",
             Self::Waited => "waited",
+            Self::Passed => "passed",
+            Self::Early => "early",
+            Self::ManyEarly => "many early",
+            Self::Bound => "behind a write",
+            Self::OtherLane => "other lane",
         }
     }
 }

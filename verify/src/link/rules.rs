@@ -3,9 +3,10 @@
 use super::bounds::Bounds;
 use super::credits::Window;
 use super::handshake::Pair;
+use super::order::Ways;
 use super::search;
 use crate::outcome::Outcome;
-use carrousel_link::{CreditRules, HandshakeRules, Rules};
+use carrousel_link::{CreditRules, HandshakeRules, OrderRules, Rules};
 
 /// The name of the set of rules, in the register.
 pub const SET: &str = "link";
@@ -14,11 +15,14 @@ pub const SET: &str = "link";
 const GIVEN_UP_STAYS: &str = "GIVEN_UP_STAYS";
 /// Another one: buffers that were read are all posted again when there is nothing else to do.
 const IDLE_POSTS_ALL: &str = "IDLE_POSTS_ALL";
+/// And another: the credit of a packet that is early is given back when its turn has come.
+const CREDIT_AT_ITS_TURN: &str = "CREDIT_AT_ITS_TURN";
 
 macro_rules! without {
     (
         handshake { $($handshake:ident $handshake_rule:ident;)* }
         credits { $($credits:ident $credit_rule:ident;)* }
+        order { $($order:ident $order_rule:ident;)* }
     ) => {
         $(
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,10 +38,23 @@ macro_rules! without {
                 const $credit_rule: bool = false;
             }
         )*
+        $(
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            enum $order {}
+            impl OrderRules for $order {
+                const $order_rule: bool = false;
+            }
+        )*
 
         /// The rules that can be switched off.
-        pub const RULES: &[&str] =
-            &[$(stringify!($handshake_rule),)* GIVEN_UP_STAYS, $(stringify!($credit_rule),)* IDLE_POSTS_ALL];
+        pub const RULES: &[&str] = &[
+            $(stringify!($handshake_rule),)*
+            GIVEN_UP_STAYS,
+            $(stringify!($credit_rule),)*
+            IDLE_POSTS_ALL,
+            $(stringify!($order_rule),)*
+            CREDIT_AT_ITS_TURN,
+        ];
 
         /// Explores all within `bounds` with a rule off. None if the machine has no such rule.
         pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Outcome> {
@@ -58,6 +75,14 @@ macro_rules! without {
                     )*
                     (rule == IDLE_POSTS_ALL).then(|| search::explore(Window::<Rules>::new(bounds, true), threads))
                 }
+                Bounds::Order(bounds) => {
+                    $(
+                        if rule == stringify!($order_rule) {
+                            return Some(search::explore(Ways::<$order>::new(bounds, false), threads));
+                        }
+                    )*
+                    (rule == CREDIT_AT_ITS_TURN).then(|| search::explore(Ways::<Rules>::new(bounds, true), threads))
+                }
             }
         }
     };
@@ -76,6 +101,10 @@ without! {
         WithoutFreeGiving GIVING_IS_FREE;
         WithoutLimit SPEND_WHAT_THERE_IS;
     }
+    order {
+        WithoutTurns WAIT_FOR_TURN;
+        WithoutNext WRITE_TAKES_NEXT;
+    }
 }
 
 /// Explores all within `bounds`, with the rules as they are in production.
@@ -83,5 +112,6 @@ pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
     match bounds {
         Bounds::Handshake(bounds) => search::explore(Pair::<Rules>::new(bounds, false), threads),
         Bounds::Credits(bounds) => search::explore(Window::<Rules>::new(bounds, false), threads),
+        Bounds::Order(bounds) => search::explore(Ways::<Rules>::new(bounds, false), threads),
     }
 }

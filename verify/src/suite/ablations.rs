@@ -4,7 +4,7 @@ use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{Row, SuiteReport, SuiteSettings};
-use crate::link::{self, Buffers, CreditBounds, HandshakeBounds};
+use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
 use crate::model::Reached;
 use crate::report::Verdict;
@@ -110,10 +110,14 @@ pub const ABLATIONS: &[Ablation] = &[
     credit_ablation("GIVING_IS_FREE", "W2", WINDOW),
     credit_ablation("SPEND_WHAT_THERE_IS", "W3", CreditBounds { messages: 7, ..WINDOW }),
     credit_ablation("IDLE_POSTS_ALL", "W4", CreditBounds { buffers: Buffers::Few(2), batch: 3, ..WINDOW }),
+    order_ablation("WAIT_FOR_TURN", "O1"),
+    order_ablation("WRITE_TAKES_NEXT", "O2"),
+    order_ablation("CREDIT_AT_ITS_TURN", "O3"),
 ];
 
 const IMPATIENT: HandshakeBounds = HandshakeBounds { patience: Some(1), ..HandshakeBounds::ANY };
-const WINDOW: CreditBounds = CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1 };
+const WINDOW: CreditBounds =
+    CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
 const MOVED: Bounds = Bounds { moves: 1, ..Bounds::SMALL };
 
 const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
@@ -126,6 +130,11 @@ const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bound
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
     Ablation { subject: Subject::Link(link::Bounds::Handshake(bounds)), rule, source }
+}
+
+const fn order_ablation(rule: &'static str, source: &'static str) -> Ablation {
+    let bounds = OrderBounds { window: 2, messages: 4, writes: 1 };
+    Ablation { subject: Subject::Link(link::Bounds::Order(bounds)), rule, source }
 }
 
 const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {

@@ -2,7 +2,7 @@
 
 use super::bounded::{Family, bounded};
 use super::{SuiteReport, SuiteSettings};
-use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, Reached, SET, explore};
+use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds, Reached, SET, explore};
 
 /// What every exploration of the handshake has to meet.
 const MADE: &[Reached] = &[Reached::BothBegan, Reached::Lost, Reached::Overtaken, Reached::UpByPacket];
@@ -13,6 +13,10 @@ const SENT: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent];
 /// With so few buffers that frames wait.
 const WAITED: &[Reached] =
     &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Full, Reached::Waited];
+/// The same by two ways.
+const PASSED: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Passed];
+/// What every exploration of two ways has to meet.
+const BY_TWO_WAYS: &[Reached] = &[Reached::Early, Reached::ManyEarly, Reached::OtherLane, Reached::Bound];
 
 /// The bounds, each with what its exploration has to meet.
 fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
@@ -33,7 +37,9 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
         (prompt(2, 3), GIVEN_UP),
         (HandshakeBounds { patience: Some(2), ..ANY }, GIVEN_UP),
     ];
-    let credits = |window, messages, buffers, batch| CreditBounds { window, messages, buffers, batch };
+    let credits =
+        |window, messages, buffers, batch| CreditBounds { window, messages, buffers, batch, two_ways: false };
+    let by_two = |bounds| CreditBounds { two_ways: true, ..bounds };
     let mut windows = vec![
         (credits(2, 4, Buffers::Enough, 1), SENT),
         (credits(2, 3, Buffers::Enough, 3), SENT),
@@ -43,17 +49,25 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
         (credits(3, 3, Buffers::Few(2), 2), WAITED),
         (credits(4, 4, Buffers::Enough, 1), SENT),
         (credits(4, 4, Buffers::Few(3), 2), WAITED),
+        (by_two(credits(2, 3, Buffers::Enough, 1)), PASSED),
+        (by_two(credits(2, 2, Buffers::Few(2), 2)), PASSED),
     ];
+    let order = |window, messages, writes| OrderBounds { window, messages, writes };
+    let mut orders = vec![order(3, 3, 2), order(4, 5, 1)];
     if full {
+        orders.push(order(6, 6, 2));
         handshakes.push((HandshakeBounds { patience: Some(3), ..ANY }, GIVEN_UP));
         handshakes.push((prompt(5, 5), MADE));
         windows.push((credits(2, 5, Buffers::Enough, 2), SENT));
         windows.push((credits(3, 4, Buffers::Enough, 2), SENT));
         windows.push((credits(4, 6, Buffers::Enough, 1), SENT));
+        windows.push((by_two(credits(2, 3, Buffers::Enough, 2)), PASSED));
+        windows.push((by_two(credits(3, 3, Buffers::Enough, 1)), PASSED));
     }
     let handshakes = handshakes.into_iter().map(|(bounds, reached)| (Bounds::Handshake(bounds), reached));
     let windows = windows.into_iter().map(|(bounds, reached)| (Bounds::Credits(bounds), reached));
-    handshakes.chain(windows).collect()
+    let orders = orders.into_iter().map(|bounds| (Bounds::Order(bounds), BY_TWO_WAYS));
+    handshakes.chain(windows).chain(orders).collect()
 }
 
 /// Explores connections with every rule on.

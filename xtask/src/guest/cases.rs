@@ -275,6 +275,14 @@ const CASES: &[Case] = &[
             export CARROUSEL_VERBS=always
             carrousel run -n 2 --trace /tmp/trace -- heat
             carrousel check /tmp/trace
+            # By two queue pairs for each peer, which ranks of the other guest are told by this environment.
+            export CARROUSEL_VERBS_CONTROL_SL=3
+            carrousel info | grep 'second queue pairs'
+            carrousel run -n 4 --hosts n0:2,n1:2 --prefix -- sh -c 'carrousel info | grep -c "always): .* level 3"'
+            carrousel run -n 4 --hosts n0:2,n1:2 -- heat
+            carrousel run -n 2 --trace /tmp/two -- heat
+            carrousel check /tmp/two
+            unset CARROUSEL_VERBS_CONTROL_SL
             # The same without copies, which are of more than some bytes; what has come is compared with what was sent.
             export CARROUSEL_VERBS_REUSE_TABLE=published CARROUSEL_VERBS_REUSE_PERCENT=1
             export CARROUSEL_VERBS_REUSE_BLOCKING=on
@@ -283,6 +291,8 @@ const CASES: &[Case] = &[
                 carrousel bench pt2pt --bench latency,bandwidth --size 512,4KiB --repetitions 5
             carrousel check /tmp/direct"#,
         says: &[
+            "packets without data go by second queue pairs, of service level 3",
+            "[n0] [3] 1",
             "small buffers that are used often are not copied",
             "between ranks of different nodes: rxe0, port 1 (RoCE, global identifier 1); registrations are kept",
             "[n0] pi is 3.141592653590 on 4 ranks",

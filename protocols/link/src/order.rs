@@ -1,0 +1,236 @@
+//! The order of packets that travel to a peer by two ways, each of which keeps its own.
+
+use alloc::collections::VecDeque;
+use core::marker::PhantomData;
+
+/// The rules of order; one constant each, so that the checker can have a type with one of them off.
+pub trait OrderRules {
+    /// What has come before its turn waits for it.
+    const WAIT_FOR_TURN: bool = true;
+    /// Behind a write that no packet of its own follows, the next packet goes by the way of the write.
+    const WRITE_TAKES_NEXT: bool = true;
+}
+
+/// How many numbers there are; behind the last one comes 0 again.
+pub const NUMBERS: u16 = 1 << 15;
+/// The most packets that may be on their way, so that a number says which of them it is.
+pub const ORDERED_MAX: u16 = NUMBERS / 2;
+
+/// A packet has a number that no honest peer gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("packet {number} has come, and {due} is due")]
+pub struct Untimely {
+    /// Its number.
+    pub number: u16,
+    /// That of the next one.
+    pub due: u16,
+}
+
+/// One of two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// Of packets with data, writes and reads.
+    First,
+    /// Of what need not wait for those.
+    Second,
+}
+
+/// What numbers packets at the end that sends them, in the order in which they are to be taken.
+///
+/// Writes by the first way are not numbered, and have arrived before what is taken behind them: a packet that follows
+/// one at once does so by the same way, and all others are taken behind that packet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Numbers<R> {
+    next: u16,
+    /// Whether a write was posted behind the last packet that went by the first way.
+    behind_write: bool,
+    rules: PhantomData<R>,
+}
+
+impl<R: OrderRules> Default for Numbers<R> {
+    fn default() -> Self {
+        Self::starting_at(0)
+    }
+}
+
+impl<R: OrderRules> Numbers<R> {
+    /// Begins with this number.
+    pub fn starting_at(number: u16) -> Self {
+        Self { next: number % NUMBERS, behind_write: false, rules: PhantomData }
+    }
+
+    /// The number of the next packet, and the way that it takes if it is to take this one and may.
+    pub fn next(&self, wish: Way) -> (u16, Way) {
+        let is_bound = R::WRITE_TAKES_NEXT && self.behind_write;
+        (self.next, if is_bound { Way::First } else { wish })
+    }
+
+    /// It was sent that way.
+    pub fn sent(&mut self, way: Way) {
+        self.next = (self.next + 1) % NUMBERS;
+        self.behind_write &= way == Way::Second;
+    }
+
+    /// A write was posted by the first way, whose data are to be there when the next packet is taken.
+    pub fn wrote(&mut self) {
+        self.behind_write = true;
+    }
+}
+
+/// Puts packets in their order at the end that takes them.
+///
+/// What has come early is kept: no more than the window, if the credit of a packet is given back when its turn has
+/// come and not before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InOrder<T, R> {
+    /// The number of the packet whose turn is next.
+    due: u16,
+    /// Kept packets, from that number on. The first is missing, or there are none.
+    early: VecDeque<Option<T>>,
+    rules: PhantomData<R>,
+}
+
+impl<T, R: OrderRules> Default for InOrder<T, R> {
+    fn default() -> Self {
+        Self::starting_at(0)
+    }
+}
+
+impl<T, R: OrderRules> InOrder<T, R> {
+    /// The first packet has this number.
+    pub fn starting_at(number: u16) -> Self {
+        Self { due: number % NUMBERS, early: VecDeque::new(), rules: PhantomData }
+    }
+
+    /// Whether it is the turn of the packet with this number, which has come. It is taken then, and [`InOrder::ready`]
+    /// follows; otherwise [`InOrder::keep`] does.
+    pub fn is_next(&mut self, number: u16) -> bool {
+        if number == self.due {
+            self.early.pop_front();
+            self.due = (self.due + 1) % NUMBERS;
+            return true;
+        }
+        !R::WAIT_FOR_TURN
+    }
+
+    /// Keeps a packet that has come early, of a peer that may have `window` of them on their way.
+    ///
+    /// # Errors
+    /// When it has come twice, or is further ahead than the window.
+    pub fn keep(&mut self, number: u16, window: u16, packet: T) -> Result<(), Untimely> {
+        let ahead = usize::from((number % NUMBERS + NUMBERS - self.due) % NUMBERS);
+        if ahead >= usize::from(window) {
+            return Err(Untimely { number, due: self.due });
+        }
+        if self.early.len() <= ahead {
+            self.early.resize_with(ahead + 1, || None);
+        }
+        let place = &mut self.early[ahead];
+        if place.is_some() {
+            return Err(Untimely { number, due: self.due });
+        }
+        *place = Some(packet);
+        Ok(())
+    }
+
+    /// A kept packet whose turn has come.
+    pub fn ready(&mut self) -> Option<T> {
+        let packet = self.early.front_mut()?.take()?;
+        self.early.pop_front();
+        self.due = (self.due + 1) % NUMBERS;
+        if self.early.is_empty() {
+            // Rarely needed: it keeps no memory meanwhile.
+            self.early = VecDeque::new();
+        }
+        Some(packet)
+    }
+
+    /// Packets that wait for their turn.
+    pub fn kept(&self) -> usize {
+        self.early.iter().flatten().count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rules;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// Takes packets as they come, and says in which order their turns were.
+    fn turns(start: u16, window: u16, come: &[u16]) -> Result<Vec<u16>, Untimely> {
+        let (mut order, mut taken) = (InOrder::<u16, Rules>::starting_at(start), Vec::new());
+        for number in come {
+            if order.is_next(*number) {
+                taken.push(*number);
+                while let Some(kept) = order.ready() {
+                    taken.push(kept);
+                }
+            } else {
+                order.keep(*number, window, *number)?;
+            }
+        }
+        Ok(taken)
+    }
+
+    #[test]
+    fn who_is_early_waits() {
+        assert_eq!(turns(0, 8, &[0, 1, 2]), Ok(Vec::from([0, 1, 2])));
+        assert_eq!(turns(0, 8, &[2, 1, 0, 3]), Ok(Vec::from([0, 1, 2, 3])));
+        assert_eq!(turns(0, 8, &[1, 3, 0]), Ok(Vec::from([0, 1])));
+        let last = NUMBERS - 1;
+        assert_eq!(turns(last, 8, &[0, last, 1]), Ok(Vec::from([last, 0, 1])));
+    }
+
+    #[test]
+    fn what_no_honest_peer_sends_is_an_error() {
+        assert_eq!(turns(0, 2, &[2]), Err(Untimely { number: 2, due: 0 }));
+        assert_eq!(turns(0, 8, &[1, 1]), Err(Untimely { number: 1, due: 0 }));
+        assert_eq!(turns(0, 8, &[0, 0]), Err(Untimely { number: 0, due: 1 }), "one that was taken");
+        assert!(turns(0, 8, &[u16::MAX]).is_err());
+    }
+
+    #[test]
+    fn a_write_has_the_next_packet_behind_it() {
+        let mut numbers = Numbers::<Rules>::default();
+        let send = |numbers: &mut Numbers<Rules>| {
+            let (number, way) = numbers.next(Way::Second);
+            numbers.sent(way);
+            (number, way)
+        };
+        assert_eq!(send(&mut numbers), (0, Way::Second));
+        numbers.wrote();
+        assert_eq!(send(&mut numbers), (1, Way::First));
+        assert_eq!(send(&mut numbers), (2, Way::Second));
+    }
+
+    proptest! {
+        /// Two ways, of each of which the next packet comes at any time.
+        #[test]
+        fn two_ways_are_one_order(
+            start in 0..NUMBERS,
+            ways in prop::collection::vec(any::<bool>(), 0..200),
+            comes in prop::collection::vec(any::<bool>(), 200),
+        ) {
+            let mut numbers = Numbers::<Rules>::starting_at(start);
+            let mut sent = [VecDeque::new(), VecDeque::new()];
+            let mut all = Vec::new();
+            for way in ways {
+                let (number, _) = numbers.next(Way::Second);
+                sent[usize::from(way)].push_back(number);
+                all.push(number);
+                numbers.sent(Way::Second);
+            }
+            let mut come = Vec::new();
+            for way in comes.into_iter().cycle() {
+                let first = sent[usize::from(way)].pop_front();
+                match first.or_else(|| sent[usize::from(!way)].pop_front()) {
+                    Some(number) => come.push(number),
+                    None => break,
+                }
+            }
+            prop_assert_eq!(turns(start, 200, &come), Ok(all));
+        }
+    }
+}

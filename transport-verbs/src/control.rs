@@ -1,0 +1,79 @@
+//! The second queue pair to a peer, for packets without data: with a service level of their own, they need not wait
+//! behind data, neither at the adapter nor in the network. What follows a write, as FIN does, and the notice of a read
+//! stay behind them.
+//!
+//! Two queue pairs keep no order between them, so each packet is numbered in its lane.
+
+use crate::frame::NUMBERED;
+use crate::peer::Shared;
+use crate::way::Way;
+use crate::{Loss, VerbsError};
+use carrousel_link::{self as link, Credits, InOrder, Numbers, Rules};
+use carrousel_transport::Lane;
+
+/// The second queue pair, and the order that packets have by both.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub(crate) way: Way,
+    /// Packets that may be on their way from the peer.
+    window: u16,
+    /// By lane.
+    sent: [Numbers<Rules>; 2],
+    /// By lane: those that have come before their turn.
+    come: [InOrder<Vec<u8>, Rules>; 2],
+}
+
+impl Control {
+    pub(crate) fn new(way: Way, window: u16) -> Self {
+        Self { way, window, sent: Default::default(), come: Default::default() }
+    }
+
+    /// What a packet is that is posted now by the first way.
+    pub(crate) fn number(&mut self, lane: Lane) -> u16 {
+        let numbers = &mut self.sent[lane as usize];
+        let (number, _) = numbers.next(link::Way::First);
+        numbers.sent(link::Way::First);
+        NUMBERED | number
+    }
+
+    /// The peer's memory is changed by something that was posted without a notice.
+    pub(crate) fn wrote(&mut self) {
+        // Writes are of that lane.
+        self.sent[Lane::Forward as usize].wrote();
+    }
+
+    /// Posts a packet, by the first way if it has data or has to be behind a write. False if it has to wait.
+    pub(crate) fn send(
+        &mut self,
+        first: &mut Way,
+        shared: &mut Shared,
+        credits: &mut Credits<Rules>,
+        (lane, packet): (Lane, [&[u8]; 2]),
+    ) -> Result<bool, VerbsError> {
+        let numbers = &mut self.sent[lane as usize];
+        let wish = if packet[1].is_empty() { link::Way::Second } else { link::Way::First };
+        let (number, chosen) = numbers.next(wish);
+        let way = if chosen == link::Way::Second { &mut self.way } else { first };
+        let went = way.send(shared, credits, NUMBERED | number, packet)?;
+        if went {
+            numbers.sent(chosen);
+        }
+        Ok(went)
+    }
+
+    /// Whether it is the turn of a packet that has come; if not, it is kept.
+    pub(crate) fn is_next(&mut self, lane: Lane, number: u16, packet: &[u8]) -> Result<bool, Loss> {
+        let order = &mut self.come[lane as usize];
+        let is_next = order.is_next(number);
+        if !is_next {
+            let kept = order.keep(number, self.window, packet.to_vec());
+            kept.map_err(|error| Loss::Nonsense(error.to_string()))?;
+        }
+        Ok(is_next)
+    }
+
+    /// A kept packet of the lane whose turn has come.
+    pub(crate) fn ready(&mut self, lane: Lane) -> Option<Vec<u8>> {
+        self.come[lane as usize].ready()
+    }
+}

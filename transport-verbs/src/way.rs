@@ -1,0 +1,191 @@
+//! One queue pair to a peer, and what is posted to it.
+
+use crate::VerbsError;
+use crate::frame::{self, takes_credit};
+use crate::ibv::{Operation, Parts, QueuePair, Request};
+use crate::peer::{Posted, Shared};
+use carrousel_link::{Credits, Rules};
+use carrousel_transport::RankId;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Set in the name of every work request that sends; those of receive buffers do not have it.
+pub(crate) const SENDS: u64 = 1 << 63;
+/// Set in the name of those that were posted to a peer's second queue pair.
+const CONTROL: u64 = 1 << 62;
+/// How often at least a work request has a completion of its own, which those before it share.
+const SIGNAL: u32 = 16;
+
+/// Whose work request has this name, and whether it was posted to the second queue pair.
+#[inline]
+pub(crate) fn posted_to(id: u64) -> (RankId, bool) {
+    (RankId((id >> 32) as u32 & 0x3fff_ffff), id & CONTROL != 0)
+}
+
+/// One queue pair to a peer, and what is posted to it.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pair: Arc<QueuePair>,
+    /// What the names of its work requests have in common.
+    name: u64,
+    /// In the order of posting, which is that of completion.
+    posted: VecDeque<Posted>,
+    /// The number of the first of them.
+    first: u32,
+    /// How many of the last ones have no completion of their own.
+    unsignaled: u32,
+}
+
+impl Way {
+    /// The queue pair that `rank` is reached by, or the second one, for `control`.
+    pub(crate) fn new(pair: Arc<QueuePair>, rank: RankId, control: bool) -> Self {
+        let name = SENDS | if control { CONTROL } else { 0 } | u64::from(rank.0) << 32;
+        Self { pair, name, posted: VecDeque::new(), first: 0, unsignaled: 0 }
+    }
+
+    /// Whether `requests` more can be posted.
+    #[inline]
+    pub(crate) fn fits(&self, shared: &Shared, requests: u32) -> bool {
+        self.posted.len() + requests as usize <= self.pair.depth() && shared.fits(requests)
+    }
+
+    /// The number of the work request that is posted as the `ahead`th from now.
+    #[inline]
+    pub(crate) fn number(&self, ahead: u32) -> u32 {
+        self.first.wrapping_add(self.posted.len() as u32).wrapping_add(ahead)
+    }
+
+    /// Its name.
+    #[inline]
+    pub(crate) fn id(&self, ahead: u32) -> u64 {
+        self.name | u64::from(self.number(ahead))
+    }
+
+    /// Whether a request, if it were posted now, shall have a completion of its own.
+    #[inline]
+    pub(crate) fn signals(&self, shared: &Shared) -> bool {
+        self.unsignaled + 1 >= SIGNAL.min(self.pair.depth() as u32 / 2) || shared.is_scarce()
+    }
+
+    /// Whether the work request of this number may not be complete.
+    pub(crate) fn is_posted(&self, number: u32) -> bool {
+        (number.wrapping_sub(self.first) as usize) < self.posted.len()
+    }
+
+    /// Whether nothing is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.posted.is_empty()
+    }
+
+    /// Whether a completion will come: if the peer acknowledges, or because it does not.
+    pub(crate) fn expects(&self) -> bool {
+        self.posted.len() > self.unsignaled as usize
+    }
+
+    /// Whether something is posted that will have no completion.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.unsignaled > 0
+    }
+
+    /// Whether a write, a read or a change is.
+    pub(crate) fn has_transfers(&self) -> bool {
+        self.posted.iter().any(|one| matches!(one, Posted::Write(_) | Posted::Read(_)))
+    }
+
+    /// Posts requests that fit, with what hangs on each.
+    #[inline]
+    pub(crate) fn post<const N: usize>(
+        &mut self,
+        shared: &mut Shared,
+        requests: [Request<'_>; N],
+        what: [Posted; N],
+    ) -> Result<(), VerbsError> {
+        let signaled = requests.each_ref().map(|request| request.signaled);
+        self.pair.post(requests)?;
+        for (posted, signaled) in what.into_iter().zip(signaled) {
+            self.note(shared, posted, signaled);
+        }
+        Ok(())
+    }
+
+    /// Takes note of what was posted.
+    #[inline]
+    fn note(&mut self, shared: &mut Shared, posted: Posted, signaled: bool) {
+        self.posted.push_back(posted);
+        self.unsignaled = if signaled { 0 } else { self.unsignaled + 1 };
+        shared.outstanding += 1;
+    }
+
+    /// Posts a frame, which brings the credits that are owed. False if it has to wait.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        shared: &mut Shared,
+        credits: &mut Credits<Rules>,
+        kind: u16,
+        [head, data]: [&[u8]; 2],
+    ) -> Result<bool, VerbsError> {
+        let len = head.len() + data.len();
+        let is_inline = len <= self.pair.inline();
+        if !self.fits(shared, 1)
+            || !is_inline && shared.free.is_empty()
+            || takes_credit(kind) && !credits.spend()
+        {
+            return Ok(false);
+        }
+        let signaled = self.signals(shared);
+        let operation = Operation::Send(frame::immediate(kind, credits.give()));
+        let id = self.id(0);
+        let request = |parts| Request { id, operation, parts, signaled, fenced: false };
+        let posted = if is_inline {
+            self.pair.post([request(Parts::Inline([head, data]))])?;
+            Posted::Nothing
+        } else {
+            let Some(slot) = shared.free.pop() else { return Ok(false) };
+            let bytes = shared.slots.bytes_mut(slot, len);
+            bytes[..head.len()].copy_from_slice(head);
+            bytes[head.len()..].copy_from_slice(data);
+            // Whether or not: who could not post it is lost, and others need the slot.
+            self.pair
+                .post([request(Parts::Keyed(&[shared.slots.sge(slot, len)]))])
+                .inspect_err(|_| shared.free.push(slot))?;
+            Posted::Slot(slot)
+        };
+        self.note(shared, posted, signaled);
+        Ok(true)
+    }
+
+    /// The next request, if it is to do nothing but to have a completion.
+    fn nothing(&self) -> Request<'static> {
+        let operation = Operation::Write { address: 0, key: 0 };
+        Request { id: self.id(0), operation, parts: Parts::Keyed(&[]), signaled: true, fenced: false }
+    }
+
+    /// Posts something that has to be acknowledged and does nothing.
+    pub(crate) fn probe(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
+        if self.fits(shared, 1) { self.post(shared, [self.nothing()], [Posted::Nothing]) } else { Ok(()) }
+    }
+
+    /// Ends the connection: what is posted completes with an error.
+    pub(crate) fn fail(&mut self, shared: &mut Shared) {
+        // That this fails means that it has failed already.
+        let _ = self.pair.fail();
+        // What was posted without a completion of its own has none any more if it was done before the end. One more
+        // request does, as all that is posted from now on fails at once. A full queue has a completion of its own to
+        // come, as that is asked for long before.
+        if self.unsignaled > 0 {
+            let _ = self.post(shared, [self.nothing()], [Posted::Nothing]);
+        }
+    }
+
+    /// Takes the work requests up to number `last` off the list of those that are posted, and hands them over.
+    #[inline]
+    pub(crate) fn completed(&mut self, last: u32, mut each: impl FnMut(Posted)) {
+        let count = last.wrapping_sub(self.first).wrapping_add(1);
+        for _ in 0..count {
+            let Some(posted) = self.posted.pop_front() else { break };
+            self.first = self.first.wrapping_add(1);
+            each(posted);
+        }
+    }
+}

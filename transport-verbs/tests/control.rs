@@ -1,0 +1,162 @@
+//! Packets without data have queue pairs of their own if they have a service level of their own: they need not wait for data,
+//! and each lane is in order all the same.
+#![cfg(feature = "verbs")]
+
+mod fake;
+
+use carrousel_transport::{
+    Arrival, Context, Handle, Handler, OnlyKeys, Outbound, Packet, Payload, RankId, Tag, Transport,
+};
+use carrousel_transport_verbs::{Out, Settings, Verbs};
+use fake::{Adapter, End, drive, meet};
+use std::time::Duration;
+
+/// The service level of data.
+const DATA: u8 = 0;
+/// That of packets that have none.
+const CONTROL: u8 = 5;
+const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
+/// Of the lanes of data: with, and without.
+const EAGER: Packet = Packet::Eager { tag: Tag(5), len: 3 };
+const FILLED: Packet = Packet::Filled { receive: Handle { index: 0, generation: 0 } };
+/// Of the other lane.
+const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    (settings.service_level, settings.control_service_level) = (DATA, CONTROL);
+    settings
+}
+
+/// Ranks 0 and 1, which have exchanged a message.
+fn pair(adapters: [Adapter; 2], settings: [Settings; 2]) -> [End; 2] {
+    let ([one, other], [first, second]) = (adapters, settings);
+    let mut ends = [End::new(one, 0, 2, first), End::new(other, 1, 2, second)];
+    let [one, other] = &mut ends;
+    meet(one, other, 0, 1);
+    ends
+}
+
+/// What was reported.
+#[derive(Default)]
+struct Reports(Vec<Arrival>, OnlyKeys);
+
+impl Handler<Out> for Reports {
+    type Regions = OnlyKeys;
+
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.1
+    }
+
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
+        let is_whole = !matches!(arrival, Arrival::Packet { packet: EAGER, .. }) || data.len() == 3;
+        assert!(is_whole, "{arrival:?}");
+        self.0.push(arrival);
+    }
+}
+
+fn send(verbs: &mut Verbs, packet: Packet) {
+    let data: &[u8] = if packet == EAGER { &[1; 3] } else { &[] };
+    verbs.out().send(RANKS[1], Context::MESSAGES, &packet, data);
+}
+
+/// The packets that have come to rank 1 by now.
+fn come(ends: &mut [End; 2]) -> Vec<Packet> {
+    let mut reports = Reports::default();
+    while ends[1].verbs.poll(&mut reports) + ends[0].poll() > 0 {}
+    let packet = |arrival: &Arrival| match arrival {
+        Arrival::Packet { packet, .. } => *packet,
+        other => panic!("{other:?}"),
+    };
+    reports.0.iter().map(packet).collect()
+}
+
+#[test]
+fn what_has_no_data_overtakes_data_of_the_other_lane_only() {
+    let mut ends = pair([Adapter(0), Adapter(1)], [settings(), settings()]);
+    Adapter(0).hold(Some(DATA));
+    [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+    assert_eq!(come(&mut ends), [DONE], "it need not wait, and the other must not");
+    Adapter(0).hold(None);
+    assert_eq!(come(&mut ends), [EAGER, FILLED]);
+}
+
+#[test]
+fn data_waits_for_what_has_none_and_was_sent_before() {
+    let mut ends = pair([Adapter(2), Adapter(3)], [settings(), settings()]);
+    Adapter(2).hold(Some(CONTROL));
+    [FILLED, EAGER, DONE, EAGER].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+    assert_eq!(come(&mut ends), []);
+    Adapter(2).hold(None);
+    let come = come(&mut ends);
+    assert_eq!(come.iter().filter(|packet| **packet != DONE).collect::<Vec<_>>(), [&FILLED, &EAGER, &EAGER]);
+    assert_eq!(come.len(), 4);
+}
+
+#[test]
+fn no_more_packets_wait_for_their_turn_than_the_window() {
+    let mut ends = pair([Adapter(4), Adapter(5)], [settings(), settings()]);
+    Adapter(4).hold(Some(DATA));
+    send(&mut ends[0].verbs, EAGER);
+    let more = 3 * usize::from(settings().window);
+    (0..more).for_each(|_| send(&mut ends[0].verbs, FILLED));
+    assert_eq!(come(&mut ends), []);
+    assert!(ends[0].verbs.out().is_waiting(), "for credits of packets that wait");
+    Adapter(4).hold(None);
+    let come = come(&mut ends);
+    assert_eq!((come.len(), come[0], come[1], come[more]), (more + 1, EAGER, FILLED, FILLED));
+}
+
+#[test]
+fn there_is_a_second_queue_pair_only_if_both_ends_have_one() {
+    for (adapters, which) in [([Adapter(6), Adapter(7)], 0), ([Adapter(8), Adapter(9)], 1)] {
+        let mut both = [Settings::default(), Settings::default()];
+        both[which] = settings();
+        let mut ends = pair(adapters, both);
+        adapters[0].hold(Some(DATA));
+        [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+        assert_eq!(come(&mut ends), []);
+        adapters[0].hold(None);
+        assert_eq!(come(&mut ends), [EAGER, FILLED, DONE]);
+    }
+}
+
+/// Rank 0 says goodbye, of which one half is late or not, and goes. Whether that is a loss to rank 1.
+fn is_lost(adapters: [Adapter; 2], held: Option<u8>) -> bool {
+    let [mut one, mut other] = pair(adapters, [settings(), settings()]);
+    adapters[0].hold(held);
+    one.verbs.finish();
+    while one.verbs.is_busy() {
+        one.poll();
+        other.poll();
+    }
+    drop(one);
+    for _ in 0..4 {
+        std::thread::sleep(Duration::from_millis(200));
+        other.verbs.check();
+        other.poll();
+    }
+    !other.heard.lost.is_empty()
+}
+
+#[test]
+fn who_has_said_goodbye_by_both_ways_may_go() {
+    assert!(!is_lost([Adapter(10), Adapter(11)], None));
+    for held in [DATA, CONTROL] {
+        assert!(is_lost([Adapter(12), Adapter(13)], Some(held)), "more may have come");
+        Adapter(12).hold(None);
+    }
+}
+
+#[test]
+fn a_failed_second_queue_pair_is_the_end_of_both() {
+    let [mut one, mut other] = pair([Adapter(14), Adapter(15)], [settings(), settings()]);
+    // By each way something that has no completion of its own.
+    [EAGER, DONE].into_iter().for_each(|packet| send(&mut one.verbs, packet));
+    // The one that was made last.
+    Adapter(14).say(fake::Event::PairFailed);
+    drive(&mut [&mut one, &mut other], |ends| !ends[0].heard.lost.is_empty());
+    assert_eq!(one.heard.lost, [RANKS[1]]);
+    while one.poll() > 0 {}
+    assert!(!one.verbs.is_busy(), "what was posted to it has come back");
+}

@@ -1,0 +1,281 @@
+//! Packets of an end that travel to its peer by two ways, and the order in which they are taken.
+
+use super::bounds::OrderBounds;
+use super::reached::{Counts, Reached};
+use super::search::{Machine, Rule, promises};
+use carrousel_link::{Credits, InOrder, NUMBERS, Numbers, OrderRules, Rules, Way};
+use stateright::{Model, Property};
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Lanes whose packets are in order among themselves; that of writes is the first.
+const LANES: usize = 2;
+const WRITES: usize = 0;
+const WAYS: [Way; 2] = [Way::First, Way::Second];
+/// The number of the first packet: behind it comes 0.
+const FIRST: u16 = NUMBERS - 2;
+
+/// A packet: its lane, its place there as it was sent, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Packet {
+    lane: u8,
+    place: u8,
+    number: u16,
+    /// Writes of its lane that were posted before.
+    writes: u8,
+}
+
+/// What is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    Packet(Packet),
+    /// A write that no packet of its own follows.
+    Write,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Wrong {
+    /// The packet was taken out of its turn.
+    Order(Packet),
+    /// The packet was refused, though the sender is honest.
+    Refused(Packet),
+    /// The packet was taken before a write that was posted before it had arrived.
+    Unwritten(Packet),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World<R> {
+    /// Packets of each lane that were sent, and taken.
+    sent: [u8; LANES],
+    taken: [u8; LANES],
+    numbers: [Numbers<R>; LANES],
+    orders: [InOrder<Packet, R>; LANES],
+    /// Writes that were posted, and have arrived.
+    posted: u8,
+    written: u8,
+    /// On their way, by each.
+    ways: [VecDeque<Item>; WAYS.len()],
+    sender: Credits<Rules>,
+    receiver: Credits<Rules>,
+    wrong: Option<Wrong>,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// A packet of this lane is sent, by this way if it may.
+    Send(u8, Way),
+    /// A write is posted.
+    Write,
+    /// What comes next by this way arrives.
+    Arrive(Way),
+    /// Credits are given back.
+    Give,
+}
+
+/// A sender and a receiver under the rules `R`.
+pub(super) struct Ways<R> {
+    bounds: OrderBounds,
+    /// Whether the credit of a packet is given back before its turn. That it is exists only in an ablation.
+    credit_early: bool,
+    counts: Arc<Counts>,
+    rules: PhantomData<R>,
+}
+
+impl<R: OrderRules> Ways<R> {
+    pub(super) fn new(bounds: OrderBounds, credit_early: bool) -> Self {
+        Self { bounds, credit_early, counts: Arc::default(), rules: PhantomData }
+    }
+
+    /// As the driver does: one that is early is kept, and one that is not brings those behind it.
+    fn arrive(&self, world: &mut World<R>, way: Way) {
+        let packet = match world.ways[way as usize].pop_front() {
+            Some(Item::Packet(packet)) => packet,
+            Some(Item::Write) => {
+                world.written += 1;
+                return;
+            }
+            None => return,
+        };
+        let lane = usize::from(packet.lane);
+        if self.credit_early {
+            world.receiver.took();
+        }
+        if !world.orders[lane].is_next(packet.number) {
+            self.counts.note(Reached::Early);
+            if world.orders[lane].keep(packet.number, self.bounds.window, packet).is_err() {
+                world.wrong = Some(Wrong::Refused(packet));
+            }
+            if world.orders[lane].kept() > 1 {
+                self.counts.note(Reached::ManyEarly);
+            }
+            return;
+        }
+        if world.orders[1 - lane].kept() > 0 {
+            self.counts.note(Reached::OtherLane);
+        }
+        self.take(world, packet);
+        while let Some(kept) = world.orders[lane].ready() {
+            self.take(world, kept);
+        }
+    }
+
+    fn take(&self, world: &mut World<R>, packet: Packet) {
+        if !self.credit_early {
+            world.receiver.took();
+        }
+        let taken = &mut world.taken[usize::from(packet.lane)];
+        if *taken != packet.place {
+            world.wrong = world.wrong.or(Some(Wrong::Order(packet)));
+        }
+        *taken += 1;
+        if packet.writes > world.written {
+            world.wrong = world.wrong.or(Some(Wrong::Unwritten(packet)));
+        }
+    }
+}
+
+impl<R: OrderRules + Rule> Model for Ways<R> {
+    type State = World<R>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World<R>> {
+        vec![World {
+            sent: [0; LANES],
+            taken: [0; LANES],
+            numbers: [(); LANES].map(|()| Numbers::starting_at(FIRST)),
+            orders: [(); LANES].map(|()| InOrder::starting_at(FIRST)),
+            posted: 0,
+            written: 0,
+            ways: [const { VecDeque::new() }; WAYS.len()],
+            sender: Credits::new(self.bounds.window),
+            receiver: Credits::new(self.bounds.window),
+            wrong: None,
+        }]
+    }
+
+    fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
+        if world.wrong.is_some() {
+            return;
+        }
+        for lane in 0..LANES as u8 {
+            if world.sent[usize::from(lane)] < self.bounds.messages && world.sender.left() > 0 {
+                actions.extend(WAYS.map(|way| Action::Send(lane, way)));
+            }
+        }
+        actions.extend((world.posted < self.bounds.writes).then_some(Action::Write));
+        let coming = WAYS.into_iter().filter(|way| !world.ways[*way as usize].is_empty());
+        actions.extend(coming.map(Action::Arrive));
+        actions.extend(world.receiver.owes().then_some(Action::Give));
+    }
+
+    fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
+        let mut next = world.clone();
+        match action {
+            Action::Send(lane, wish) => {
+                let at = usize::from(lane);
+                let (number, way) = next.numbers[at].next(wish);
+                if way != wish {
+                    self.counts.note(Reached::Bound);
+                }
+                let writes = if at == WRITES { next.posted } else { 0 };
+                let packet = Packet { lane, place: next.sent[at], number, writes };
+                next.sender.spend();
+                next.numbers[at].sent(way);
+                next.sent[at] += 1;
+                next.ways[way as usize].push_back(Item::Packet(packet));
+            }
+            Action::Write => {
+                next.posted += 1;
+                next.numbers[WRITES].wrote();
+                next.ways[Way::First as usize].push_back(Item::Write);
+            }
+            Action::Arrive(way) => self.arrive(&mut next, way),
+            Action::Give => {
+                // That more is given back than was spent is what the other model looks for.
+                next.sender.given(next.receiver.give()).ok()?;
+            }
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        promises()
+    }
+}
+
+fn name(way: Way) -> &'static str {
+    match way {
+        Way::First => "first way",
+        Way::Second => "second way",
+    }
+}
+
+impl fmt::Display for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "packet {} of lane {}", self.place, self.lane)
+    }
+}
+
+impl<R: OrderRules + Rule> Machine for Ways<R> {
+    fn broken(&self, world: &World<R>) -> Option<String> {
+        Some(match world.wrong? {
+            Wrong::Order(packet) => format!("in-order: {packet} is taken out of its turn"),
+            Wrong::Unwritten(packet) => {
+                format!("behind-write: {packet} is taken before a write that was posted before it")
+            }
+            Wrong::Refused(packet) => {
+                format!("window-kept: {packet} is further ahead than a window of {}", self.bounds.window)
+            }
+        })
+    }
+
+    fn is_done(&self, world: &World<R>) -> bool {
+        world.taken.iter().all(|taken| *taken == self.bounds.messages) && world.written == world.posted
+    }
+
+    /// An application sends all that it has to send; the rest is the driver's. It need not write.
+    fn is_owed(&self, action: Action) -> bool {
+        action != Action::Write
+    }
+
+    fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
+        match action {
+            Action::Send(lane, way) => {
+                let place = before.sent[usize::from(lane)];
+                let count = |world: &World<R>| world.ways[way as usize].len();
+                let way = if count(after) > count(before) { way } else { Way::First };
+                format!("packet {place} of lane {lane} is sent by the {}", name(way))
+            }
+            Action::Write => "a write of lane 0 is posted to the first way".to_owned(),
+            Action::Arrive(way) => {
+                let what = match before.ways[way as usize].front() {
+                    Some(Item::Packet(packet)) => packet.to_string(),
+                    _ => return "the write arrives".to_owned(),
+                };
+                let way = name(way);
+                let count = |world: &World<R>| world.taken.iter().map(|taken| u32::from(*taken)).sum::<u32>();
+                match count(after) - count(before) {
+                    0 => format!("{what} comes by the {way}, and waits for its turn"),
+                    1 => format!("{what} comes by the {way}, and is taken"),
+                    more => format!("{what} comes by the {way}, and is taken with {} behind it", more - 1),
+                }
+            }
+            Action::Give => format!("credits are given back; {} are left", after.sender.left()),
+        }
+    }
+
+    fn met(&self) -> Vec<(&'static str, u64)> {
+        self.counts.met()
+    }
+
+    fn stuck(&self, world: &World<R>) -> String {
+        let kept: usize = world.orders.iter().map(InOrder::kept).sum();
+        format!(
+            "never-stuck: nothing helps, {kept} packets wait for their turn, and {:?} were taken",
+            world.taken
+        )
+    }
+}
