@@ -258,6 +258,9 @@ impl<R: OrderRules + Rule> Machine for Ways<R> {
                 let way = name(way);
                 let count = |world: &World<R>| world.taken.iter().map(|taken| u32::from(*taken)).sum::<u32>();
                 match count(after) - count(before) {
+                    _ if matches!(after.wrong, Some(Wrong::Refused(_))) => {
+                        format!("{what} comes by the {way}, and cannot be kept")
+                    }
                     0 => format!("{what} comes by the {way}, and waits for its turn"),
                     1 => format!("{what} comes by the {way}, and is taken"),
                     more => format!("{what} comes by the {way}, and is taken with {} behind it", more - 1),
