@@ -61,16 +61,16 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     }
     let mut client = Client::from_environment()?;
     let place = match &mut client {
-        None => Place { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)] },
+        None => Place { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
         Some(client) => {
             let nodes = client.nodes()?;
             let own = nodes.get(client.rank() as usize).copied();
-            let apart = settings.verbs().between == Between::All;
-            let is_here = |(rank, node): &(u32, &u32)| {
-                if apart { *rank == client.rank() } else { Some(**node) == own }
-            };
-            let neighbours = (0..).zip(&nodes).filter(is_here).map(|(rank, _)| RankId(rank)).collect();
-            Place { me: RankId(client.rank()), ranks: client.size(), neighbours }
+            let is_here = |(_, node): &(u32, &u32)| Some(**node) == own;
+            let here: Vec<_> = (0..).zip(&nodes).filter(is_here).map(|(rank, _)| RankId(rank)).collect();
+            let (me, count, apart) =
+                (RankId(client.rank()), here.len(), settings.verbs().between == Between::All);
+            let neighbours = if apart { vec![me] } else { here };
+            Place { me, ranks: client.size(), neighbours, here: count }
         }
     };
     let link = Link::new(client);

@@ -13,7 +13,8 @@ type Addresses = Arc<Mutex<Vec<String>>>;
 
 /// Rank `me` of a job whose ranks are all in this process.
 fn rank(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
-    let place = Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect() };
+    let place =
+        Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect(), here: ranks as usize };
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
     let known = Arc::clone(addresses);
     let look_up = move |rank: RankId| {

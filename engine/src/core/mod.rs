@@ -46,8 +46,10 @@ pub(crate) struct Place {
     pub(crate) me: RankId,
     /// How many ranks there are.
     pub(crate) ranks: u32,
-    /// Those of this node, this one included.
+    /// Those that share memory with this one, which is one of them.
     pub(crate) neighbours: Vec<RankId>,
+    /// How many there are on this node, also of those that share no memory.
+    pub(crate) here: usize,
 }
 
 /// One rank at work.
@@ -67,7 +69,7 @@ pub(crate) struct Core {
     /// Whether this node has more ranks than processors.
     crowded: bool,
     /// Whether this rank sleeps when it waits long: there is one processor, which the kernel needs for what arrives, and
-    /// all that arrives wakes who sleeps, as no other rank is on this node.
+    /// all that arrives wakes who sleeps, as no other rank shares memory with this one.
     rests: bool,
     launcher: Option<Launcher>,
     /// Where the application says that it is.
@@ -124,7 +126,7 @@ impl Core {
             ranks: place.ranks,
             eager_threshold,
             reuse_blocking,
-            crowded: processors.is_some_and(|processors| processors < neighbours.len()),
+            crowded: processors.is_some_and(|processors| processors < place.here),
             rests: processors == Some(1) && is_far && neighbours.len() == 1,
             neighbours,
             launcher: None,
