@@ -12,7 +12,7 @@
 //! peer at worst.
 //! A write takes its bytes from where the application has them, and a read brings them there, without a copy. The adapter is
 //! done with that memory when the operation is reported as complete, also if that is because of a loss.
-//! **Leaves to others.** Who is where; registering the application's memory ([`Region`], which a
+//! **Leaves to others.** Who is where; registering the application's memory (`Region`, which a
 //! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
 //! Of small puts and gets: to ask [`Registrations::acquire_often_used`] once for each, as that counts the uses of buffers;
 //! staging memory, registered for good, through which those are copied whose buffer has no registration ([`Out`] has some,
