@@ -13,7 +13,7 @@ use std::{io, thread};
 const PATIENCE: Duration = Duration::from_secs(20);
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
-/// Two ranks in this process, over one device, and messages between them from memory that is registered.
+/// Two ranks in this process, over one device, and messages between them, all from the same memory, which is registered.
 #[derive(Debug)]
 pub struct LoanTrial {
     // They go before the memory that they send.
@@ -43,11 +43,11 @@ impl Handler<Out> for Count {
 }
 
 impl LoanTrial {
-    /// Connects the ranks, for `count` messages that lie one behind the other in memory, `size` bytes apart.
+    /// Connects the ranks, for messages of at most so many bytes.
     ///
     /// # Errors
     /// When the system refuses, or the device does not reach itself.
-    pub fn new(device: &Arc<Device>, count: u32, size: usize) -> Result<Self, VerbsError> {
+    pub fn new(device: &Arc<Device>, size: usize) -> Result<Self, VerbsError> {
         let settings = Settings { eager: size as u64, ..Settings::default() };
         let end = |rank: RankId| Ok((Verbs::over(device, rank, 2, &settings)?, Count::default()));
         let mut ranks = [end(RANKS[0])?, end(RANKS[1])?];
@@ -55,25 +55,25 @@ impl LoanTrial {
         for (at, (verbs, _)) in ranks.iter_mut().enumerate() {
             verbs.out().connect(RANKS[1 - at], &addresses[1 - at]);
         }
-        let mut trial = Self { ranks, memory: Slots::new(device, count, size, Access::Own)? };
-        trial.send(0, 0, false)?;
+        let mut trial = Self { ranks, memory: Slots::new(device, 1, size, Access::Own)? };
+        trial.send(0, false)?;
         Ok(trial)
     }
 
-    /// Sends the first `len` bytes of a message, and returns when they have come and may be changed.
+    /// Sends a message, and returns when it has come and its memory may be changed.
     ///
     /// # Errors
-    /// When they do not come.
+    /// When it does not come.
     ///
     /// # Panics
-    /// When there is no such message.
-    pub fn send(&mut self, message: u32, len: usize, lent: bool) -> Result<(), VerbsError> {
+    /// When it is larger than was asked for.
+    pub fn send(&mut self, len: usize, lent: bool) -> Result<(), VerbsError> {
         let [(sender, _), (_, count)] = &mut self.ranks;
         let (out, before) = (sender.out(), count.messages);
-        let data = self.memory.bytes(message, len);
+        let data = self.memory.bytes(0, len);
         let packet = Packet::Eager { tag: Tag(0), len: data.len() as u64 };
         let is_lent = if lent {
-            let name = (self.memory.sge(message, len).key, 0);
+            let name = (self.memory.sge(0, len).key, 0);
             out.lend(RANKS[1], Context::MESSAGES, &packet, data, name)
         } else {
             out.send(RANKS[1], Context::MESSAGES, &packet, data);

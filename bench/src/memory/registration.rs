@@ -41,7 +41,7 @@ pub fn registration_costs(
             size: *size,
             register: time(adapter, *size, budget, Part::Begin)?,
             deregister: time(adapter, *size, budget, Part::End)?,
-            copy: copies::warm(*size, budget)?,
+            copy: copies::copy(*size, budget)?,
         };
         costs.push(cost);
     }

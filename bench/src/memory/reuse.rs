@@ -4,11 +4,15 @@
 //! from the first n on for which n (C - V) > R (speculative-rendezvous 5.3.3, equations 5.1 to 5.5).
 //!
 //! There what the message itself takes is the same. Here an eager message that is not copied may take longer: its adapter
-//! gathers two pieces, and says when it has read them, which is listened to, as its buffer may be changed only then; and an
-//! adapter in software is the first to read what is in no cache. So what is saved is measured, by sending messages in both
-//! ways; by what that is less than a copy, the loan counts as part of V.
+//! gathers two pieces, and says when it has read them, which is listened to, as its buffer may be changed only then. So
+//! what is saved is measured, by sending messages in both ways; by what that is less than a copy, the loan counts as part
+//! of V.
+//!
+//! Messages are in the caches of the processor, as what a program has just written is, or uses often. From elsewhere a copy
+//! takes longer, and registering pays sooner than is said here; but it never costs more than it saves where it is said to
+//! pay.
 
-use super::copies::{self, Cold, scattered};
+use super::copies::{self, scattered};
 use super::loans::Loans;
 use super::registration::{Part, time};
 use super::{Adapter, MemoryError, PAGE, repeated, us_since};
@@ -32,10 +36,8 @@ pub struct ClassCosts {
     pub class: usize,
     /// Bytes of the messages that were measured.
     pub size: usize,
-    /// To copy a message that is in no cache into staging memory (C, of what is sent or put).
-    pub copy_out: Summary,
-    /// To copy it from staging memory to where no cache has it (C, of what is got).
-    pub copy_in: Summary,
+    /// To copy it into staging memory, or from there (C).
+    pub copy: Summary,
     /// To find the registration of its buffer, and to give it back (V).
     pub look_up: Summary,
     /// By how much less than a copy is saved by an eager message that is not copied (V, of what is sent).
@@ -45,27 +47,24 @@ pub struct ClassCosts {
 }
 
 impl ClassCosts {
-    /// From how many uses on registering pays: by the medians.
+    /// From how many uses on registering pays: by the medians, if it pays at all by the quartiles that speak against it.
+    /// What is saved may be less than what cannot be told apart; who copies then loses nothing.
     pub fn uses(&self, path: Path) -> u32 {
+        let [_, worst] = self.spread(path);
+        if worst == Thresholds::NEVER {
+            return worst;
+        }
         let each = self.look_up.median + self.loan(path).median;
-        uses_that_pay(self.registration.median, self.copy(path).median, each)
+        uses_that_pay(self.registration.median, self.copy.median, each)
     }
 
     /// The same from the quartiles that speak for registering, and from those that speak against it.
     pub fn spread(&self, path: Path) -> [u32; 2] {
-        let (copy, look_up, loan) = (self.copy(path), self.look_up, self.loan(path));
+        let (copy, look_up, loan) = (self.copy, self.look_up, self.loan(path));
         [
             uses_that_pay(self.registration.lower, copy.upper, look_up.lower + loan.lower),
             uses_that_pay(self.registration.upper, copy.lower, look_up.upper + loan.upper),
         ]
-    }
-
-    /// The copy that a registered buffer saves.
-    fn copy(&self, path: Path) -> Summary {
-        match path {
-            Path::EagerByWrite | Path::EagerBySend | Path::Put => self.copy_out,
-            Path::Get => self.copy_in,
-        }
     }
 
     /// What a registered buffer costs beside looking for it: a put or a get is of one piece, and is waited for, also from
@@ -113,15 +112,14 @@ pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>,
     let longer = Budget { seconds: budget.seconds * LOANS, ..budget };
     for class in 0..CLASSES {
         let size = size_of_class(class);
-        let copy_out = copies::cold(size, Cold::Source, budget)?;
+        let copy = copies::copy(size, budget)?;
         let cost = ClassCosts {
             class,
             size,
-            copy_out,
-            copy_in: copies::cold(size, Cold::Target, budget)?,
+            copy,
             look_up: look_up(size, budget),
             // No loan is for less than nothing.
-            loan: loans.saved(size, longer)?.map(|saved| (copy_out.median - saved).max(0.0)),
+            loan: loans.saved(size, longer)?.map(|saved| (copy.median - saved).max(0.0)),
             registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
         };
         costs.push(cost);
@@ -187,8 +185,7 @@ mod tests {
         ClassCosts {
             class: 4,
             size: 4608,
-            copy_out: Summary { median: 2.0, lower: 1.0, upper: 3.0, count: 9 },
-            copy_in: exactly(1.5),
+            copy: Summary { median: 2.0, lower: 1.0, upper: 3.0, count: 9 },
             look_up: exactly(0.5),
             loan: exactly(0.25),
             registration: Summary { median: 30.0, lower: 20.0, upper: 40.0, count: 9 },
@@ -214,9 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn paths_differ_in_what_is_saved_and_in_what_is_lent() {
+    fn paths_differ_in_what_is_lent() {
         let uses = Path::ALL.map(|path| costs().uses(path));
-        assert_eq!(uses, [25, 25, 21, 31]);
+        assert_eq!(uses, [25, 25, 21, 21]);
+    }
+
+    #[test]
+    fn what_may_not_pay_is_never_registered() {
+        let unsure = ClassCosts { loan: Summary { upper: 1.0, ..exactly(0.25) }, ..costs() };
+        assert_eq!([Path::Put, Path::EagerBySend].map(|path| unsure.uses(path)), [21, Thresholds::NEVER]);
     }
 
     #[test]
@@ -230,7 +233,7 @@ mod tests {
     #[test]
     fn thresholds_are_those_of_the_classes_that_were_measured() {
         let thresholds = thresholds(&[costs()]);
-        assert_eq!((thresholds.put[4], thresholds.get[4]), (21, 31));
+        assert_eq!((thresholds.put[4], thresholds.eager_by_send[4]), (21, 25));
         assert_eq!(thresholds.put.iter().filter(|uses| **uses == Thresholds::NEVER).count(), CLASSES - 1);
     }
 

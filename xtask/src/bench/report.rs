@@ -155,14 +155,17 @@ pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &
     for group in groups {
         for (bytes, target) in group.judged {
             let row = rows.iter().find(|row| row.bench == group.bench && row.size == *bytes);
-            let verdict = row.and_then(|row| Some((*row, results.verdict(row, *target)?)));
-            let met = verdict.is_some_and(|(_, verdict)| verdict.met);
+            let verdict = row.and_then(|row| {
+                let target = results.in_force(row, *target);
+                Some((*row, target, results.verdict(row, target)?))
+            });
+            let met = verdict.is_some_and(|(_, _, verdict)| verdict.met);
             all &= met;
             text += if met { "met      " } else { "NOT met  " };
             text += &match verdict {
-                Some((row, verdict)) => {
+                Some((row, target, verdict)) => {
                     let reached = spread(verdict.reached);
-                    let asked = asked(row, *target, None);
+                    let asked = asked(row, target, None);
                     format!("{} of {}: {reached}, asked for {asked}\n", row.bench, size(row))
                 }
                 None => format!("{} of {bytes} bytes: not measured\n", group.bench),

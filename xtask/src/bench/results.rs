@@ -96,17 +96,37 @@ impl Row {
 pub(crate) struct Results {
     groups: &'static [Group],
     rows: Vec<Row>,
+    /// Whether ours does not copy small messages, by size class: of so many KiB, and of the last or more.
+    lent: Vec<bool>,
 }
 
 impl Results {
     /// None yet, of what these groups measure.
     pub(crate) fn new(groups: &'static [Group]) -> Self {
-        Self { groups, rows: Vec::new() }
+        Self { groups, rows: Vec::new(), lent: Vec::new() }
     }
 
     /// What is asked of a row.
     pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> + use<> {
-        targets::of(self.groups, &row.bench, row.size)
+        let of_row: Vec<_> = targets::of(self.groups, &row.bench, row.size).collect();
+        let in_force: Vec<_> = of_row.into_iter().map(|target| self.in_force(row, target)).collect();
+        in_force.into_iter()
+    }
+
+    /// Of these size classes, ours does not copy messages.
+    pub(crate) fn lends(&mut self, classes: Vec<bool>) {
+        self.lent = classes;
+    }
+
+    /// What is asked of a row where a target stands: what is not copied is not to be slower than what is.
+    pub(crate) fn in_force(&self, row: &Row, target: Target) -> Target {
+        let last = self.lent.len().saturating_sub(1);
+        match target {
+            Target::OfCopying(_) if self.lent.get(last.min(row.size as usize >> 10)) == Some(&true) => {
+                Target::OfCopying(1.0)
+            }
+            target => target,
+        }
     }
 
     /// Keeps a value.

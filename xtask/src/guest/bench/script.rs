@@ -153,7 +153,12 @@ impl Reader {
             }
             _ => match mhz(mark) {
                 Some(mhz) => self.guest_mhz = Some(mhz),
-                None => self.note(mark),
+                None => {
+                    if let Some(classes) = lent(mark) {
+                        self.results.lends(classes);
+                    }
+                    self.note(mark);
+                }
             },
         }
     }
@@ -163,6 +168,12 @@ impl Reader {
             self.notes.push(note.to_owned());
         }
     }
+}
+
+/// Whether a message is not copied, by size class, as `carrousel bench reuse` writes it: `eager_by_send never 31 ..`.
+fn lent(mark: &str) -> Option<Vec<bool>> {
+    let (_, classes) = mark.split_once("eager_by_send")?;
+    Some(classes.split_whitespace().map(|uses| uses != "never").collect())
 }
 
 impl Step {
@@ -278,6 +289,23 @@ mod tests {
             .collect();
         // 330 / 300, 390 / 400, and 20 MB/s by 17.41 MiB/s.
         assert_eq!(reached, [1100.0, 975.0, 1096.0]);
+    }
+
+    #[test]
+    fn what_is_not_copied_is_not_to_be_slower() {
+        let of = |uses: &str| {
+            let eager =
+                "{\"bench\": \"eager\", \"size\": 512, \"value\": 404, \"unit\": \"us\", \"repetitions\": 9}";
+            let copied = eager.replace("eager", "eager_copied").replace("404", "400");
+            let (results, ..) = read(&format!(
+                "[n0] == step 0 ours -\n[n0] == uses: eager_by_send {uses}\n[n0] {eager}\n[n0] {copied}\n[n0] == end 0\n"
+            ));
+            let rows = results.rows();
+            let verdict = |target| results.verdict(rows[0], target).map(|verdict| verdict.met);
+            results.targets(rows[0]).map(|target| (target, verdict(target))).collect::<Vec<_>>()
+        };
+        assert_eq!(of("never 31"), [(Target::OfCopying(1.02), Some(true))]);
+        assert_eq!(of("31 never"), [(Target::OfCopying(1.0), Some(false))]);
     }
 
     #[test]
