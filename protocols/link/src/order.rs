@@ -106,11 +106,16 @@ impl<T, R: OrderRules> InOrder<T, R> {
     /// follows; otherwise [`InOrder::keep`] does.
     pub fn is_next(&mut self, number: u16) -> bool {
         if number == self.due {
-            self.early.pop_front();
-            self.due = (self.due + 1) % NUMBERS;
+            self.advance();
             return true;
         }
         !R::WAIT_FOR_TURN
+    }
+
+    /// It is the next packet's turn. The one whose turn it was, if it was kept.
+    fn advance(&mut self) -> Option<T> {
+        self.due = (self.due + 1) % NUMBERS;
+        self.early.pop_front().flatten()
     }
 
     /// Keeps a packet that has come early, of a peer that may have `window` of them on their way.
@@ -135,14 +140,13 @@ impl<T, R: OrderRules> InOrder<T, R> {
 
     /// A kept packet whose turn has come.
     pub fn ready(&mut self) -> Option<T> {
-        let packet = self.early.front_mut()?.take()?;
-        self.early.pop_front();
-        self.due = (self.due + 1) % NUMBERS;
+        self.early.front()?.as_ref()?;
+        let packet = self.advance();
         if self.early.is_empty() {
             // Rarely needed: it keeps no memory meanwhile.
             self.early = VecDeque::new();
         }
-        Some(packet)
+        packet
     }
 
     /// Packets that wait for their turn.

@@ -107,10 +107,8 @@ impl Results {
     }
 
     /// What is asked of a row.
-    pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> + use<> {
-        let of_row: Vec<_> = targets::of(self.groups, &row.bench, row.size).collect();
-        let in_force: Vec<_> = of_row.into_iter().map(|target| self.in_force(row, target)).collect();
-        in_force.into_iter()
+    pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> {
+        targets::of(self.groups, &row.bench, row.size).map(|target| self.in_force(row, target))
     }
 
     /// Of these size classes, ours does not copy messages.
