@@ -2,8 +2,8 @@
 //!
 //! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [early_receive] [early_send] [bandwidth]`
 //!
-//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures
-//! `eager_copied`, in turn with `eager`. Rank 0 prints one JSON object a line. Rounds are counted, not timed: on emulated
+//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures what ends with
+//! `_copied`, in turn with what does not. Rank 0 prints one JSON object a line. Rounds are counted, not timed: on emulated
 //! nodes a second is a long time, and both ranks know when they are done.
 
 use carrousel::{Communicator, Error};
@@ -41,7 +41,7 @@ struct Node<'a> {
 }
 
 /// How a ping is sent.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// From where it is, if its buffer is used often enough and a table says when that is.
     Isend,
@@ -54,10 +54,10 @@ type Measure = fn(&mut Node<'_>) -> Result<(), Error>;
 
 /// In this order: in `bandwidth` announcing a receive never pays, and a library that learns that would carry it on.
 const MEASUREMENTS: [(&str, Measure); 5] = [
-    ("latency", |node| node.round_trips(SMALL, [("latency", Way::Isend)])),
+    ("latency", |node| node.round_trips(SMALL, ["latency"], [Way::Isend])),
     ("eager", |node| {
-        let ways = [("eager", Way::Isend), ("eager_copied", Way::Send)];
-        EAGER.into_iter().try_for_each(|size| node.round_trips(size, ways))
+        let (names, ways) = (["eager", "eager_held"], [Way::Isend, Way::Send]);
+        EAGER.into_iter().try_for_each(|size| node.round_trips(size, names, ways))
     }),
     ("early_receive", |node| node.early_receive()),
     ("early_send", |node| node.early_send()),
@@ -73,30 +73,41 @@ impl Node<'_> {
         self.world.recv::<u8>(&mut [], self.peer, TOKEN).map(|_| ())
     }
 
-    /// Half a round trip of `size` bytes, [once](Self::ping) for every way that is asked for; the ways take turns.
-    fn round_trips<const N: usize>(&mut self, size: usize, ways: [(&str, Way); N]) -> Result<(), Error> {
-        let mut times = ways.map(|_| Vec::with_capacity(PINGS));
+    /// Half a round trip of `size` bytes, and how long the send holds its rank, as far as there are names for them;
+    /// [once](Self::ping) for every way, which take turns.
+    fn round_trips<const NAMES: usize, const WAYS: usize>(
+        &mut self,
+        size: usize,
+        names: [&str; NAMES],
+        ways: [Way; WAYS],
+    ) -> Result<(), Error> {
+        let mut times = ways.map(|_| [(); 2].map(|()| Vec::with_capacity(PINGS)));
         for index in (0..WARM_PINGS + PINGS).step_by(TURN) {
-            for ((_, way), times) in ways.iter().zip(&mut times) {
+            for (way, [halves, held]) in ways.iter().zip(&mut times) {
                 for _ in 0..TURN {
-                    let began = Instant::now();
-                    self.ping(size, *way)?;
+                    let [took, held_for] = self.ping(size, *way)?.map(|time| time.as_secs_f64() * 1e6);
                     if index >= WARM_PINGS {
-                        times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
+                        halves.push(took / 2.0);
+                        held.push(held_for);
                     }
                 }
             }
         }
-        for ((bench, _), times) in ways.iter().zip(&mut times) {
-            self.print(bench, size, times, "us");
+        for (way, times) in ways.iter().zip(&mut times) {
+            let copied = if *way == Way::Send { "_copied" } else { "" };
+            for (name, times) in names.iter().zip(times) {
+                self.print(&format!("{name}{copied}"), size, times, "us");
+            }
         }
         Ok(())
     }
 
-    /// Send and recv, or recv and send. An isend is waited for then.
-    fn ping(&mut self, size: usize, way: Way) -> Result<(), Error> {
+    /// Send and recv, or recv and send. An isend is waited for then. How long that takes, and of that the send and its end.
+    fn ping(&mut self, size: usize, way: Way) -> Result<[Duration; 2], Error> {
         let Self { world, leads, peer, outgoing, incoming } = self;
         let (outgoing, incoming) = (&outgoing[..size], &mut incoming[..size]);
+        let began = Instant::now();
+        let (mut posted, mut received) = (began, began);
         world.scope(|scope| {
             let send = || match way {
                 Way::Isend => scope.isend(outgoing, *peer, DATA).map(|_| ()),
@@ -104,13 +115,16 @@ impl Node<'_> {
             };
             if *leads {
                 send()?;
+                posted = Instant::now();
             }
             world.recv(incoming, *peer, DATA)?;
+            received = Instant::now();
             if !*leads {
                 send()?;
             }
             Ok(())
-        })
+        })?;
+        Ok([began.elapsed(), (posted - began) + received.elapsed()])
     }
 
     /// A window of isend to a window of irecv, then an acknowledgement; the first one connects.

@@ -43,7 +43,7 @@ pub use benchmark::{Benchmark, COMPUTE_US, SIZE_MAX, WINDOW};
 pub use error::{Error, PinError};
 pub use memory::{
     Adapter, ClassCosts, MemoryError, REGISTERED_SIZES, RegistrationCost, registration_costs, reuse_costs,
-    thresholds, uses_that_pay,
+    thresholds,
 };
 pub use pin::pin;
 pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};

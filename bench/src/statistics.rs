@@ -32,6 +32,13 @@ impl Summary {
         })
     }
 
+    /// Between which two values the median of ever more values would be, by 95 in 100: the notch of a box plot (McGill, Tukey
+    /// and Larsen, "Variations of box plots", The American Statistician 32, 1978). Of few values it is wide.
+    pub fn sure(self) -> [f64; 2] {
+        let to_either_side = 1.57 * (self.upper - self.lower) / (self.count.max(1) as f64).sqrt();
+        [self.median - to_either_side, self.median + to_either_side]
+    }
+
     /// The values seen through a function that never turns back: quartiles stay quartiles, and change
     /// their places if it falls.
     pub(crate) fn map(self, through: impl Fn(f64) -> f64) -> Self {
@@ -63,6 +70,13 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_two() {
         let summary = Summary::of(&mut [4.0, 1.0, 2.0, 8.0]).expect("there are values");
         assert_eq!((summary.median, summary.lower, summary.upper), (3.0, 1.75, 5.0));
+    }
+
+    #[test]
+    fn of_more_values_the_median_is_surer() {
+        let of = |count| Summary { median: 2.0, lower: 1.0, upper: 3.0, count }.sure();
+        assert_eq!(of(4), [2.0 - 1.57, 2.0 + 1.57]);
+        assert_eq!(of(400), [2.0 - 0.157, 2.0 + 0.157]);
     }
 
     #[test]

@@ -51,4 +51,4 @@ pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;
 #[doc(hidden)]
-pub use threads::{in_one_thread, in_one_thread_over};
+pub use threads::{in_one_thread, in_one_thread_apart, in_one_thread_over};

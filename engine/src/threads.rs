@@ -5,25 +5,40 @@ use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_rank::{Options, RankId};
 use carrousel_transport_shm::Settings;
+use carrousel_transport_verbs::{Device, Settings as FarSettings, Verbs};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 /// What ranks of one process publish for each other.
 type Addresses = Arc<Mutex<Vec<String>>>;
 
-/// Rank `me` of a job whose ranks are all in this process.
-fn rank(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
+/// Rank `me` of a job whose ranks are all in this process, and share memory.
+fn near(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
     let place =
         Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect(), here: ranks as usize };
+    rank(&place, settings, None, addresses)
+}
+
+fn refused(error: impl std::fmt::Display) -> Error {
+    Error::Memory(error.to_string())
+}
+
+/// The rank at a place in a job whose ranks are all in this process.
+fn rank(
+    place: &Place,
+    settings: Settings,
+    far: Option<Verbs>,
+    addresses: &Addresses,
+) -> Result<Communicator, Error> {
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
     let known = Arc::clone(addresses);
     let look_up = move |rank: RankId| {
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(&place, &Options::default(), settings, Ok(None), true, Box::new(look_up));
-    let core = core.map_err(|error| Error::Memory(error.to_string()))?;
-    addresses.lock().map_err(|_| lost(place.me))?[me as usize] = core.address();
+    let core = Core::new(place, &Options::default(), settings, Ok(far), true, Box::new(look_up));
+    let core = core.map_err(refused)?;
+    addresses.lock().map_err(|_| lost(place.me))?[place.me.0 as usize] = core.address();
     Ok(Communicator::world(Shared::new(core)))
 }
 
@@ -44,7 +59,26 @@ pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
 #[doc(hidden)]
 pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communicator>, Error> {
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
-    (0..ranks).map(|me| rank(me, ranks, settings, &addresses)).collect()
+    (0..ranks).map(|me| near(me, ranks, settings, &addresses)).collect()
+}
+
+/// As [`in_one_thread`], of ranks that share no memory, and reach each other through an adapter.
+///
+/// # Errors
+/// As [`in_one_thread`].
+#[doc(hidden)]
+pub fn in_one_thread_apart(
+    ranks: u32,
+    device: &Arc<Device>,
+    settings: &FarSettings,
+) -> Result<Vec<Communicator>, Error> {
+    let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
+    let apart = (0..ranks).map(RankId).map(|me| {
+        let place = Place { me, ranks, neighbours: vec![me], here: ranks as usize };
+        let far = Verbs::over(device, me, ranks, settings);
+        rank(&place, Settings::default(), Some(far.map_err(refused)?), &addresses)
+    });
+    apart.collect()
 }
 
 /// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.
@@ -61,7 +95,7 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
-        let world = rank(me, ranks, Settings::default(), &addresses);
+        let world = near(me, ranks, Settings::default(), &addresses);
         barrier.wait();
         let world = world?;
         let value = body(&world);

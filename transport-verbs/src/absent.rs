@@ -45,10 +45,6 @@ pub enum Trial<'a> {
     Never(Infallible, PhantomData<&'a mut [u8]>),
 }
 
-/// Messages that are sent to see what they cost.
-#[derive(Debug)]
-pub enum LoanTrial {}
-
 /// Registered memory that is in use.
 #[derive(Debug)]
 pub enum Held {}
@@ -109,24 +105,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-impl LoanTrial {
-    /// There is no device.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn new(device: &Arc<Device>, _: usize) -> Result<Self, VerbsError> {
-        match **device {}
-    }
-
-    /// There was none.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn send(&mut self, _: usize, _: bool) -> Result<(), VerbsError> {
-        match *self {}
-    }
-}
-
 #[allow(missing_docs)]
 impl Registrations {
     pub fn new(device: &Arc<Device>, _: bool, _: Option<Policy>) -> Self {
@@ -170,6 +148,12 @@ impl Verbs {
     /// Always.
     pub fn new(_: RankId, _: u32, _: &Settings) -> Result<Self, VerbsError> {
         Err(VerbsError::NotBuilt)
+    }
+
+    /// # Errors
+    /// Never.
+    pub fn over(device: &Arc<Device>, _: RankId, _: u32, _: &Settings) -> Result<Self, VerbsError> {
+        match **device {}
     }
 
     pub fn address(&self) -> Address {

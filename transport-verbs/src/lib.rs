@@ -57,8 +57,6 @@ mod ready;
 mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
-mod trial;
-#[cfg(feature = "verbs")]
 mod verbs;
 #[cfg(feature = "verbs")]
 mod watch;
@@ -68,7 +66,7 @@ mod way;
 mod wireup;
 
 #[cfg(not(feature = "verbs"))]
-pub use absent::{Device, Held, LoanTrial, Loss, Out, Registrations, Trial, Verbs, VerbsError};
+pub use absent::{Device, Held, Loss, Out, Registrations, Trial, Verbs, VerbsError};
 pub use access::Access;
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
@@ -82,7 +80,5 @@ pub use peer::Change;
 #[cfg(feature = "verbs")]
 pub use registrations::{Held, Registrations};
 pub use settings::{Choice, Settings};
-#[cfg(feature = "verbs")]
-pub use trial::LoanTrial;
 #[cfg(feature = "verbs")]
 pub use verbs::Verbs;

@@ -7,7 +7,7 @@ mod registration;
 mod reuse;
 
 pub use registration::{REGISTERED_SIZES, RegistrationCost, registration_costs};
-pub use reuse::{ClassCosts, reuse_costs, thresholds, uses_that_pay};
+pub use reuse::{ClassCosts, reuse_costs, thresholds};
 
 use crate::Budget;
 use crate::statistics::Summary;
@@ -43,9 +43,9 @@ pub enum MemoryError {
     Silent {
         /// The name of the adapter.
         adapter: String,
-        /// What the system says.
+        /// What becomes of them.
         #[source]
-        why: VerbsError,
+        why: carrousel::Error,
     },
     /// There is too little memory.
     #[error("no {bytes} bytes of memory")]

@@ -5,8 +5,7 @@
 //!
 //! There what the message itself takes is the same. Here an eager message that is not copied may take longer: its adapter
 //! gathers two pieces, and says when it has read them, which is listened to, as its buffer may be changed only then. So
-//! what is saved is measured, by sending messages in both ways; by what that is less than a copy, the loan counts as part
-//! of V.
+//! of eager messages what is saved, C - V, is measured as a whole, by sending them in both ways.
 //!
 //! Messages are in the caches of the processor, as what a program has just written is, or uses often. From elsewhere a copy
 //! takes longer, and registering pays sooner than is said here; but it never costs more than it saves where it is said to
@@ -24,7 +23,7 @@ use std::time::Instant;
 
 /// Buffers that are looked for, as in the spectrum test of speculative-rendezvous 5.5.
 const BUFFERS: usize = 1000;
-/// Times as long as other costs are loans measured.
+/// Times as long as other costs is measured what a loan saves.
 const LOANS: f64 = 5.0;
 /// Bytes of a size class.
 const CLASS_BYTES: usize = 1 << 10;
@@ -40,47 +39,46 @@ pub struct ClassCosts {
     pub copy: Summary,
     /// To find the registration of its buffer, and to give it back (V).
     pub look_up: Summary,
-    /// By how much less than a copy is saved by an eager message that is not copied (V, of what is sent).
-    pub loan: Summary,
+    /// What an eager message saves as a whole that is not copied (C - V); less than nothing if that takes longer.
+    pub saved: Summary,
     /// To register the pages of its buffer, and to end that (R).
     pub registration: Summary,
 }
 
 impl ClassCosts {
-    /// From how many uses on registering pays: by the medians, if it pays at all by the quartiles that speak against it.
-    /// What is saved may be less than what cannot be told apart; who copies then loses nothing.
+    /// From how many uses on registering pays: by the medians, if it pays at all as far as they are sure. Where what is
+    /// saved cannot be told from nothing, who copies loses nothing.
     pub fn uses(&self, path: Path) -> u32 {
         let [_, worst] = self.spread(path);
         if worst == Thresholds::NEVER {
             return worst;
         }
-        let each = self.look_up.median + self.loan(path).median;
-        uses_that_pay(self.registration.median, self.copy.median, each)
+        uses_that_pay(self.registration.median, self.saved(path, |cost| cost.median, |cost| cost.median))
     }
 
-    /// The same from the quartiles that speak for registering, and from those that speak against it.
+    /// The same from the ends of what the medians are [sure](Summary::sure) to be: that which speaks for registering, and
+    /// that which speaks against it.
     pub fn spread(&self, path: Path) -> [u32; 2] {
-        let (copy, look_up, loan) = (self.copy, self.look_up, self.loan(path));
+        let least = |cost: Summary| cost.sure()[0];
+        let most = |cost: Summary| cost.sure()[1];
         [
-            uses_that_pay(self.registration.lower, copy.upper, look_up.lower + loan.lower),
-            uses_that_pay(self.registration.upper, copy.lower, look_up.upper + loan.upper),
+            uses_that_pay(least(self.registration), self.saved(path, most, least)),
+            uses_that_pay(most(self.registration), self.saved(path, least, most)),
         ]
     }
 
-    /// What a registered buffer costs beside looking for it: a put or a get is of one piece, and is waited for, also from
-    /// staging memory.
-    fn loan(&self, path: Path) -> Summary {
+    /// What a use saves: a put or a get is of one piece, and is waited for, also from staging memory.
+    fn saved(&self, path: Path, gain: impl Fn(Summary) -> f64, cost: impl Fn(Summary) -> f64) -> f64 {
         match path {
-            Path::EagerByWrite | Path::EagerBySend => self.loan,
-            Path::Put | Path::Get => Summary::NONE,
+            Path::EagerByWrite | Path::EagerBySend => gain(self.saved),
+            Path::Put | Path::Get => gain(self.copy) - cost(self.look_up),
         }
     }
 }
 
-/// The least whole number of uses above `registration` / (`copy` - `each`), all of the same unit, where `each` is what
-/// each use costs instead of a copy; [`Thresholds::NEVER`] if that is no less (speculative-rendezvous 5.3).
-pub fn uses_that_pay(registration: f64, copy: f64, each: f64) -> u32 {
-    let saved = copy - each;
+/// The least whole number of uses above `registration` / `saved`, both of the same unit, where `saved` is what each use
+/// costs less than a copy; [`Thresholds::NEVER`] if that is nothing (speculative-rendezvous 5.3).
+fn uses_that_pay(registration: f64, saved: f64) -> u32 {
     if saved.is_nan() || saved <= 0.0 {
         return Thresholds::NEVER;
     }
@@ -112,14 +110,12 @@ pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>,
     let longer = Budget { seconds: budget.seconds * LOANS, ..budget };
     for class in 0..CLASSES {
         let size = size_of_class(class);
-        let copy = copies::copy(size, budget)?;
         let cost = ClassCosts {
             class,
             size,
-            copy,
+            copy: copies::copy(size, budget)?,
             look_up: look_up(size, budget),
-            // No loan is for less than nothing.
-            loan: loans.saved(size, longer)?.map(|saved| (copy.median - saved).max(0.0)),
+            saved: loans.saved(size, longer)?,
             registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
         };
         costs.push(cost);
@@ -181,53 +177,62 @@ mod tests {
         Summary { median: value, lower: value, upper: value, count: 1 }
     }
 
+    /// Of a hundred values, which are sure to a tenth of what is between their quartiles, and a half more.
+    fn about(median: f64, lower: f64, upper: f64) -> Summary {
+        Summary { median, lower, upper, count: 100 }
+    }
+
     fn costs() -> ClassCosts {
         ClassCosts {
             class: 4,
             size: 4608,
-            copy: Summary { median: 2.0, lower: 1.0, upper: 3.0, count: 9 },
+            copy: about(2.0, 1.0, 3.0),
             look_up: exactly(0.5),
-            loan: exactly(0.25),
-            registration: Summary { median: 30.0, lower: 20.0, upper: 40.0, count: 9 },
+            saved: about(1.25, 0.75, 1.75),
+            registration: about(30.0, 20.0, 40.0),
         }
     }
 
     #[test]
     fn a_registration_pays_when_the_copies_that_it_saves_cost_more() {
         // 20 uses cost exactly as much as the registration, so it takes one more (equation 5.3).
-        assert_eq!(uses_that_pay(30.0, 2.0, 0.5), 21);
-        assert_eq!(uses_that_pay(30.1, 2.0, 0.5), 21);
-        assert_eq!(uses_that_pay(29.9, 2.0, 0.5), 20);
-        assert_eq!(uses_that_pay(0.0, 2.0, 0.5), 1);
+        assert_eq!(uses_that_pay(30.0, 1.5), 21);
+        assert_eq!(uses_that_pay(30.1, 1.5), 21);
+        assert_eq!(uses_that_pay(29.9, 1.5), 20);
+        assert_eq!(uses_that_pay(0.0, 1.5), 1);
     }
 
     #[test]
-    fn it_never_pays_where_a_copy_costs_no_more_than_the_look_up() {
-        for (copy, look_up) in [(0.5, 0.5), (0.4, 0.5), (f64::NAN, 0.5)] {
-            assert_eq!(uses_that_pay(30.0, copy, look_up), Thresholds::NEVER);
-            assert_eq!(uses_that_pay(0.0, copy, look_up), Thresholds::NEVER);
+    fn it_never_pays_where_a_use_saves_nothing() {
+        for saved in [0.0, -0.1, f64::NAN] {
+            assert_eq!(uses_that_pay(30.0, saved), Thresholds::NEVER);
+            assert_eq!(uses_that_pay(0.0, saved), Thresholds::NEVER);
         }
-        assert_eq!(uses_that_pay(30.0, 0.5 + 1e-12, 0.5), Thresholds::NEVER);
+        assert_eq!(uses_that_pay(30.0, 1e-12), Thresholds::NEVER);
     }
 
     #[test]
-    fn paths_differ_in_what_is_lent() {
+    fn what_an_eager_message_saves_is_measured_as_a_whole() {
         let uses = Path::ALL.map(|path| costs().uses(path));
         assert_eq!(uses, [25, 25, 21, 21]);
     }
 
     #[test]
     fn what_may_not_pay_is_never_registered() {
-        let unsure = ClassCosts { loan: Summary { upper: 1.0, ..exactly(0.25) }, ..costs() };
+        // By the median it would pay; of four values that says nothing.
+        let unsure = ClassCosts { saved: Summary { count: 4, ..about(0.5, 0.0, 1.0) }, ..costs() };
         assert_eq!([Path::Put, Path::EagerBySend].map(|path| unsure.uses(path)), [21, Thresholds::NEVER]);
+        let surer = ClassCosts { saved: about(0.5, 0.0, 1.0), ..costs() };
+        assert_eq!(surer.uses(Path::EagerBySend), 61);
     }
 
     #[test]
     fn the_spread_reaches_from_the_best_case_to_the_worst() {
-        assert_eq!(costs().spread(Path::Put), [9, 81]);
-        assert_eq!(costs().spread(Path::EagerBySend), [9, 161]);
-        let worse = ClassCosts { look_up: Summary { upper: 1.0, ..exactly(0.5) }, ..costs() };
-        assert_eq!(worse.spread(Path::Put), [9, Thresholds::NEVER]);
+        // (30 - 3.14) / (1.5 + 0.314), and (30 + 3.14) / (1.5 - 0.314).
+        assert_eq!(costs().spread(Path::Put), [15, 28]);
+        assert_eq!(costs().spread(Path::EagerBySend), [20, 31]);
+        let worse = ClassCosts { look_up: about(1.9, 1.0, 2.8), ..costs() };
+        assert_eq!(worse.spread(Path::Put), [39, Thresholds::NEVER]);
     }
 
     #[test]

@@ -18,14 +18,15 @@ use std::path::PathBuf;
 /// Measure from how many uses on it pays to register a small buffer
 ///
 /// A small message is copied into memory that is registered for good (C). Where a program sends from the same
-/// buffer again and again, registering that one (R) saves the copies. Each use costs a look-up instead and, of an
-/// eager message, its loan to the adapter (together V): it pays after more than R / (C - V) uses, and never where
-/// V is no less than C, or may be no less as far as the quartiles tell.
+/// buffer again and again, registering that one (R) saves the copies. Each use costs a look-up instead (V): it pays
+/// after more than R / (C - V) uses, and never where V is no less than C, or may be no less as far as the medians
+/// are sure. An eager message is lent to the adapter then, which costs more than a look-up: of those, C - V is
+/// measured as a whole, as what a message saves.
 ///
 /// In one process, without a job, with the adapter that a job would take. Messages are in the caches of the
 /// processor, as is what a program has just written; they are of the middle of each size class, which is 1 KiB
-/// wide, or of its beginning if it has no end. What a loan costs is seen by sending them to itself through the adapter, copied and not,
-/// which takes five times as long as each of the others.
+/// wide, or of its beginning if it has no end. What a message saves is seen by sending them through the library and the
+/// adapter to a second rank of this process, copied and lent, which takes five times as long as each of the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The parameter file that --write makes has a line for each path (eager_by_write,
@@ -64,7 +65,8 @@ struct Report {
 struct Class {
     #[serde(flatten)]
     costs: ClassCosts,
-    /// For each path, from the quartiles that speak for registering and from those that speak against it.
+    /// For each path, from where the medians are sure to be: the end that speaks for registering, and the one that
+    /// speaks against it.
     spread: BTreeMap<&'static str, [Option<u32>; 2]>,
 }
 
@@ -79,9 +81,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
             let name = out.style.paint(Paint::Strong, adapter.name());
             out.line(&format!("{name}: us a message; medians, and where half of the values lie"))?;
             out.text(&costs_table(&costs).render(2, out.style))?;
-            out.line(
-                "\nuses from which on registering pays, and between which numbers the spread leaves it",
-            )?;
+            out.line("\nuses from which on registering pays, and between which numbers that is sure")?;
             out.text(&uses_table(&costs).render(2, out.style))?;
         }
     }
@@ -106,14 +106,14 @@ fn class(cost: &ClassCosts) -> Cell {
 }
 
 fn costs_table(costs: &[ClassCosts]) -> Table {
-    let heads = ["copy", "", "look-up", "", "loan", "", "registration", ""];
+    let heads = ["copy", "", "look-up", "", "saved", "", "registration", ""];
     let columns: Vec<_> = [("messages", Align::Left), ("bytes", Align::Right)]
         .into_iter()
         .chain(heads.map(|name| (name, Align::Right)))
         .collect();
     let mut table = Table::headed(&columns);
     for cost in costs {
-        let cells = spread([cost.copy, cost.look_up, cost.loan, cost.registration]);
+        let cells = spread([cost.copy, cost.look_up, cost.saved, cost.registration]);
         table.row([class(cost), cost.size.to_string().into()].into_iter().chain(cells));
     }
     table
@@ -156,13 +156,13 @@ mod tests {
     use carrousel_bench::Summary;
 
     fn costs() -> Vec<ClassCosts> {
-        let cost = |median| Summary { median, lower: median / 2.0, upper: median * 2.0, count: 9 };
+        let cost = |median| Summary { median, lower: median / 2.0, upper: median * 2.0, count: 900 };
         let of = |class: usize| ClassCosts {
             class,
             size: class * 1024 + 512,
             copy: cost(0.25 * (class + 1) as f64),
             look_up: cost(0.25),
-            loan: cost(0.125),
+            saved: cost(0.125 * class as f64),
             registration: cost(30.0),
         };
         (0..CLASSES).map(of).collect()
@@ -173,15 +173,15 @@ mod tests {
         let plain = Style { color: false, terminal: false };
         let costs = &costs()[7..];
         let expected = "\
-messages        bytes  copy              look-up                 loan                 registration
-7 KiB            7680  2.00  1.00..4.00    0.250  0.125..0.500  0.125  0.0625..0.250          30.0  15.0..60.0
-8 KiB and more   8704  2.25  1.12..4.50    0.250  0.125..0.500  0.125  0.0625..0.250          30.0  15.0..60.0
+messages        bytes  copy              look-up                saved               registration
+7 KiB            7680  2.00  1.00..4.00    0.250  0.125..0.500  0.875  0.438..1.75          30.0  15.0..60.0
+8 KiB and more   8704  2.25  1.12..4.50    0.250  0.125..0.500   1.00  0.500..2.00          30.0  15.0..60.0
 ";
         assert_eq!(costs_table(costs).render(0, plain), expected);
         let expected = "\
 messages        eager_by_write          eager_by_send          put          get
-7 KiB                       19  4..241             19  4..241   18  4..121   18  4..121
-8 KiB and more              17  4..161             17  4..161   16   4..97   16   4..97
+7 KiB                       35  30..41             35  30..41   18  15..21   18  15..21
+8 KiB and more              31  26..36             31  26..36   16  13..18   16  13..18
 ";
         assert_eq!(uses_table(costs).render(0, plain), expected);
     }
@@ -193,17 +193,17 @@ messages        eager_by_write          eager_by_send          put          get
         let read: Thresholds = text.parse().expect("it is right");
         assert_eq!(read, thresholds(&costs()));
         assert_eq!(
-            (read.put[3], read.put[4], read.eager_by_send[5], read.eager_by_send[6]),
-            (Thresholds::NEVER, 31, Thresholds::NEVER, 22)
+            (read.put[3], read.put[4], read.eager_by_send[0], read.eager_by_send[6]),
+            (41, 31, Thresholds::NEVER, 41)
         );
     }
 
     #[test]
     fn a_program_is_told_null_for_never() {
         let report = serde_json::to_value(report("rxe0", &costs())).expect("it is JSON");
-        assert_eq!(report["thresholds"]["put"][0], serde_json::Value::Null);
+        assert_eq!(report["thresholds"]["eager_by_send"][0], serde_json::Value::Null);
         assert_eq!(report["thresholds"]["put"][4], 31);
-        assert_eq!(report["classes"][5]["spread"]["eager_by_send"], serde_json::json!([6, null]));
+        assert_eq!(report["classes"][5]["spread"]["eager_by_send"], serde_json::json!([42, 57]));
         assert_eq!((&report["classes"][8]["size"], &report["unit"]), (&8704.into(), &"us".into()));
     }
 }

@@ -6,11 +6,14 @@ use crate::error::Fault;
 use crate::shared::Shared;
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::{Handle, UsageError};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use zerocopy::IntoBytes;
 
-/// For how many requests there is room at first.
+/// Requests that there is room for without asking the allocator.
+const FEW: usize = 8;
+/// For how many more there is room then.
 const WINDOW: usize = 64;
 
 /// Where requests may borrow their buffers, see [`Communicator::scope`].
@@ -19,7 +22,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
     /// The requests that were not complete when they were started, and whether each receives. Some may have
     /// ended since: the rank does not know them any more.
-    open: RefCell<Vec<(Handle, bool)>>,
+    open: RefCell<SmallVec<[(Handle, bool); FEW]>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -61,7 +64,7 @@ impl Communicator {
     ) -> Result<T, Error> {
         let scope = Scope {
             communicator: self,
-            open: RefCell::new(Vec::new()),
+            open: RefCell::new(SmallVec::new()),
             scope: PhantomData,
             env: PhantomData,
         };
@@ -78,6 +81,11 @@ struct Guard<'a, 'scope, 'env> {
 }
 
 impl Guard<'_, '_, '_> {
+    /// A request that may not have ended: it is taken from the list.
+    fn next(&self) -> Option<(Handle, bool)> {
+        self.scope.open.borrow_mut().pop()
+    }
+
     fn end(self) -> Result<(), Error> {
         let Scope { communicator, open, .. } = self.scope;
         let mut failed: Option<Fault> = None;
@@ -105,9 +113,8 @@ fn note(first: &mut Option<Fault>, error: Fault) {
 
 impl Drop for Guard<'_, '_, '_> {
     fn drop(&mut self) {
-        let open = std::mem::take(&mut *self.scope.open.borrow_mut());
         // Something is left only if `body` panicked.
-        for (handle, receives) in open {
+        while let Some((handle, receives)) = self.next() {
             let ended = self.scope.communicator.shared.with(|core| {
                 if receives {
                     core.cancel(handle);
@@ -201,7 +208,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Those that have ended make room; as much again is made, so that few are looked at often.
     #[cold]
-    fn make_room(&self, open: &mut Vec<(Handle, bool)>) {
+    fn make_room(&self, open: &mut SmallVec<[(Handle, bool); FEW]>) {
         self.communicator.shared.with(|core| open.retain(|(handle, _)| core.is_open(*handle)));
         open.reserve(open.len().max(WINDOW));
     }

@@ -119,14 +119,14 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
         Ok(answer)
     }
 
-    /// As [`Cache::failed`]. The buffer is asked for again when it was used often enough once more.
+    /// As [`Cache::failed`]. The buffer is asked for again when it was used often enough once more, twice as often as before.
     ///
     /// # Errors
     /// When the driver was not asked to, or has answered before.
     pub fn failed(&mut self, region: RegionId) -> Result<(), Misuse> {
         self.cache.failed(region)?;
         if let Some((address, len)) = self.take_asked(region) {
-            self.reuse.restart(address, len);
+            self.reuse.refused(address, len);
         }
         Ok(())
     }

@@ -102,11 +102,15 @@ fn what_cannot_be_registered_is_copied_and_asked_for_again_later() {
     let Route::Register(other, _) = put(&mut memory, 0, KIB, &mut work) else { panic!("there is room") };
     assert_eq!(work, [Deregister(region)]);
     memory.failed(other).expect("it was asked for");
+    let routes = [(); 2].map(|()| put(&mut memory, 0, KIB, &mut work));
+    assert_eq!(routes, [Route::Copy; 2]);
     let Route::Register(other, _) = put(&mut memory, 0, KIB, &mut work) else { panic!("it failed") };
     // A registration that comes too late is for nobody.
     memory.invalidate(Span::ALL, &mut work);
     assert_eq!(memory.registered(other, &mut work), Ok(Registration::Stale));
     assert_eq!(memory.reuse().registered_len(), 0);
+    let routes = [(); 2].map(|()| put(&mut memory, 0, KIB, &mut work));
+    assert_eq!(routes, [Route::Copy; 2]);
     assert!(matches!(put(&mut memory, 0, KIB, &mut work), Route::Register(..)));
 }
 

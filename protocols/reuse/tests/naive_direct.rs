@@ -42,10 +42,17 @@ struct Naive {
     buffers: BTreeMap<RegionId, (u64, u64)>,
     /// Uses since the last restart, by address and class.
     uses: BTreeMap<(u64, u64), u32>,
+    /// How often a registration failed since there was one.
+    refusals: BTreeMap<(u64, u64), u32>,
     held: Vec<RegionId>,
 }
 
 impl Naive {
+    /// After how many uses a registration is asked for.
+    fn needed(&self, key: (u64, u64)) -> u32 {
+        NEEDED.saturating_mul(1 << self.refusals.get(&key).copied().unwrap_or(0).min(31))
+    }
+
     fn has_valid(&self, span: Span) -> bool {
         self.regions.values().any(|region| !region.is_dead && region.span.contains(span))
     }
@@ -107,22 +114,24 @@ fn compare(limits: Limits, inputs: &[Input]) {
                 let uses = naive.uses.entry(key).or_default();
                 *uses += 1;
                 let uses = *uses;
+                let needed = naive.needed(key);
                 let route = memory.transfer(at, len, Path::EagerByWrite, &mut work);
                 naive.deregister(&mut work);
                 match route {
                     Route::Copy => {
                         // It had no registration, or lost it, or there is no room for one.
-                        if uses >= NEEDED {
+                        if uses >= needed {
                             assert!(!naive.has_valid(span), "{span} is registered");
                             naive.uses.insert(key, 1);
                         }
                     }
                     Route::Direct(region) => {
                         assert!(uses >= NEEDED, "{span} was used {uses} times");
+                        naive.refusals.remove(&key);
                         naive.hold(region, span);
                     }
                     Route::Register(region, pages) => {
-                        assert!(uses >= NEEDED && !naive.has_valid(span), "{span} was used {uses} times");
+                        assert!(uses >= needed && !naive.has_valid(span), "{span} was used {uses} times");
                         assert!(pages.contains(span));
                         naive.asked.push((region, pages, false));
                         naive.buffers.insert(region, (at, len));
@@ -153,6 +162,9 @@ fn compare(limits: Limits, inputs: &[Input]) {
                 if !well {
                     assert_eq!(memory.failed(region), Ok(()));
                     restart(&mut naive);
+                    if let Some((at, len)) = buffer {
+                        *naive.refusals.entry((at, len / 1024)).or_default() += 1;
+                    }
                 } else {
                     naive.regions.insert(region, Region { span, holds: 0, is_dead: is_stale });
                     let answer = memory.registered(region, &mut work).expect("it was asked for");
@@ -165,6 +177,9 @@ fn compare(limits: Limits, inputs: &[Input]) {
                         naive.hold(region, span);
                         naive.keep_one(region, span);
                         // Another question about it may have been answered with no meanwhile.
+                        if let Some((at, len)) = buffer {
+                            naive.refusals.remove(&(at, len / 1024));
+                        }
                         let uses = buffer.and_then(|(at, len)| naive.uses.get_mut(&(at, len / 1024)));
                         uses.into_iter().for_each(|uses| *uses = NEEDED.max(*uses));
                     }

@@ -78,6 +78,28 @@ fn a_registered_buffer_goes_directly_until_it_has_to_begin_anew() {
 }
 
 #[test]
+fn what_cannot_be_registered_is_asked_for_ever_less_often() {
+    let mut reuse = Reuse::new(small(4, 3));
+    let uses_until_asked = |reuse: &mut Reuse| {
+        (1..).find(|_| reuse.on_use(0x1000, KIB, Path::Put) == Advice::Register).unwrap_or(0)
+    };
+    assert_eq!(uses_until_asked(&mut reuse), 3);
+    let counts = [(); 4].map(|()| {
+        reuse.refused(0x1000, KIB);
+        uses_until_asked(&mut reuse)
+    });
+    // The use that was refused counts.
+    assert_eq!(counts, [5, 11, 23, 47]);
+    // Once it was registered, that is forgotten.
+    reuse.registered(0x1000, KIB, region(0));
+    reuse.lost(region(0));
+    reuse.restart(0x1000, KIB);
+    assert_eq!(uses_until_asked(&mut reuse), 2);
+    (0..100).for_each(|_| reuse.refused(0x1000, KIB));
+    assert_eq!(reuse.on_use(0x1000, KIB, Path::Put), Advice::Copy);
+}
+
+#[test]
 fn losing_a_registration_reaches_all_its_buffers_and_no_others() {
     let mut reuse = Reuse::new(small(4, 1));
     for (address, name) in [(0x1000, region(0)), (0x1100, region(0)), (0x2000, region(1))] {

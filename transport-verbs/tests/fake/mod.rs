@@ -12,12 +12,14 @@
 #![allow(dead_code, unused_imports, reason = "each program uses a part of it")]
 
 mod ends;
+mod library;
 mod network;
 mod objects;
 mod symbols;
 mod world;
 
 pub(crate) use self::ends::{End, connected, drive, meet};
+pub(crate) use self::library::Pair;
 pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;
 

@@ -8,6 +8,9 @@ use alloc::vec::Vec;
 /// Registrations that have paid or not, before anything is learned from them.
 const LEARNED_FROM: u32 = 16;
 
+/// More are not counted: 2^31 times as many uses as usual are as good as never.
+const REFUSALS_MAX: u8 = 31;
+
 /// The marks on one registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Marks {
@@ -64,7 +67,7 @@ impl Reuse {
                 }
                 Advice::Direct(region)
             }
-            None if entry.uses >= needed => Advice::Register,
+            None if entry.uses >= needed.saturating_mul(1 << entry.refusals) => Advice::Register,
             None => Advice::Copy,
         }
     }
@@ -76,7 +79,7 @@ impl Reuse {
         if before.mark == Some(region) {
             return;
         }
-        (entry.mark, entry.has_paid) = (Some(region), false);
+        (entry.mark, entry.has_paid, entry.refusals) = (Some(region), false, 0);
         self.unmark(&before);
         let index = region.index as usize;
         if self.marks.len() <= index {
@@ -100,6 +103,15 @@ impl Reuse {
         let before = *entry;
         (entry.uses, entry.mark, entry.has_paid) = (1, None, false);
         self.unmark(&before);
+    }
+
+    /// As [`Reuse::restart`], of memory that could not be registered: it has to be used twice as often as the last time. What
+    /// cannot be for good, such as memory that cannot be written to, costs the less the more it is used.
+    pub fn refused(&mut self, address: u64, len: u64) {
+        self.restart(address, len);
+        if let Some(entry) = self.table.find(Key { address, class: class(len) }) {
+            entry.refusals = (entry.refusals + 1).min(REFUSALS_MAX);
+        }
     }
 
     /// This registration has ended. Costs the same for any number of buffers that bear its name.

@@ -44,6 +44,8 @@ pub(super) struct Entry {
     pub(super) mark: Option<RegionId>,
     /// It was used often enough to have paid for the mark.
     pub(super) has_paid: bool,
+    /// How often it could not be registered since it last was.
+    pub(super) refusals: u8,
 }
 
 /// All buffers that are counted.
@@ -85,7 +87,7 @@ impl Table {
             self.grow();
         }
         let next = core::mem::replace(&mut self.buckets[key.bucket(self.bits)], at);
-        self.entries.push(Entry { key, next, uses: 0, mark: None, has_paid: false });
+        self.entries.push(Entry { key, next, uses: 0, mark: None, has_paid: false, refusals: 0 });
         self.entries.last_mut()
     }
 

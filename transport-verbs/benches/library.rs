@@ -1,0 +1,79 @@
+//! Instructions of a small message between nodes through the whole library, at its sender: copied, and lent to the adapter.
+//! Needs what the other benchmark of this folder needs.
+//!
+//! Counted is a send that is waited for, from its call to its end, 1,000 times in steady state, over an adapter that is none:
+//! what the functions of its library take is not counted. A message that is lent has a completion of its own, which is
+//! taken and counted, too; one that is copied has one together with others, and what comes of that is counted for
+//! neither. More than the limits is an error, and so is an instruction that locks the bus.
+
+#![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
+
+#[path = "../tests/fake/mod.rs"]
+mod fake;
+
+use fake::{Adapter, Pair, counted};
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EntryPoint, EventKind};
+use std::hint::black_box;
+
+/// The limits: what it was when this was written, and one in a hundred for other processors, on which the C library
+/// copies memory in other ways.
+const COPIED_MAX: u64 = 1_506_300;
+/// The data is not touched.
+const LENT_MAX: u64 = 2_062_500;
+
+const WARM_UP: u32 = 600;
+const MESSAGES: u32 = 1000;
+const SIZE: usize = 4 << 10;
+
+/// What is counted.
+#[inline(never)]
+fn send(pair: &Pair, data: &[u8]) {
+    pair.send(black_box(data));
+}
+
+/// In steady state: all lists are as long as they get. The data is in memory that can be written to: other memory is never
+/// lent.
+fn warm(lends: bool) -> (Pair, Vec<u8>) {
+    let (pair, data, mut came) = (Pair::new(Adapter(0), lends), vec![7; SIZE], [0; SIZE]);
+    for _ in 0..WARM_UP {
+        pair.send(&data);
+        pair.receive(&mut came);
+    }
+    (pair, data)
+}
+
+fn sends((pair, data): (Pair, Vec<u8>)) -> Pair {
+    let mut came = [0; SIZE];
+    for _ in 0..MESSAGES {
+        counted(|| send(&pair, &data));
+        pair.receive(&mut came);
+    }
+    pair
+}
+
+fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::default();
+    callgrind
+        .args(["--collect-bus=yes", "--toggle-collect=*::uncounted*"])
+        .entry_point(EntryPoint::Custom("library::send".to_owned()))
+        .hard_limits([(EventKind::Ir, instructions), (EventKind::Ge, 0)]);
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind);
+    config
+}
+
+#[library_benchmark(setup = warm, config = at_most(COPIED_MAX))]
+#[bench::thousand_messages(false)]
+fn copied(warm: (Pair, Vec<u8>)) -> Pair {
+    black_box(sends(warm))
+}
+
+#[library_benchmark(setup = warm, config = at_most(LENT_MAX))]
+#[bench::thousand_messages(true)]
+fn lent(warm: (Pair, Vec<u8>)) -> Pair {
+    black_box(sends(warm))
+}
+
+library_benchmark_group!(name = sending, benchmarks = [copied, lent]);
+main!(library_benchmark_groups = sending);

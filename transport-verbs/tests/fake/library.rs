@@ -1,0 +1,48 @@
+//! The whole library over an adapter that is not real.
+
+use super::Adapter;
+use carrousel::{Communicator, in_one_thread_apart};
+use carrousel_reuse::{Policy, Thresholds};
+use carrousel_transport_verbs::{Device, Settings};
+
+const TAG: u32 = 5;
+
+/// Two ranks in this thread, which have exchanged a message.
+pub(crate) struct Pair(Vec<Communicator>);
+
+impl Pair {
+    /// They lend to the adapter all that they send, or copy it.
+    pub(crate) fn new(adapter: Adapter, lends: bool) -> Self {
+        let mut settings = Settings::default();
+        settings.choice.device = Some(adapter.name());
+        let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
+        settings.reuse = lends.then_some(policy);
+        let device = Device::open(&settings.choice).expect("there is such an adapter");
+        let pair = Self(in_one_thread_apart(2, &device, &settings).expect("they can be set up"));
+        let mut came = [0];
+        pair.0[0].scope(|scope| scope.isend(&[7_u8], 1, TAG).map(|_| ())).expect("rank 1 is there");
+        pair.0[1]
+            .scope(|scope| {
+                let mut receive = scope.irecv(&mut came, 0, TAG)?;
+                // The first one goes when they are connected.
+                while !receive.test() {
+                    pair.0[0].iprobe(1, TAG)?;
+                }
+                Ok(())
+            })
+            .expect("it comes");
+        assert_eq!(came, [7]);
+        pair
+    }
+
+    /// Sends a message, and returns when it may be changed.
+    #[inline(never)]
+    pub(crate) fn send(&self, data: &[u8]) {
+        self.0[0].scope(|scope| scope.isend(data, 1, TAG).map(|_| ())).expect("rank 1 is there");
+    }
+
+    /// Receives it.
+    pub(crate) fn receive(&self, place: &mut [u8]) {
+        self.0[1].recv(place, 0, TAG).expect("it has come");
+    }
+}
