@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const MI: usize = 1 << 20;
 const SMALL: usize = 8;
 /// Sizes of messages that are sent eagerly, and are not copied into a work request.
-const EAGER: [usize; 3] = [512, 4 << 10, 9000];
+const EAGER: [usize; 4] = [512, 4 << 10, 9000, 16 << 10];
 /// Enough for a library that learns which buffers are used often.
 const WARM_PINGS: usize = 500;
 const PINGS: usize = 1000;

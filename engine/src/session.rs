@@ -139,12 +139,12 @@ fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     made.keep = options.cache;
     made.timeout = options.timeout;
     made.retries = options.retries;
-    made.reuse = options.reuse.as_ref().map(policy).transpose()?;
+    made.reuse = options.reuse.as_ref().map(|reuse| policy(reuse, made.eager)).transpose()?;
     Ok(made)
 }
 
-/// When small buffers are registered, as the options say.
-fn policy(reuse: &Reuse) -> Result<Policy, Error> {
+/// When small buffers are registered, as the options say: all whose messages would be copied otherwise may be.
+fn policy(reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
     let thresholds = match &reuse.table {
         Table::Published => Thresholds::PUBLISHED,
         Table::File(file) => {
@@ -154,7 +154,7 @@ fn policy(reuse: &Reuse) -> Result<Policy, Error> {
         }
     };
     let (speculation_percent, share_percent) = (reuse.percent, reuse.share);
-    Ok(Policy { thresholds, speculation_percent, share_percent, ..Policy::default() })
+    Ok(Policy { thresholds, speculation_percent, share_percent, bytes_max, ..Policy::default() })
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
@@ -213,7 +213,23 @@ impl From<LaunchError> for Error {
 
 #[cfg(test)]
 mod tests {
-    use super::ring_bytes;
+    use super::{MOST, ring_bytes, verbs_settings};
+    use carrousel_options::Settings;
+    use std::ffi::OsString;
+
+    #[test]
+    fn whatever_is_sent_eagerly_may_be_sent_without_a_copy() {
+        for (threshold, bytes_max) in [("8KiB", 8 << 10), ("33KiB", 33 << 10), ("1MiB", MOST)] {
+            let variables =
+                [("CARROUSEL_VERBS_REUSE_TABLE", "published"), ("CARROUSEL_EAGER_THRESHOLD", threshold)];
+            let settings = Settings::of(
+                variables.map(|pair| <[&str; 2]>::from(pair).map(OsString::from).into()).into_iter(),
+            );
+            let made = verbs_settings(&settings.expect("there are such options")).expect("there is no file");
+            let reuse = made.reuse.expect("there is a table");
+            assert_eq!((reuse.bytes_max, made.eager), (bytes_max, bytes_max), "{threshold}");
+        }
+    }
 
     #[test]
     fn rings_get_smaller_when_they_are_many() {

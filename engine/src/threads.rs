@@ -16,7 +16,7 @@ type Addresses = Arc<Mutex<Vec<String>>>;
 fn near(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
     let place =
         Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect(), here: ranks as usize };
-    rank(&place, settings, None, addresses)
+    rank(&place, settings, (None, &Options::default()), addresses)
 }
 
 fn refused(error: impl std::fmt::Display) -> Error {
@@ -27,7 +27,7 @@ fn refused(error: impl std::fmt::Display) -> Error {
 fn rank(
     place: &Place,
     settings: Settings,
-    far: Option<Verbs>,
+    (far, options): (Option<Verbs>, &Options),
     addresses: &Addresses,
 ) -> Result<Communicator, Error> {
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
@@ -36,7 +36,7 @@ fn rank(
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(place, &Options::default(), settings, Ok(far), true, Box::new(look_up));
+    let core = Core::new(place, options, settings, Ok(far), true, Box::new(look_up));
     let core = core.map_err(refused)?;
     addresses.lock().map_err(|_| lost(place.me))?[place.me.0 as usize] = core.address();
     Ok(Communicator::world(Shared::new(core)))
@@ -75,8 +75,10 @@ pub fn in_one_thread_apart(
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let apart = (0..ranks).map(RankId).map(|me| {
         let place = Place { me, ranks, neighbours: vec![me], here: ranks as usize };
-        let far = Verbs::over(device, me, ranks, settings);
-        rank(&place, Settings::default(), Some(far.map_err(refused)?), &addresses)
+        let far = Verbs::over(device, me, ranks, settings).map_err(refused)?;
+        // As large as the transport takes them.
+        let options = Options { eager_threshold: settings.eager, ..Options::default() };
+        rank(&place, Settings::default(), (Some(far), &options), &addresses)
     });
     apart.collect()
 }

@@ -76,7 +76,7 @@ static void latency(void) { round_trips("latency", NULL, SMALL); }
 
 /* Sizes of messages that are sent eagerly, and are not copied into a work request. */
 static void eager(void) {
-    static const int SIZES[] = {512, 4 << 10, 9000};
+    static const int SIZES[] = {512, 4 << 10, 9000, 16 << 10};
     for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; ++i)
         round_trips("eager", "eager_held", SIZES[i]);
 }

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 ///
 /// In one process, without a job, with the adapter that a job would take. Messages are in the caches of the
 /// processor, as is what a program has just written; they are of the middle of each size class, which is 1 KiB
-/// wide, or of its beginning if it has no end. What a message saves is seen by sending them through the library and the
+/// wide; the last one, which has no end, is taken to be, too. What a message saves is seen by sending them through the library and the
 /// adapter to a second rank of this process, copied and lent, which takes five times as long as each of the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

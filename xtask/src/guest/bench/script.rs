@@ -46,7 +46,7 @@ ours() {
         carrousel bench reuse --write /shared/reuse >/dev/null
         echo "== uses from which on a message is not copied: $(grep eager_by_send /shared/reuse)"
     fi
-    CARROUSEL_EAGER_THRESHOLD=9KiB CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse \
+    CARROUSEL_EAGER_THRESHOLD=16KiB CARROUSEL_VERBS_REUSE_TABLE=/shared/reuse \
         timeout 60 carrousel run -n 2 --hosts n0,n1 -- nodes $measurements
 }
 ucx="UCX_NET_DEVICES=$RDMA_DEV:1 UCX_TLS=rc UCX_IB_GID_INDEX=0"
