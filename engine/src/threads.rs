@@ -5,7 +5,7 @@ use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_rank::{Options, RankId};
 use carrousel_transport_shm::Settings;
-use carrousel_transport_verbs::{Device, Settings as FarSettings, Verbs};
+use carrousel_transport_verbs::{self as verbs, Verbs};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
@@ -16,7 +16,7 @@ type Addresses = Arc<Mutex<Vec<String>>>;
 fn near(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
     let place =
         Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect(), here: ranks as usize };
-    rank(&place, settings, (None, &Options::default()), addresses)
+    rank(&place, &Options::default(), settings, None, addresses)
 }
 
 fn refused(error: impl std::fmt::Display) -> Error {
@@ -26,8 +26,9 @@ fn refused(error: impl std::fmt::Display) -> Error {
 /// The rank at a place in a job whose ranks are all in this process.
 fn rank(
     place: &Place,
+    options: &Options,
     settings: Settings,
-    (far, options): (Option<Verbs>, &Options),
+    far: Option<Verbs>,
     addresses: &Addresses,
 ) -> Result<Communicator, Error> {
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
@@ -69,8 +70,8 @@ pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communic
 #[doc(hidden)]
 pub fn in_one_thread_apart(
     ranks: u32,
-    device: &Arc<Device>,
-    settings: &FarSettings,
+    device: &Arc<verbs::Device>,
+    settings: &verbs::Settings,
 ) -> Result<Vec<Communicator>, Error> {
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let apart = (0..ranks).map(RankId).map(|me| {
@@ -78,7 +79,7 @@ pub fn in_one_thread_apart(
         let far = Verbs::over(device, me, ranks, settings).map_err(refused)?;
         // As large as the transport takes them.
         let options = Options { eager_threshold: settings.eager, ..Options::default() };
-        rank(&place, Settings::default(), (Some(far), &options), &addresses)
+        rank(&place, &options, Settings::default(), Some(far), &addresses)
     });
     apart.collect()
 }

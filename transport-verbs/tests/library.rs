@@ -4,7 +4,10 @@
 mod fake;
 
 use allocation_counter::measure;
+use carrousel::{Error, in_one_thread_apart};
+use carrousel_transport_verbs::{Device, Settings};
 use fake::{Adapter, Pair};
+use std::time::Duration;
 
 const WARM_UP: u64 = 600;
 const MESSAGES: u64 = 5_000;
@@ -32,5 +35,27 @@ fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
         // Credits are given back for half a window at a time, or more.
         let more = adapter.doorbells() - doorbells - MESSAGES;
         assert!(more <= MESSAGES / 16, "{more} more doorbells than messages, lent: {lends}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_peer_that_cannot_be_reached_hears_of_it() {
+    let mut settings = Settings::default();
+    settings.patience = Duration::from_millis(50);
+    settings.choice.device = Some(Adapter(2).name());
+    let device = Device::open(&settings.choice).expect("there is such an adapter");
+    let ranks = in_one_thread_apart(2, &device, &settings).expect("they can be set up");
+    Adapter(2).cut();
+    for rank in ranks {
+        let peer = 1 - rank.rank();
+        let (data, mut place) = (vec![1; 4 << 10], vec![0; 4 << 10]);
+        // A small message has gone when it is copied; its receive waits until its peer is given up.
+        let ended = rank.scope(|scope| {
+            scope.isend(&data, peer, 1)?;
+            scope.irecv(&mut place, peer, 1)?;
+            Ok(())
+        });
+        let error = ended.expect_err("it does not come");
+        assert!(matches!(error, Error::PeerLost { rank, .. } if rank == peer), "{error}");
     }
 }

@@ -11,6 +11,8 @@ use std::time::Instant;
 
 /// So many in one way, then as many in the other: what disturbs one disturbs the other.
 const TURN: usize = 10;
+/// Looks for a message in vain, which takes seconds: whoever waits for it then hears of a peer that cannot be reached.
+const LOOKS: u32 = 2_000_000;
 const TAG: u32 = 1;
 
 /// Messages between two ranks of this process, through the whole library and the adapter, from memory that is in the
@@ -79,7 +81,10 @@ impl Pair {
             receiver.scope(|into| {
                 let mut come = into.irecv(incoming, 0, TAG)?;
                 // Both have to look for what arrives.
-                while !(come.test() & sent.test()) {
+                for _ in 0..LOOKS {
+                    if come.test() & sent.test() {
+                        break;
+                    }
                     sender.iprobe(1, TAG)?;
                     // The kernel may need this processor for it.
                     thread::yield_now();

@@ -177,7 +177,7 @@ mod tests {
         Summary { median: value, lower: value, upper: value, count: 1 }
     }
 
-    /// Of a hundred values, which are sure to a tenth of what is between their quartiles, and a half more.
+    /// Of a hundred values: their median is sure to 0.18 of what is between their quartiles.
     fn about(median: f64, lower: f64, upper: f64) -> Summary {
         Summary { median, lower, upper, count: 100 }
     }
@@ -228,11 +228,12 @@ mod tests {
 
     #[test]
     fn the_spread_reaches_from_the_best_case_to_the_worst() {
-        // (30 - 3.14) / (1.5 + 0.314), and (30 + 3.14) / (1.5 - 0.314).
-        assert_eq!(costs().spread(Path::Put), [15, 28]);
-        assert_eq!(costs().spread(Path::EagerBySend), [20, 31]);
+        // (30 - 3.64) / (1.5 + 0.364), and (30 + 3.64) / (1.5 - 0.364).
+        assert_eq!(costs().spread(Path::Put), [15, 30]);
+        // The same with 1.25 and 0.182.
+        assert_eq!(costs().spread(Path::EagerBySend), [19, 32]);
         let worse = ClassCosts { look_up: about(1.9, 1.0, 2.8), ..costs() };
-        assert_eq!(worse.spread(Path::Put), [39, Thresholds::NEVER]);
+        assert_eq!(worse.spread(Path::Put), [34, Thresholds::NEVER]);
     }
 
     #[test]

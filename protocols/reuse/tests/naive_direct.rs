@@ -176,10 +176,10 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     } else {
                         naive.hold(region, span);
                         naive.keep_one(region, span);
-                        // Another question about it may have been answered with no meanwhile.
                         if let Some((at, len)) = buffer {
                             naive.refusals.remove(&(at, len / 1024));
                         }
+                        // Another question about it may have been answered with no meanwhile.
                         let uses = buffer.and_then(|(at, len)| naive.uses.get_mut(&(at, len / 1024)));
                         uses.into_iter().for_each(|uses| *uses = NEEDED.max(*uses));
                     }
