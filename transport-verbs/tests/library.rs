@@ -17,7 +17,7 @@ fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
     for (adapter, lends) in [(Adapter(0), false), (Adapter(1), true)] {
         let pair = Pair::new(adapter, lends);
         let (mut data, mut came) = (vec![0; 4 << 10], vec![0; 4 << 10]);
-        let before = adapter.registered().pinned;
+        let before = adapter.registered().on_demand;
         let mut message = |count: u64| {
             let count = count as u8;
             data.fill(count);
@@ -28,7 +28,7 @@ fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
             assert!(came.iter().all(|byte| *byte == count), "message {count}, lent: {lends}");
         };
         (0..WARM_UP).for_each(&mut message);
-        assert_eq!(adapter.registered().pinned - before, u64::from(lends));
+        assert_eq!(adapter.registered().on_demand - before, u64::from(lends));
         let doorbells = adapter.doorbells();
         let counted = measure(|| (0..MESSAGES).for_each(&mut message));
         assert_eq!(counted.count_total, 0, "allocations, lent: {lends}");

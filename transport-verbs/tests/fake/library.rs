@@ -1,6 +1,6 @@
 //! The whole library over an adapter that is not real.
 
-use super::Adapter;
+use super::{Adapter, Newer};
 use carrousel::{Communicator, in_one_thread_apart};
 use carrousel_reuse::{Policy, Thresholds};
 use carrousel_transport_verbs::{Device, Settings};
@@ -11,8 +11,10 @@ const TAG: u32 = 5;
 pub(crate) struct Pair(Vec<Communicator>);
 
 impl Pair {
-    /// They lend to the adapter all that they send, or copy it.
+    /// They lend to the adapter all that they send, or copy it. It pages on demand: whether the system lets memory be watched
+    /// does not matter.
     pub(crate) fn new(adapter: Adapter, lends: bool) -> Self {
+        let adapter = adapter.with(Newer::Paging(u32::MAX));
         let mut settings = Settings::default();
         settings.choice.device = Some(adapter.name());
         let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
