@@ -9,12 +9,13 @@
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 
+mod counter;
 #[path = "../tests/fake/mod.rs"]
 mod fake;
 
+use counter::{MESSAGES, WARM_UP, at_most};
 use fake::{Adapter, End, connected, counted};
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
 
 /// The limits: what it was when this was written, and one in a hundred for other processors, on which the C library
@@ -24,8 +25,6 @@ const POST_COPIED_MAX: u64 = 776_900;
 /// The data is not touched: it is handed over where it has arrived.
 const RECEIVE_MAX: u64 = 457_200;
 
-const WARM_UP: u32 = 600;
-const MESSAGES: u32 = 1000;
 /// Copied into the work request.
 const SMALL: [u8; 8] = [7; 8];
 /// Copied into a slot.
@@ -77,37 +76,25 @@ fn warm(data: &[u8]) -> Ends {
     ends
 }
 
-/// Counts in a function, but not in those that stand for the library.
-fn of(function: &str, instructions_max: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind
-        .args(["--collect-bus=yes", "--toggle-collect=*::uncounted*"])
-        .entry_point(EntryPoint::Custom(format!("instructions::{function}")))
-        .hard_limits([(EventKind::Ir, instructions_max), (EventKind::Ge, 0)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
-
-#[library_benchmark(setup = warm, config = of("post", POST_INLINE_MAX))]
+#[library_benchmark(setup = warm, config = at_most("instructions::post", POST_INLINE_MAX))]
 #[bench::thousand_messages(&SMALL)]
 fn post_inline(ends: Ends) -> Ends {
     black_box(posts(ends, &SMALL))
 }
 
-#[library_benchmark(setup = warm, config = of("post", POST_COPIED_MAX))]
+#[library_benchmark(setup = warm, config = at_most("instructions::post", POST_COPIED_MAX))]
 #[bench::thousand_messages(&LARGE)]
 fn post_copied(ends: Ends) -> Ends {
     black_box(posts(ends, &LARGE))
 }
 
-#[library_benchmark(setup = warm, config = of("receive", RECEIVE_MAX))]
+#[library_benchmark(setup = warm, config = at_most("instructions::receive", RECEIVE_MAX))]
 #[bench::thousand_messages(&SMALL)]
 fn receive_small(ends: Ends) -> Ends {
     black_box(receives(ends, &SMALL))
 }
 
-#[library_benchmark(setup = warm, config = of("receive", RECEIVE_MAX))]
+#[library_benchmark(setup = warm, config = at_most("instructions::receive", RECEIVE_MAX))]
 #[bench::thousand_messages(&LARGE)]
 fn receive_large(ends: Ends) -> Ends {
     black_box(receives(ends, &LARGE))

@@ -29,12 +29,8 @@ pub(super) struct Loans<'a> {
 impl<'a> Loans<'a> {
     /// Connects ranks that copy messages, and others that lend all of theirs to the adapter, of at most so many bytes.
     pub(super) fn new(adapter: &'a Adapter, bytes_max: usize) -> Result<Self, MemoryError> {
-        let lend = Policy {
-            thresholds: Thresholds::uniform(1),
-            bytes_min: 0,
-            bytes_max: bytes_max as u64,
-            ..Policy::default()
-        };
+        let lend =
+            Policy { thresholds: Thresholds::uniform(1), bytes_max: bytes_max as u64, ..Policy::default() };
         let pair = |reuse| Pair::new(adapter, bytes_max, reuse).map_err(silent(adapter));
         let (copying, lending) = (pair(None)?, pair(Some(lend))?);
         Ok(Self { adapter, copying, lending, outgoing: vec![1; bytes_max], incoming: vec![1; bytes_max] })

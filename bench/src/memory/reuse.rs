@@ -53,25 +53,26 @@ impl ClassCosts {
         if worst == Thresholds::NEVER {
             return worst;
         }
-        uses_that_pay(self.registration.median, self.saved(path, |cost| cost.median, |cost| cost.median))
+        uses_that_pay(self.registration.median, self.saving(path).0)
     }
 
     /// The same from the ends of what the medians are [sure](Summary::sure) to be: that which speaks for registering, and
     /// that which speaks against it.
     pub fn spread(&self, path: Path) -> [u32; 2] {
-        let least = |cost: Summary| cost.sure()[0];
-        let most = |cost: Summary| cost.sure()[1];
-        [
-            uses_that_pay(least(self.registration), self.saved(path, most, least)),
-            uses_that_pay(most(self.registration), self.saved(path, least, most)),
-        ]
+        let ([cheapest, dearest], (_, [least, most])) = (self.registration.sure(), self.saving(path));
+        [uses_that_pay(cheapest, most), uses_that_pay(dearest, least)]
     }
 
-    /// What a use saves: a put or a get is of one piece, and is waited for, also from staging memory.
-    fn saved(&self, path: Path, gain: impl Fn(Summary) -> f64, cost: impl Fn(Summary) -> f64) -> f64 {
+    /// What a use saves, and between what that is sure. A put or a get is of one piece, and is waited for, also from staging
+    /// memory.
+    fn saving(&self, path: Path) -> (f64, [f64; 2]) {
+        let Self { copy, look_up, saved, .. } = self;
         match path {
-            Path::EagerByWrite | Path::EagerBySend => gain(self.saved),
-            Path::Put | Path::Get => gain(self.copy) - cost(self.look_up),
+            Path::EagerByWrite | Path::EagerBySend => (saved.median, saved.sure()),
+            Path::Put | Path::Get => {
+                let ([copy_least, copy_most], [look_least, look_most]) = (copy.sure(), look_up.sure());
+                (copy.median - look_up.median, [copy_least - look_most, copy_most - look_least])
+            }
         }
     }
 }

@@ -81,11 +81,6 @@ struct Guard<'a, 'scope, 'env> {
 }
 
 impl Guard<'_, '_, '_> {
-    /// A request that may not have ended: it is taken from the list.
-    fn next(&self) -> Option<(Handle, bool)> {
-        self.scope.open.borrow_mut().pop()
-    }
-
     fn end(self) -> Result<(), Error> {
         let Scope { communicator, open, .. } = self.scope;
         let mut failed: Option<Fault> = None;
@@ -114,7 +109,8 @@ fn note(first: &mut Option<Fault>, error: Fault) {
 impl Drop for Guard<'_, '_, '_> {
     fn drop(&mut self) {
         // Something is left only if `body` panicked.
-        while let Some((handle, receives)) = self.next() {
+        let mut open = self.scope.open.borrow_mut();
+        while let Some((handle, receives)) = open.pop() {
             let ended = self.scope.communicator.shared.with(|core| {
                 if receives {
                     core.cancel(handle);

@@ -22,7 +22,7 @@ impl Pair {
         let device = Device::open(&settings.choice).expect("there is such an adapter");
         let pair = Self(in_one_thread_apart(2, &device, &settings).expect("they can be set up"));
         let mut came = [0];
-        pair.0[0].scope(|scope| scope.isend(&[7_u8], 1, TAG).map(|_| ())).expect("rank 1 is there");
+        pair.send(&[7]);
         pair.0[1]
             .scope(|scope| {
                 let mut receive = scope.irecv(&mut came, 0, TAG)?;

@@ -29,9 +29,9 @@ Two guests with Soft-RoCE, a rank in each. Every round has perftest's ib_send_la
 MPICH and Open MPI, one right after the other. As root on Debian, what is missing is installed. Measurements:
   latency        half a round trip of 8 bytes; beside ib_send_lat
   eager          half a round trip of 512 bytes, 4 KiB, 9000 bytes and 16 KiB, sent eagerly by isend, and how long
-                 isend and its wait hold the sender; from the same buffers: those that are used often enough are not copied, if
-                 `carrousel bench reuse` says that this pays, which in such guests it does for large ones;
-                 beside ours by send, which copies them, in turn
+                 isend and its wait hold the sender; from the same buffers: those that are used often enough are
+                 not copied, if `carrousel bench reuse` says that this pays, which in such guests it does for
+                 large ones; beside ours by send, which copies them, in turn
   early_receive  irecv of 1 MiB, tell the sender, compute 200 ms, wait; the sender sends 10 ms after it was told:
                  what the wait takes, and how long the sender is held in its send
   early_send     isend of 1 MiB, tell the receiver, wait; the receiver posts upon that, and computes 200 ms before
