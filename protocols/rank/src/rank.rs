@@ -228,8 +228,23 @@ impl<P: Protocol> Rank<P> {
                 .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
     }
 
+    #[inline]
     fn is_rendezvous(&self, message: &Send) -> bool {
         message.synchronous || message.len > self.options.eager_threshold
+    }
+
+    /// Initial progress (speculative-rendezvous 4.2.1, rule INITIAL_PROGRESS): whether the driver has to feed this rank all
+    /// that has arrived at it before it makes this call. A send that may be a rendezvous finds the RTR of an early
+    /// receiver then, a receive the RTS of an early sender, and the data moves while both compute. Without it nothing
+    /// goes wrong, but neither early side overlaps anything.
+    #[inline(always)]
+    pub fn needs_initial_progress(&self, call: &Call) -> bool {
+        match call {
+            Call::Send(message) => self.is_rendezvous(message),
+            Call::Receive(receive) => receive.len > self.options.eager_threshold,
+            Call::Collective(call) => call.len > self.options.eager_threshold,
+            Call::Cancel(_) => false,
+        }
     }
 
     pub(crate) fn adaptation(&self) -> Adaptation {
