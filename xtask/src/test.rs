@@ -75,7 +75,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "memory", "link", "ablations"] {
+        for suite in ["rendezvous", "progress", "memory", "link", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
                 let mut command = Command::new(COMMAND.build()?);
                 command.args(["verify", "--suite", suite]);

@@ -92,6 +92,8 @@ pub(crate) struct Args {
 pub(crate) enum Suite {
     /// Every program of two and three ranks up to a bound, in every order, under both rule sets
     Rendezvous,
+    /// What a driver takes in before a call, so that data moves while both ranks compute
+    Progress,
     /// Registered memory: everything that an application, a kernel and an adapter can do, up to a bound
     Memory,
     /// Connections: everything that two ends and the network between them can do, up to a bound

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
         };
         match which {
             Suite::Rendezvous => suite::rendezvous(&settings),
+            Suite::Progress => suite::progress(&settings),
             Suite::Memory => suite::memory(&settings),
             Suite::Link => suite::link(&settings),
             Suite::Ablations => suite::ablations(&settings),

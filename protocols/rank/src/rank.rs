@@ -233,15 +233,17 @@ impl<P: Protocol> Rank<P> {
         message.synchronous || message.len > self.options.eager_threshold
     }
 
-    /// Initial progress (speculative-rendezvous 4.2.1, rule INITIAL_PROGRESS): whether the driver has to feed this rank all
+    /// Initial progress (speculative-rendezvous 4.2.1): whether the driver has to feed this rank all
     /// that has arrived at it before it makes this call. A send that may be a rendezvous finds the RTR of an early
     /// receiver then, a receive the RTS of an early sender, and the data moves while both compute. Without it nothing
     /// goes wrong, but neither early side overlaps anything.
     #[inline(always)]
     pub fn needs_initial_progress(&self, call: &Call) -> bool {
         match call {
-            Call::Send(message) => self.is_rendezvous(message),
-            Call::Receive(receive) => receive.len > self.options.eager_threshold,
+            Call::Send(message) => P::SEND_PROGRESSES_FIRST && self.is_rendezvous(message),
+            Call::Receive(receive) => {
+                P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options.eager_threshold
+            }
             Call::Collective(call) => call.len > self.options.eager_threshold,
             Call::Cancel(_) => false,
         }

@@ -19,6 +19,10 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     const CANCEL_ASKS: bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
     const WRITE_IS_FIRST_MATCH: bool;
+    /// A send that may be a rendezvous comes behind all that has arrived.
+    const SEND_PROGRESSES_FIRST: bool = true;
+    /// A receive that may be a rendezvous comes behind all that has arrived.
+    const RECEIVE_PROGRESSES_FIRST: bool = true;
 }
 
 /// How the receiver learns of a write into an announced receive.

@@ -2,7 +2,7 @@
 
 use super::bounds::{Buffers, CreditBounds};
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;

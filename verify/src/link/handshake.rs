@@ -2,7 +2,7 @@
 
 use super::bounds::HandshakeBounds;
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;

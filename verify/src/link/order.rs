@@ -2,7 +2,7 @@
 
 use super::bounds::OrderBounds;
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{Credits, InOrder, NUMBERS, Numbers, OrderRules, Rules, Way};
 use stateright::{Model, Property};
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@ use super::bounds::Bounds;
 use super::credits::Window;
 use super::handshake::Pair;
 use super::order::Ways;
-use super::search;
+use crate::machine;
 use crate::outcome::Outcome;
 use carrousel_link::{CreditRules, HandshakeRules, OrderRules, Rules};
 
@@ -62,26 +62,26 @@ macro_rules! without {
                 Bounds::Handshake(bounds) => {
                     $(
                         if rule == stringify!($handshake_rule) {
-                            return Some(search::explore(Pair::<$handshake>::new(bounds, false), threads));
+                            return Some(machine::explore(Pair::<$handshake>::new(bounds, false), threads));
                         }
                     )*
-                    (rule == GIVEN_UP_STAYS).then(|| search::explore(Pair::<Rules>::new(bounds, true), threads))
+                    (rule == GIVEN_UP_STAYS).then(|| machine::explore(Pair::<Rules>::new(bounds, true), threads))
                 }
                 Bounds::Credits(bounds) => {
                     $(
                         if rule == stringify!($credit_rule) {
-                            return Some(search::explore(Window::<$credits>::new(bounds, false), threads));
+                            return Some(machine::explore(Window::<$credits>::new(bounds, false), threads));
                         }
                     )*
-                    (rule == IDLE_POSTS_ALL).then(|| search::explore(Window::<Rules>::new(bounds, true), threads))
+                    (rule == IDLE_POSTS_ALL).then(|| machine::explore(Window::<Rules>::new(bounds, true), threads))
                 }
                 Bounds::Order(bounds) => {
                     $(
                         if rule == stringify!($order_rule) {
-                            return Some(search::explore(Ways::<$order>::new(bounds, false), threads));
+                            return Some(machine::explore(Ways::<$order>::new(bounds, false), threads));
                         }
                     )*
-                    (rule == CREDIT_AT_ITS_TURN).then(|| search::explore(Ways::<Rules>::new(bounds, true), threads))
+                    (rule == CREDIT_AT_ITS_TURN).then(|| machine::explore(Ways::<Rules>::new(bounds, true), threads))
                 }
             }
         }
@@ -110,8 +110,8 @@ without! {
 /// Explores all within `bounds`, with the rules as they are in production.
 pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
     match bounds {
-        Bounds::Handshake(bounds) => search::explore(Pair::<Rules>::new(bounds, false), threads),
-        Bounds::Credits(bounds) => search::explore(Window::<Rules>::new(bounds, false), threads),
-        Bounds::Order(bounds) => search::explore(Ways::<Rules>::new(bounds, false), threads),
+        Bounds::Handshake(bounds) => machine::explore(Pair::<Rules>::new(bounds, false), threads),
+        Bounds::Credits(bounds) => machine::explore(Window::<Rules>::new(bounds, false), threads),
+        Bounds::Order(bounds) => machine::explore(Ways::<Rules>::new(bounds, false), threads),
     }
 }

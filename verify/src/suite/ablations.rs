@@ -7,6 +7,7 @@ use super::{Row, SuiteReport, SuiteSettings};
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
 use crate::model::Reached;
+use crate::progress;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
 use std::time::Instant;
@@ -31,6 +32,8 @@ pub enum Subject {
     Memory(Bounds),
     /// That of connections: in all that can happen within these bounds.
     Link(link::Bounds),
+    /// That of initial progress: in the programs within these bounds.
+    Progress(progress::Bounds),
 }
 
 impl Ablation {
@@ -40,6 +43,7 @@ impl Ablation {
             Subject::Protocol(set, _) => set.name(),
             Subject::Memory(_) => memory::SET,
             Subject::Link(_) => link::SET,
+            Subject::Progress(_) => progress::SET,
         }
     }
 }
@@ -90,6 +94,9 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Published, "DECLINED_RTR_GOES", "P12, kept; H6", Search::OneTag(2, 2)),
     ablation(Published, "DECLINE_TAKES_ONE", "P12, all cleared; H6", Search::OneTag(3, 4)),
     ablation(Published, "CANCEL_ASKS", "H4", Search::Cancelled(2, 2)),
+    progress_ablation("SEND_PROGRESSES_FIRST", "P13; 4.2.1"),
+    progress_ablation("RECEIVE_PROGRESSES_FIRST", "P13; 4.2.1"),
+    progress_ablation("PROGRESS_TAKES_ALL", "P13; 4.2.1"),
     memory_ablation("COVERS", "C1; 5.3.3", Bounds::SMALL),
     memory_ablation("NAME_IS_CHECKED", "C2", Bounds::SMALL),
     memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", Bounds::SMALL),
@@ -126,6 +133,11 @@ const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search
 
 const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bounds) -> Ablation {
     Ablation { subject: Subject::Memory(bounds), rule, source }
+}
+
+const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation {
+    let bounds = progress::Bounds { sends: 2, receives: 2, tags: 1 };
+    Ablation { subject: Subject::Progress(bounds), rule, source }
 }
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
@@ -209,6 +221,11 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
         Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
         Subject::Memory(bounds) => {
             if let Some(outcome) = memory::explore_without(ablation.rule, bounds, settings.threads) {
+                row.explored(outcome);
+            }
+        }
+        Subject::Progress(bounds) => {
+            if let Some(outcome) = progress::explore_without(ablation.rule, bounds, settings.threads) {
                 row.explored(outcome);
             }
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// What a run of a suite found. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// `rendezvous`, `memory`, `link` or `ablations`.
+    /// `rendezvous`, `progress`, `memory`, `link` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -54,12 +54,14 @@ mod bounded;
 mod families;
 mod link;
 mod memory;
+mod progress;
 mod rendezvous;
 mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
 pub use link::link;
 pub use memory::memory;
+pub use progress::progress;
 pub use rendezvous::rendezvous;
 
 /// Told of a line of the table before it is begun: its name, its position from 0, and how many there are.

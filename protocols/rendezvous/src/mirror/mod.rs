@@ -44,6 +44,10 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const DONE_PRUNES: bool = true;
     /// R11: cancelling an announced receive asks the sender.
     const CANCEL_ASKS: bool = true;
+    /// P13: a send that may be a rendezvous finds the RTR of an early receiver.
+    const SEND_PROGRESSES_FIRST: bool = true;
+    /// P13: a receive that may be a rendezvous finds the RTS of an early sender.
+    const RECEIVE_PROGRESSES_FIRST: bool = true;
 }
 
 /// Every rule on: what runs in production.
@@ -62,4 +66,6 @@ impl<R: MirrorRules> Protocol for Mirror<R> {
     const RELEASE: Release = R::RELEASE;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
     const WRITE_IS_FIRST_MATCH: bool = R::FIN_IS_FIRST_MATCH;
+    const SEND_PROGRESSES_FIRST: bool = R::SEND_PROGRESSES_FIRST;
+    const RECEIVE_PROGRESSES_FIRST: bool = R::RECEIVE_PROGRESSES_FIRST;
 }

@@ -8,11 +8,11 @@ use std::hash::Hash;
 use std::time::Instant;
 
 /// What a type of rules needs to be in a state.
-pub(super) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+pub(crate) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
 impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> Rule for R {}
 
 /// A model that can be told of.
-pub(super) trait Machine:
+pub(crate) trait Machine:
     Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + PartialEq + Send + Sync>
     + Send
     + Sync
@@ -34,14 +34,14 @@ pub(super) trait Machine:
 }
 
 /// The only property: no promise is broken.
-pub(super) fn promises<M: Machine>() -> Vec<Property<M>> {
+pub(crate) fn promises<M: Machine>() -> Vec<Property<M>> {
     vec![Property::always("promises", |model: &M, state: &M::State| model.broken(state).is_none())]
 }
 
 /// Explores all that can happen: no state breaks a promise, and from each of them steps that are owed lead to one
 /// in which nobody waits. That is deadlock freedom where steps repeat, too: whatever was lost by then, once no
 /// more is lost the end is near.
-pub(super) fn explore<M: Machine>(model: M, threads: usize) -> Outcome {
+pub(crate) fn explore<M: Machine>(model: M, threads: usize) -> Outcome {
     let began = Instant::now();
     let checker = model.checker().threads(threads.max(1)).spawn_bfs().join();
     let (states, generated) = (checker.unique_state_count() as u64, checker.state_count() as u64);
