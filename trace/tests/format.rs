@@ -102,6 +102,7 @@ fn records() -> Vec<Record> {
     let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
+            ignored: Vec::new(),
             call,
             answer,
             line: Some(12).filter(|_| call != calls[0]),

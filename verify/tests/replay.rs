@@ -89,7 +89,12 @@ impl Pair {
             Ok(request) => Answer::Request(request),
             Err(error) => Answer::Refused(error.to_string()),
         };
-        recorder.record(&Record::Call { call, answer: answer.clone(), line: Some(line) });
+        recorder.record(&Record::Call {
+            call,
+            answer: answer.clone(),
+            line: Some(line),
+            ignored: Vec::new(),
+        });
         self.perform(me, work);
         if let Answer::Request(request) = answer { request } else { Handle { index: 0, generation: 0 } }
     }
@@ -259,7 +264,7 @@ fn add(lines: &mut Vec<String>, line: &str, behind: &str) {
     lines.insert(at(lines, behind) + 1, line.to_owned());
 }
 
-const ABLATIONS: [Ablation; 20] = [
+const ABLATIONS: [Ablation; 21] = [
     Ablation {
         name: "an event is missing",
         rank: 1,
@@ -382,7 +387,20 @@ const ABLATIONS: [Ablation; 20] = [
         rank: 1,
         change: |lines| add(lines, "{\"event\":{\"lost\":0}}", "\"fin\""),
     },
+    Ablation {
+        name: "a call that may be a rendezvous ignores what has arrived",
+        rank: 0,
+        change: |lines| replace(lines, "\"line\":5", "\"line\":5", "\"line\":5,\"ignored\":[1]"),
+    },
 ];
+
+/// Only calls that may be a rendezvous come behind all that has arrived.
+#[test]
+fn a_call_that_stays_eager_may_ignore_what_has_arrived() {
+    let mut parts = parts();
+    replace(&mut parts[0], "\"line\":4", "\"line\":4", "\"line\":4,\"ignored\":[1]");
+    assert_eq!(replay_of(&parts).expect("it is a trace").verdict, Verdict::Allowed);
+}
 
 #[test]
 fn every_change_is_found_and_told() {

@@ -42,6 +42,8 @@ pub(super) struct Hands {
     pub(super) tools: Tools,
     /// Who writes down what the rank is given, if somebody does.
     pub(super) recorder: Option<Box<Recorder>>,
+    /// For the recorder: peers of which something had arrived when the call at hand was made, and was not taken in.
+    pub(super) ignored: Vec<u32>,
 }
 
 /// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet

@@ -113,7 +113,7 @@ impl Core {
             trouble: None,
         };
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
-        let hands = Hands { rank, tools, recorder: None };
+        let hands = Hands { rank, tools, recorder: None, ignored: Vec::new() };
         let neighbours = place.neighbours.clone();
         let processors = thread::available_parallelism().ok().map(usize::from);
         let is_far = far.is_some();
@@ -251,10 +251,14 @@ impl Core {
     #[inline(always)]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Fault> {
         let rendezvous = self.hands.rank.needs_initial_progress(&call);
+        let arrived = self.hands.recorder.is_some().then(|| self.node.arrived());
         if rendezvous {
             self.progress_all();
         } else {
             self.progress_sometimes();
+        }
+        if let Some(arrived) = arrived {
+            self.hands.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();
         }
         match self.hands.call(call, &[], &mut Ways::of(&mut self.node, &mut self.far)) {
             Ok(request) => {

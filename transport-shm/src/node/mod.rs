@@ -196,6 +196,21 @@ impl Node {
         self.segment.finish();
     }
 
+    /// How far what has come of each peer reaches, without taking it: for who has to show that it was taken.
+    pub fn arrived(&self) -> Vec<(RankId, u64)> {
+        self.inbound.iter().map(|inbound| (inbound.from, inbound.ring.arrived())).collect()
+    }
+
+    /// Peers of which something that had come was not taken since.
+    pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
+        let pairs = self.inbound.iter().zip(arrived).filter(|(inbound, _)| inbound.state == State::Open);
+        let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
+            // Positions go round.
+            (inbound.ring.position().wrapping_sub(*until) as i64) < 0
+        };
+        pairs.filter(is_left).map(|(inbound, _)| inbound.from)
+    }
+
     /// Looks which peers have ended. What they had sent before still arrives; then they are reported as lost,
     /// unless they had [finished](Node::finish). A system call: to be made now and then while nothing
     /// arrives.
