@@ -65,7 +65,7 @@ fn records() -> Vec<Record> {
         Packet::RtsAck { send: handle(6) },
         Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
         Packet::Cancel { line },
-        Packet::Seen { seen: 64 },
+        Packet::Seen { seen: 64, taken: 72 },
     ];
     let calls = [
         Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),

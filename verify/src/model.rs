@@ -332,7 +332,9 @@ impl<P: Protocol> stateright::Model for Model<P> {
         if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
             return;
         }
-        if self.settings.reduce && self.settings.ordered && !self.facts(state.job).reads_race() {
+        let facts = self.facts(state.job);
+        let reducible = self.settings.ordered && !facts.reads_race() && !facts.may_exceed_window();
+        if self.settings.reduce && reducible {
             reduce::enough_actions(self, state, actions);
         } else {
             self.all_actions(state, actions);

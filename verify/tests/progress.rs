@@ -2,7 +2,7 @@
 
 use carrousel_verify::progress::{Bounds, RULES, explore, explore_without};
 
-const TWO: Bounds = Bounds { sends: 2, receives: 2, tags: 1 };
+const TWO: Bounds = Bounds { sends: 2, receives: 2, tags: 1, window: None };
 
 /// All states of two messages and two receives. Another number means another model, or another machine.
 #[test]
@@ -13,11 +13,25 @@ fn every_call_that_could_post_its_transfer_does() {
 }
 
 #[test]
-fn without_the_obligation_a_call_ignores_what_has_arrived() {
+fn every_rule_is_needed() {
     for rule in RULES {
-        let broken = explore_without(rule, TWO, 1).and_then(|outcome| outcome.broken).unwrap_or_default();
-        assert!(broken.starts_with("overlaps: "), "{rule}: {broken}");
+        let (bounds, promise) = match *rule {
+            "EAGER_FITS_WINDOW" => (Bounds { window: Some(1), ..TWO }, "bounded: "),
+            "TAKEN_IS_TOLD" => (Bounds { window: Some(1), ..TWO }, "room-returns: "),
+            _ => (TWO, "overlaps: "),
+        };
+        let broken = explore_without(rule, bounds, 1).and_then(|outcome| outcome.broken).unwrap_or_default();
+        assert!(broken.starts_with(promise), "{rule}: {broken}");
         println!("{rule}\n{broken}");
+    }
+}
+
+#[test]
+fn eager_messages_fit_the_room_that_there_is() {
+    for window in [0, 1, 2] {
+        let outcome = explore(Bounds { window: Some(window), ..TWO }, 1);
+        assert_eq!(outcome.broken, None, "{window}");
+        assert!(window == 2 || outcome.reached.iter().any(|(what, _)| *what == "no room"), "{window}");
     }
 }
 

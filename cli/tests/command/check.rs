@@ -145,7 +145,7 @@ fn a_change_of_a_real_trace_is_found() {
 }
 
 /// A message from rank 0 to rank 1, as the two have recorded it.
-const HEAD: &str = r#"{"carrousel_trace":1,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
+const HEAD: &str = r#"{"carrousel_trace":1,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"eager_window":4194304,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
 const SENDS: &str = r#"
 {"call":{"call":{"send":{"to":1,"tag":0,"communicator":0,"len":8,"memory":{"address":0,"key":0},"synchronous":false}},"answer":{"request":{"index":0,"generation":0}},"line":3}}
 {"release":{"request":{"index":0,"generation":0},"status":{"len":8}}}

@@ -127,6 +127,8 @@ impl Core {
         }
         self.progress_sometimes();
         let (to, tag) = (RankId(to), Tag(tag));
-        Some(Call::Send(Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false }))
+        let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
+        // A receiver that has no room for it takes it by rendezvous: then it needs a name.
+        self.hands.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }
 }

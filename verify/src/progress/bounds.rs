@@ -1,6 +1,6 @@
 //! How much can happen, and the programs within these bounds.
 
-use carrousel_rank::{Tag, TagSelector};
+use carrousel_rank::{Tag, TagSelector, cost};
 
 /// Messages up to this size are eager; each has 1 or 2 bytes.
 pub(super) const EAGER: u64 = 1;
@@ -14,14 +14,22 @@ pub struct Bounds {
     pub receives: usize,
     /// Tags; receives of any tag as well if there are several.
     pub tags: u32,
+    /// Eager messages that the receiver has room for; none is any number.
+    pub window: Option<u64>,
 }
 
 impl Bounds {
     /// As in a table.
     pub fn name(&self) -> String {
-        let Self { sends, receives, tags } = self;
+        let Self { sends, receives, tags, window } = self;
         let tags = if *tags == 1 { "one tag".to_owned() } else { format!("{tags} tags and any") };
-        format!("{sends} x {receives}, {tags}, eager and rendezvous")
+        let window = window.map_or(String::new(), |window| format!(", room for {window}"));
+        format!("{sends} x {receives}, {tags}, eager and rendezvous{window}")
+    }
+
+    /// The option of the ranks.
+    pub(super) fn eager_window(&self) -> u64 {
+        self.window.map_or(u64::MAX, |messages| messages * cost(EAGER))
     }
 
     /// All programs of these numbers of calls.

@@ -9,6 +9,10 @@
 //! at any time. *Promise:* a call whose partner's RTS or RTR had arrived when it was made posts the transfer
 //! (`overlaps`), so that nothing is left to do for either rank but to wait.
 //!
+//! With room for a few eager messages only (`eager_window`), the same calls show flow control. *Promises:* no more eager
+//! data is on its way or without a receive than there is room for (`bounded`); a sender whose messages were all taken, and
+//! that has heard all that was said, may send eagerly again (`room-returns`).
+//!
 //! **Not modelled.** Messages of several senders, and receives from any source, which are not announced.
 
 mod bounds;

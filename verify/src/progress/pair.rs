@@ -5,7 +5,7 @@ use super::tell;
 use crate::machine::{Machine, promises};
 use carrousel_rank::{
     Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Receive, Send,
-    Source, Speculation, Work,
+    Source, Speculation, Tag, Work, cost,
 };
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -39,6 +39,8 @@ pub(super) struct End<P: Protocol> {
 pub(super) struct World<P: Protocol> {
     pub(super) program: u32,
     pub(super) ends: [End<P>; 2],
+    /// What eager messages cost that have been sent, and no receive has taken.
+    held: u64,
     /// The last call has not posted the transfer that it could have: of this rank, so many calls before it.
     late: Option<(usize, usize)>,
 }
@@ -59,6 +61,7 @@ pub(super) enum Action {
 /// The programs within some bounds under `P`.
 pub(super) struct Pairs<P: Protocol> {
     pub(super) programs: Vec<Program>,
+    window: u64,
     /// Whether initial progress takes in only the first arrival. Only an ablation's does.
     takes_one: bool,
     counts: Arc<Counts>,
@@ -72,11 +75,12 @@ struct Counts {
     read: AtomicU64,
     crossed: AtomicU64,
     behind: AtomicU64,
+    no_room: AtomicU64,
 }
 
-/// What an exploration has to meet: calls that post their transfer, as both orders have it; calls that miss what is
-/// still on its way; and arrivals behind others.
-pub(super) const MUST_REACH: [&str; 4] = ["written", "read", "crossed", "behind others"];
+/// What an exploration meets: calls that post their transfer, as both orders have it; calls that miss what is
+/// still on its way; arrivals behind others; and small messages for which there is no room.
+pub(super) const REACHED: [&str; 5] = ["written", "read", "crossed", "behind others", "no room"];
 
 fn memory() -> Memory {
     Memory { address: 0, key: 0 }
@@ -84,7 +88,13 @@ fn memory() -> Memory {
 
 impl<P: Protocol> Pairs<P> {
     pub(super) fn new(bounds: Bounds, takes_one: bool) -> Self {
-        Self { programs: bounds.programs(), takes_one, counts: Arc::default(), protocol: PhantomData }
+        Self {
+            programs: bounds.programs(),
+            window: bounds.eager_window(),
+            takes_one,
+            counts: Arc::default(),
+            protocol: PhantomData,
+        }
     }
 
     pub(super) fn program(&self, world: &World<P>) -> &Program {
@@ -131,6 +141,9 @@ impl<P: Protocol> Pairs<P> {
             if world.ends[end].arrived.len() > 1 {
                 self.counts.behind.fetch_add(1, Ordering::Relaxed);
             }
+            if matches!(call, Call::Send(Send { len: EAGER, .. })) {
+                self.counts.no_room.fetch_add(1, Ordering::Relaxed);
+            }
             let all = world.ends[end].arrived.len();
             (0..if self.takes_one { all.min(1) } else { all }).for_each(|_| self.take(world, end));
         }
@@ -174,7 +187,14 @@ fn perform<P: Protocol>(world: &mut World<P>, end: usize, mut work: Vec<Work>) {
     }
     for work in work {
         match work {
-            Work::Send { packet, .. } => world.ends[1 - end].coming.push_back(packet),
+            Work::Send { packet, .. } => {
+                if let Packet::Eager { len, .. } = packet {
+                    world.held += cost(len);
+                }
+                world.ends[1 - end].coming.push_back(packet);
+            }
+            // As much as was sent: no receive of these programs is shorter than an eager message.
+            Work::Place { len, .. } | Work::Take { len, .. } => world.held -= cost(len),
             Work::Write { request, notice, .. } => {
                 world.ends[1 - end].coming.extend(notice);
                 world.ends[end].transfers.push((Event::Written(request), None));
@@ -192,8 +212,14 @@ impl<P: Protocol> Model for Pairs<P> {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World<P>> {
-        let options =
-            Options { eager_threshold: EAGER, speculation: Speculation::Always, ..Options::default() };
+        let options = Options {
+            eager_threshold: EAGER,
+            eager_window: self.window,
+            speculation: Speculation::Always,
+            // Room is told for its own sake.
+            credit_every: u16::MAX,
+            ..Options::default()
+        };
         let end = |me| End {
             rank: Rank::new(RankId(me), &Job { ranks: 2 }, &options),
             calls: Vec::new(),
@@ -202,12 +228,12 @@ impl<P: Protocol> Model for Pairs<P> {
             arrived: VecDeque::new(),
             heard: Vec::new(),
         };
-        let world = |program| World { program, ends: [0, 1].map(end), late: None };
+        let world = |program| World { program, ends: [0, 1].map(end), held: 0, late: None };
         (0..self.programs.len() as u32).map(world).collect()
     }
 
     fn actions(&self, world: &World<P>, actions: &mut Vec<Action>) {
-        if world.late.is_some() {
+        if self.broken(world).is_some() {
             return;
         }
         for (at, end) in world.ends.iter().enumerate() {
@@ -251,8 +277,21 @@ impl<P: Protocol> Model for Pairs<P> {
 
 impl<P: Protocol> Machine for Pairs<P> {
     fn broken(&self, world: &World<P>) -> Option<String> {
-        let (end, at) = world.late?;
-        Some(tell::late(self.program(world), end, at))
+        if let Some((end, at)) = world.late {
+            return Some(tell::late(self.program(world), end, at));
+        }
+        if world.held > self.window.max(cost(EAGER)) {
+            return Some(format!("bounded: eager messages take {} bytes, of {}", world.held, self.window));
+        }
+        let is_quiet =
+            |end: &End<P>| end.coming.is_empty() && end.arrived.is_empty() && end.transfers.is_empty();
+        let (to, tag) = (RankId(RECEIVER as u32), Tag(0));
+        let (communicator, memory) = (Communicator::WORLD, memory());
+        let small = Send { to, tag, communicator, len: EAGER, memory, synchronous: false };
+        let refused = world.held == 0
+            && world.ends.iter().all(is_quiet)
+            && !world.ends[SENDER].rank.sends_eagerly(&small);
+        refused.then(|| "room-returns: all has been taken, and the sender does not know".to_owned())
     }
 
     /// Each rank has made its calls: what they have left to do comes in its waits.
@@ -269,9 +308,9 @@ impl<P: Protocol> Machine for Pairs<P> {
     }
 
     fn met(&self) -> Vec<(&'static str, u64)> {
-        let Counts { written, read, crossed, behind } = &*self.counts;
-        let counts = [written, read, crossed, behind].map(|count| count.load(Ordering::Relaxed));
-        MUST_REACH.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+        let Counts { written, read, crossed, behind, no_room } = &*self.counts;
+        let counts = [written, read, crossed, behind, no_room].map(|count| count.load(Ordering::Relaxed));
+        REACHED.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
     fn stuck(&self, _: &World<P>) -> String {

@@ -1,7 +1,7 @@
 //! The obligation with one rule off, by name. Only the checker has them.
 
 use super::bounds::Bounds;
-use super::pair::{MUST_REACH, Pairs};
+use super::pair::{Pairs, REACHED};
 use crate::machine;
 use crate::outcome::Outcome;
 use carrousel_rank::{Mirror, MirrorRules};
@@ -13,9 +13,12 @@ pub const SET: &str = "progress";
 const PROGRESS_TAKES_ALL: &str = "PROGRESS_TAKES_ALL";
 const SEND_PROGRESSES_FIRST: &str = "SEND_PROGRESSES_FIRST";
 const RECEIVE_PROGRESSES_FIRST: &str = "RECEIVE_PROGRESSES_FIRST";
+const EAGER_FITS_WINDOW: &str = "EAGER_FITS_WINDOW";
+const TAKEN_IS_TOLD: &str = "TAKEN_IS_TOLD";
 
 /// The rules that can be switched off.
-pub const RULES: &[&str] = &[SEND_PROGRESSES_FIRST, RECEIVE_PROGRESSES_FIRST, PROGRESS_TAKES_ALL];
+pub const RULES: &[&str] =
+    &[SEND_PROGRESSES_FIRST, RECEIVE_PROGRESSES_FIRST, PROGRESS_TAKES_ALL, EAGER_FITS_WINDOW, TAKEN_IS_TOLD];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum WithoutSend {}
@@ -29,10 +32,28 @@ impl MirrorRules for WithoutReceive {
     const RECEIVE_PROGRESSES_FIRST: bool = false;
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutWindow {}
+impl MirrorRules for WithoutWindow {
+    const EAGER_FITS_WINDOW: bool = false;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutTelling {}
+impl MirrorRules for WithoutTelling {
+    const TAKEN_IS_TOLD: bool = false;
+}
+
 impl Bounds {
-    /// What every exploration has to meet.
+    /// What its exploration has to meet.
     pub(crate) fn must_reach(&self) -> Vec<&'static str> {
-        MUST_REACH.to_vec()
+        let can = |what: &&str| match *what {
+            // One message cannot be behind another.
+            "behind others" => self.sends > 1,
+            "no room" => self.window.is_some(),
+            _ => true,
+        };
+        REACHED.into_iter().filter(can).collect()
     }
 }
 
@@ -43,6 +64,8 @@ pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Out
         RECEIVE_PROGRESSES_FIRST => {
             machine::explore(Pairs::<Mirror<WithoutReceive>>::new(bounds, false), threads)
         }
+        EAGER_FITS_WINDOW => machine::explore(Pairs::<Mirror<WithoutWindow>>::new(bounds, false), threads),
+        TAKEN_IS_TOLD => machine::explore(Pairs::<Mirror<WithoutTelling>>::new(bounds, false), threads),
         PROGRESS_TAKES_ALL => machine::explore(Pairs::<Mirror>::new(bounds, true), threads),
         _ => return None,
     })

@@ -97,6 +97,8 @@ pub const ABLATIONS: &[Ablation] = &[
     progress_ablation("SEND_PROGRESSES_FIRST", "P13; 4.2.1"),
     progress_ablation("RECEIVE_PROGRESSES_FIRST", "P13; 4.2.1"),
     progress_ablation("PROGRESS_TAKES_ALL", "P13; 4.2.1"),
+    progress_ablation("EAGER_FITS_WINDOW", "F1"),
+    progress_ablation("TAKEN_IS_TOLD", "F2"),
     memory_ablation("COVERS", "C1; 5.3.3", Bounds::SMALL),
     memory_ablation("NAME_IS_CHECKED", "C2", Bounds::SMALL),
     memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", Bounds::SMALL),
@@ -136,7 +138,7 @@ const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bound
 }
 
 const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation {
-    let bounds = progress::Bounds { sends: 2, receives: 2, tags: 1 };
+    let bounds = progress::Bounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
     Ablation { subject: Subject::Progress(bounds), rule, source }
 }
 
