@@ -36,6 +36,11 @@ impl<'a> Names<'a> {
         Some(self.job.options.eager_threshold).filter(|bytes| *bytes != u64::MAX)
     }
 
+    /// What eager messages to one rank may hold without a receive.
+    pub(super) fn eager_window(&self) -> u64 {
+        self.job.options.eager_window
+    }
+
     /// What a request does.
     pub(super) fn start(&self, rank: u16, ordinal: Ordinal) -> Option<&'a Start> {
         self.program(rank)?.starts.get(usize::from(ordinal))
