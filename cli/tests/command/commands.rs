@@ -130,7 +130,7 @@ fn completions_and_manual_are_generated() {
     }
     place.run("man").status(0).says(".TH carrousel 1").says("verify");
     place.run("man verify").status(0).says(".TH carrousel-verify 1").says("max\\-states");
-    place.run("man bench pt2pt").status(0).says(".TH carrousel-bench-pt2pt 1").says("progress_send");
+    place.run("man bench pt2pt").status(0).says(".TH carrousel-bench-pt2pt 1").says("hidden_send");
     place.run("man bench pt2pt magic").status(2).complains("no command `magic`");
     place.run("man magic").status(2).complains("there are verify");
 }
