@@ -1,6 +1,7 @@
 //! `carrousel run`: programs, and scenarios, as the ranks of a job.
 
 mod hang;
+mod memory;
 mod payload;
 mod play;
 mod rank;
@@ -31,6 +32,13 @@ const TOLD: usize = 4;
 /// Of a scenario, each rank is a process that does what the file says: messages of the sizes that stand
 /// there, filled with a pattern of which the receiver checks every byte. It prints what `sim` prints, in
 /// real time. Under another launcher (mpiexec -n 2 carrousel run FILE.scn) the processes are its.
+///
+/// The memory of its messages is made, filled and touched before the clock starts (up to 1 GiB of all ranks
+/// together; what is beyond that, when its statement begins, as a note says), and what has come is compared after
+/// it has stopped: so each time is that of the call. `read buf B` reads the buffer, with what has last come into
+/// it, and `write buf B` writes it. Of a request, `computed us` is how long its rank computed between the return
+/// of the call that started it and its completion, and `waited us` how long it was in calls that wait: where data
+/// moves while both ranks compute, the second is next to nothing.
 ///
 /// Of a program, N processes are started, on this node or on several hosts, and the command waits for all of them. Each
 /// finds its rank and the others by PMI-1, as under MPICH's mpiexec and Slurm; a program that does not
@@ -132,6 +140,13 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     if file == Path::new("-") {
         return Err(Failure::wrong("every rank reads the scenario: it cannot come by standard input")
             .with_help("write it to a file that all hosts see"));
+    }
+    if memory::exceeds(&scenario) {
+        let note = errors.paint(Paint::Note, "note:");
+        to_stderr(&format!(
+            "{note} the messages need more than 1 GiB: those at the end are filled while the clock runs, and make \
+             later statements late"
+        ));
     }
     let mut job = Job::new(own_path()?, scenario.ranks);
     let format = match args.format {
