@@ -231,7 +231,9 @@ fn normal(words: Vec<OsString>, options: &Options, scenario: Option<&str>) -> Ve
         let text = word.to_string_lossy();
         if let Some(count) = text.strip_prefix("-np") {
             normal.push(format!("-n{count}").into());
-            normal.extend(words.next().filter(|_| count.is_empty()));
+            if count.is_empty() {
+                normal.extend(words.next());
+            }
             continue;
         }
         if let Some(length) = options.length(&word) {
