@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p carrousel-scenario --example check -- FILE...`
 
+use std::io::{Write, stderr, stdout};
 use std::time::Instant;
 
 fn main() -> std::io::Result<()> {
@@ -13,11 +14,11 @@ fn main() -> std::io::Result<()> {
         match &loaded {
             Ok(scenario) => {
                 let statements: usize = scenario.programs.iter().map(|program| program.steps.len()).sum();
-                println!("{file}: {} ranks, {statements} statements", scenario.ranks);
+                writeln!(stdout(), "{file}: {} ranks, {statements} statements", scenario.ranks)?;
             }
-            Err(error) => print!("{}", error.render(false)),
+            Err(error) => write!(stdout(), "{}", error.render(false))?,
         }
-        eprintln!("{seconds:.3} s");
+        writeln!(stderr(), "{seconds:.3} s")?;
     }
     Ok(())
 }

@@ -130,11 +130,11 @@ pub(super) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     // What is wrong is told once, and not by every rank.
     args.plan(ranks)?;
     let mut job = Job::new(run::own_path()?, ranks);
-    job.arguments = env::args_os().skip(1).collect();
+    job.programs[0].arguments = env::args_os().skip(1).collect();
     // Lines that come one by one would be written through the bar.
     if errors.terminal && !(args.format == Format::Jsonl && stdout().is_terminal()) {
         let terminal = format!("/proc/{}/fd/2", std::process::id());
-        job.arguments.extend(["--terminal".into(), terminal.into()]);
+        job.programs[0].arguments.extend(["--terminal".into(), terminal.into()]);
     }
     if out.style.color {
         // The output of a rank is a pipe to this process.

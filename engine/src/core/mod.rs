@@ -37,7 +37,6 @@ use carrousel_transport::Transport;
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use carrousel_transport_verbs::Verbs;
 use std::collections::VecDeque;
-use std::thread;
 
 /// Who this process is, and who its peers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +114,7 @@ impl Core {
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
         let hands = Hands { rank, tools, recorder: None, ignored: Vec::new() };
         let neighbours = place.neighbours.clone();
-        let processors = thread::available_parallelism().ok().map(usize::from);
+        let processors = carrousel_launch::processors();
         let is_far = far.is_some();
         Ok(Self {
             node,
