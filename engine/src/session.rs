@@ -4,7 +4,7 @@ use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table};
+use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
 use carrousel_trace::End;
@@ -12,7 +12,6 @@ use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
 use std::env;
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -139,17 +138,21 @@ fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     made.keep = options.cache;
     made.timeout = options.timeout;
     made.retries = options.retries;
-    made.reuse = options.reuse.as_ref().map(|reuse| policy(reuse, made.eager)).transpose()?;
+    made.reuse = options.reuse.as_ref().map(|reuse| policy(settings, reuse, made.eager)).transpose()?;
     Ok(made)
 }
 
+/// The option that names a table.
+const TABLE: &str = "verbs_reuse_table";
+
 /// When small buffers are registered, as the options say: all whose messages would be copied otherwise may be.
-fn policy(reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
+fn policy(settings: &Settings, reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
     let thresholds = match &reuse.table {
         Table::Published => Thresholds::PUBLISHED,
         Table::File(file) => {
-            let wrong = |why: String| Error::Option(format!("verbs_reuse_table: {}: {why}", file.display()));
-            let text = fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+            let origin = settings.origin(TABLE).map_or_else(String::new, |origin| format!(" ({origin})"));
+            let wrong = |why: String| Error::Option(format!("{TABLE}{origin}: {}: {why}", file.display()));
+            let text = read_text(file).map_err(|why| wrong(why.to_string()))?;
             text.parse().map_err(|why: ThresholdsError| wrong(why.to_string()))?
         }
     };
@@ -229,6 +232,16 @@ mod tests {
             let reuse = made.reuse.expect("there is a table");
             assert_eq!((reuse.bytes_max, made.eager), (bytes_max, bytes_max), "{threshold}");
         }
+    }
+
+    #[test]
+    fn a_table_without_end_is_an_error_that_names_variable_and_file() {
+        let variable = ("CARROUSEL_VERBS_REUSE_TABLE".into(), "/dev/zero".into());
+        let settings = Settings::of([variable].into_iter()).expect("there is such an option");
+        let error = verbs_settings(&settings).expect_err("it has no end").to_string();
+        let expected =
+            "verbs_reuse_table (CARROUSEL_VERBS_REUSE_TABLE): /dev/zero: it is too large, or has no end";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 fn main() -> std::io::Result<()> {
     for file in std::env::args().skip(1) {
-        let bytes = std::fs::read(&file)?;
+        let bytes = carrousel_scenario::read(std::fs::File::open(&file)?)?;
         let start = Instant::now();
         let loaded = carrousel_scenario::load(&file, &bytes);
         let seconds = start.elapsed().as_secs_f64();

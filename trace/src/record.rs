@@ -5,7 +5,7 @@ use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Patte
 use serde::{Deserialize, Serialize};
 
 /// The version of the format, in every head.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

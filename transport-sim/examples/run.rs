@@ -14,7 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let drawing = arguments.next();
     config.timeline = drawing.is_some();
     let started = Instant::now();
-    let scenario = carrousel_scenario::load(&file, &std::fs::read(&file)?)?;
+    let text = carrousel_scenario::read(std::fs::File::open(&file)?)?;
+    let scenario = carrousel_scenario::load(&file, &text)?;
     let loaded = started.elapsed().as_secs_f64();
     let started = Instant::now();
     let report = simulate(&scenario, &config)?;

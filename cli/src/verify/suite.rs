@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
 pub(crate) fn merge(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     let mut reports = Vec::with_capacity(args.merge.len());
     for path in &args.merge {
-        let report: SuiteReport = serde_json::from_slice(&input::read(path)?).map_err(|error| {
+        let report: SuiteReport = serde_json::from_slice(&input::read_report(path)?).map_err(|error| {
             Failure::wrong(format_args!("{} is no report of a suite: {error}", path.display()))
         })?;
         reports.push(report);

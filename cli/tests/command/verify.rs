@@ -187,6 +187,11 @@ fn a_scenario_may_come_by_standard_input() {
 fn reports_of_all_shards_are_merged_and_others_are_not() {
     let place = Place::new().with("none.json", "{}");
     place.run("verify --merge none.json").status(2).complains("none.json is no report of a suite");
+    // Files without end.
+    place.run("verify --merge /dev/zero").status(2).complains("/dev/zero: it is too large, or has no end");
+    for command in ["verify", "sim", "run", "fmt --check"] {
+        place.run(&format!("{command} /dev/zero")).status(2).complains("/dev/zero");
+    }
     place.run("verify --suite rendezvous --shard 3/2").status(2);
     place.run("verify").status(2);
 }

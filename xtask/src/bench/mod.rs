@@ -9,7 +9,7 @@ mod digits;
 pub(crate) mod machine;
 mod ours;
 pub(crate) mod peers;
-mod process;
+pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod results;
