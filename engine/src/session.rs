@@ -161,14 +161,22 @@ fn policy(settings: &Settings, reuse: &Reuse, bytes_max: u64) -> Result<Policy, 
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
-/// ring from each other, and the node's memory is for the application.
+/// ring from each other that has connected, and the node's memory is for the application.
 fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
-    const ALL_MAX: u64 = 4 << 20;
+    /// For the rings of one rank.
+    const RANK_MAX: u64 = 4 << 20;
+    /// Of which each has at least this,
     const ENOUGH: u64 = 64 << 10;
-    let share = (ALL_MAX / ranks.max(1)).max(1);
+    /// as long as all rings of the node do not take more than this.
+    const NODE_MAX: u64 = 4 << 30;
+    /// A page: with less, a ring takes as much.
+    const LEAST: u64 = 4 << 10;
+    let ranks = ranks.max(1);
     // Rounded down to a power of two.
-    let share = 1 << share.ilog2();
-    wanted.min(share.max(ENOUGH))
+    let share = |all: u64, parts: u64| 1 << (all / parts).max(1).ilog2();
+    let of_rank: u64 = share(RANK_MAX, ranks);
+    let of_node: u64 = share(NODE_MAX, ranks.saturating_mul(ranks));
+    wanted.min(of_rank.max(ENOUGH)).min(of_node.max(LEAST))
 }
 
 /// Under which name a rank's address is published.
@@ -188,10 +196,10 @@ impl Job {
     /// When a rank is gone, or the launcher.
     pub fn finalize(self) -> Result<(), Error> {
         self.world.shared.with(Core::finalize)?;
-        // A connection is needed until the peer has heard that everything has arrived.
-        if self.world.shared.with(|core| core.is_far()) {
-            self.link.barrier()?;
-        }
+        // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
+        // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
+        // lost. So nobody ends before all are through.
+        self.link.barrier()?;
         self.link.finalize()
     }
 
@@ -246,10 +254,19 @@ mod tests {
 
     #[test]
     fn rings_get_smaller_when_they_are_many() {
-        for (ranks, bytes) in
-            [(1, 256 << 10), (16, 256 << 10), (17, 128 << 10), (64, 64 << 10), (1000, 64 << 10)]
-        {
-            assert_eq!(ring_bytes(256 << 10, ranks), bytes, "{ranks} ranks");
+        let kib = [
+            (1, 256),
+            (16, 256),
+            (17, 128),
+            (64, 64),
+            (256, 64),
+            (257, 32),
+            (400, 16),
+            (1000, 4),
+            (60_000, 4),
+        ];
+        for (ranks, kib) in kib {
+            assert_eq!(ring_bytes(256 << 10, ranks), kib << 10, "{ranks} ranks");
         }
         assert_eq!(ring_bytes(4 << 10, 64), 4 << 10);
     }

@@ -86,8 +86,8 @@ pub const OPTIONS: [Spec; 22] = [
     Spec {
         name: "shm_ring",
         kind: Kind::Power(1 << 12, 1 << 30),
-        doc: "memory for messages on their way from one rank of a node to another; at most so much that those of \
-              all ranks to one take 4MiB, but 64KiB each",
+        doc: "memory for messages on their way from one rank of a node to another, taken when they first talk; at \
+              most so much that those of all ranks to one take 4MiB, but 64KiB each, and all of a node 4GiB",
         default: || OptionValue::Size(256 << 10),
     },
     Spec {

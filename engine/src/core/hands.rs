@@ -101,6 +101,12 @@ impl Tools {
         ways.is_connected(peer) || self.directory.connect(peer, ways, &mut self.trouble)
     }
 
+    /// Has the end of a peer noticed.
+    #[cold]
+    pub(super) fn watch(&mut self, peer: RankId, ways: &mut Ways<'_>) {
+        self.directory.watch(peer, ways, &mut self.trouble);
+    }
+
     #[inline(never)]
     fn send(
         &mut self,

@@ -159,11 +159,6 @@ impl Core {
         }
     }
 
-    /// Whether there is a transport to other nodes.
-    pub(crate) fn is_far(&self) -> bool {
-        self.far.is_some()
-    }
-
     pub(crate) fn me(&self) -> u32 {
         self.hands.tools.me.0
     }
@@ -408,8 +403,9 @@ impl Core {
     #[cold]
     fn gone(&mut self, rank: RankId) -> Fault {
         let lost = || {
-            let loss = self.far.as_mut().and_then(|far| far.out().loss_of(rank));
-            Error::PeerLost { rank: rank.0, why: loss.map(ToString::to_string) }
+            let far = self.far.as_mut().and_then(|far| far.out().loss_of(rank)).map(ToString::to_string);
+            let near = || self.node.out().loss_of(rank).map(ToString::to_string);
+            Error::PeerLost { rank: rank.0, why: far.or_else(near) }
         };
         self.hands.tools.trouble.take().unwrap_or_else(lost).into()
     }
