@@ -2,8 +2,8 @@
 //!
 //! **Promises.** A [`Scenario`] breaks no rule of the language: every rank, window, request and
 //! buffer in it exists, every access is inside of its window, `repeat` is unrolled and every
-//! expression has its value, and the n-th collective of all ranks that have so many is the same
-//! statement. A wrong file is an [`Error`] that says where, what, and what was
+//! expression has its value, and the n-th collective of all ranks that have so many is the same one:
+//! kind, root, size. A wrong file is an [`Error`] that says where, what, and what was
 //! expected instead; it never is a panic. Hostile files end within the bounds of [`limits`].
 //!
 //! **Leaves to others.** What statements *do*: this crate knows neither the engine nor MPI's

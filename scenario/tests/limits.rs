@@ -124,8 +124,8 @@ fn signs_and_parentheses_are_work() {
     let parentheses = format!("{}me{}", "(".repeat(64), ")".repeat(64));
     for operand in [minus, parentheses] {
         let sum = vec![operand; 1_000].join("+");
-        assert!(load("f", format!("ranks 2\nrank *\nallreduce size {sum}\n").as_bytes()).is_ok());
-        let text = format!("ranks 2000\nrank *\nallreduce size {sum}\n");
+        assert!(load("f", format!("ranks 2\nrank *\nsend to 0 tag 0 size {sum}\n").as_bytes()).is_ok());
+        let text = format!("ranks 2000\nrank *\nsend to 0 tag 0 size {sum}\n");
         assert_eq!(problem(&text), Problem::TooMuchWork);
     }
 }

@@ -1,11 +1,16 @@
 //! Collectives are free of deadlock, whatever the network does: every execution of each one, at 2 to 8 ranks,
 //! eager and by rendezvous; and what a wrong use of them is called.
 
+use carrousel_rank::Mirror;
 use carrousel_scenario::{Check, load};
-use carrousel_verify::explore::Limits;
+use carrousel_verify::explain::explain;
+use carrousel_verify::explore::{Limits, explore};
+use carrousel_verify::model::Settings;
+use carrousel_verify::program::Job;
 use carrousel_verify::report::{Report, Verdict};
 use carrousel_verify::rules::RuleSet;
 use carrousel_verify::run::{Request, check};
+use carrousel_verify::scenario::job;
 
 /// The statements, with a root that is not the first rank.
 const STATEMENTS: [&str; 6] = [
@@ -141,14 +146,25 @@ fn a_collective_without_all_ranks_is_never_proven() {
     }
 }
 
+/// No scenario says so, but jobs that are not made of one can.
 #[test]
 fn ranks_that_disagree_on_a_size_are_told() {
-    let text = "ranks 2\nrank 0\n  bcast root 0 size 64\nrank 1\n  bcast root 0 size 8\n";
-    let (checks, said) = violated(text, false);
-    assert_eq!(checks, ["buffer-safety"]);
+    let of = |size: u64| {
+        let text = format!("ranks 2\nrank *\n  bcast root 0 size {size}\n");
+        job(&load("test.scn", text.as_bytes()).expect("it is right"), false).expect("it can be explored")
+    };
+    let violated = |sizes: [u64; 2]| {
+        let [root, other] = sizes.map(of);
+        let job = Job { ranks: vec![root.ranks[0].clone(), other.ranks[1].clone()], ..root };
+        let outcome = explore::<Mirror>([job.clone()].into(), Settings::default(), &Limits::default());
+        let [(check, path)] = &outcome.violations[..] else { panic!("{sizes:?}") };
+        (check.name(), explain(&job, path, *check, None).summary)
+    };
+    let (check, said) = violated([64, 8]);
+    assert_eq!(check, "buffer-safety");
     assert!(said.contains("do not agree on its size"), "{said}");
-    let (checks, said) = violated("ranks 2\nrank *\n  bcast root 0 size 64*(1-me)\n", false);
-    assert_eq!(checks, ["unmatched-message"]);
+    let (check, said) = violated([64, 0]);
+    assert_eq!(check, "unmatched-message");
     assert!(said.contains("call the same collectives"), "{said}");
 }
 

@@ -21,6 +21,17 @@ fn job(place: &Place, ranks: u32, role: &str) -> Ran {
     place.job("run -n", ranks, ("jobs::rank", ROLE, role))
 }
 
+#[test]
+fn a_collective_that_the_ranks_do_not_agree_on_is_wrong_for_every_command() {
+    let text = "ranks 2\nrank 0\n  bcast root 0 size 1KiB\nrank 1\n  bcast root 0 size 2KiB\n";
+    let place = Place::new().with("bcast.scn", text);
+    for command in ["verify", "sim", "run"] {
+        let said = "bcast.scn:5:3: found `bcast root 0 size 2KiB` as collective 1 of rank 1, expected `bcast root 0 \
+                    size 1KiB`, as rank 0 calls in line 3";
+        place.run(&format!("{command} bcast.scn")).status(2).complains(said);
+    }
+}
+
 /// Not a test of its own: a rank of the jobs of the others.
 #[test]
 fn rank() {

@@ -1,70 +1,110 @@
-//! Collectives: the n-th one of every rank is the same.
+//! Collectives: the n-th one of every rank is the same, with the same root and size.
 //!
-//! Who calls fewer of them than others is no matter of the language: the others wait.
+//! A rank that calls fewer of them than others breaks no rule of the language: the others wait.
 
-use super::programs::File;
-use crate::ast::Item;
+use crate::ast::{Ast, Item};
 use crate::error::Faults;
+use crate::limits::FAULTS_MAX;
+use crate::op::Op;
 use crate::problem::Problem;
-use crate::verb::Verb;
+use crate::span::Span;
+use crate::units;
 
-/// Which collectives the ranks call: as lines of the tree, in order. Ranks that share a program are there
-/// once.
+/// One call of a collective.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    /// Its line in the tree.
+    line: u32,
+    root: Option<u32>,
+    size: Option<u64>,
+}
+
+impl Call {
+    /// What the statement in `line` of the tree calls, if that is a collective.
+    pub(super) fn of(line: u32, op: &Op) -> Option<Call> {
+        let (root, size) = match *op {
+            Op::Barrier { .. } => (None, None),
+            Op::Bcast { root, size } | Op::Reduce { root, size } | Op::Gather { root, size } => {
+                (Some(root), Some(size))
+            }
+            Op::AllReduce { size } | Op::AllGather { size } | Op::AllToAll { size } => (None, Some(size)),
+            _ => return None,
+        };
+        Some(Call { line, root, size })
+    }
+
+    fn name(self, ast: &Ast) -> &'static str {
+        match &ast.lines[self.line as usize].item {
+            Item::Statement(statement) => statement.verb.name(),
+            _ => "",
+        }
+    }
+
+    /// The call with its values: `bcast root 0 size 1KiB`.
+    fn written(self, ast: &Ast) -> String {
+        let root = self.root.map_or(String::new(), |root| format!(" root {root}"));
+        let size = self.size.map_or(String::new(), |size| format!(" size {}", units::size(size)));
+        format!("{}{root}{size}", self.name(ast))
+    }
+}
+
+/// The collectives that all ranks have to call, as far as ranks have called them, and what contradicts them.
 #[derive(Default)]
 pub(super) struct Collectives {
-    /// Those of all ranks, one rank after the other.
-    lines: Vec<u32>,
-    /// The ranks, ascending, each with where its lines end and those of the next begin.
-    ranks: Vec<(u32, u32)>,
+    /// The calls, in order, each with the first rank that makes it.
+    calls: Vec<(Call, u32)>,
+    /// The first contradiction of each rank.
+    contradictions: Vec<(Span, Problem)>,
 }
 
 impl Collectives {
-    /// Adds `rank`, which is above all before.
-    pub(super) fn add(&mut self, rank: u32, lines: &[u32]) {
-        if !lines.is_empty() {
-            self.lines.extend_from_slice(lines);
-            self.ranks.push((rank, self.lines.len() as u32));
+    /// Adds the calls of `rank`, which is above all before. `numbers` is, by line of the tree, the line of the text.
+    pub(super) fn add(&mut self, ast: &Ast, numbers: &[u32], rank: u32, calls: &[Call]) {
+        let same = |own: &Call, other: &Call| {
+            own.name(ast) == other.name(ast) && own.root == other.root && own.size == other.size
+        };
+        let differs = |(own, (other, _)): &(&Call, &(Call, u32))| !same(own, other);
+        let pairs = calls.iter().zip(&self.calls);
+        if let Some((number, (own, (other, other_rank)))) =
+            (1_u32..).zip(pairs).find(|(_, pair)| differs(pair))
+        {
+            if self.contradictions.len() < FAULTS_MAX {
+                // What stands first in the file is what the other is compared with.
+                let mut pair = [(*other, *other_rank), (*own, rank)];
+                pair.sort_by_key(|(call, _)| call.line);
+                self.contradictions.push(contradiction(ast, numbers, number, pair));
+            }
+            return;
         }
+        self.calls.extend(calls.iter().skip(self.calls.len()).map(|call| (*call, rank)));
     }
 
-    /// The ranks that call any, ascending, with the lines of these calls.
-    fn by_rank(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        let starts = std::iter::once(0).chain(self.ranks.iter().map(|(_, end)| *end));
-        let list =
-            |((rank, end), start): (&(u32, u32), u32)| (*rank, &self.lines[start as usize..*end as usize]);
-        self.ranks.iter().zip(starts).map(list)
+    /// Complains of each rank about its first collective that is another one than what ranks before it call there.
+    pub(super) fn complain(self, faults: &mut Faults) {
+        for (at, problem) in self.contradictions {
+            faults.add(at, problem, None);
+        }
     }
 }
 
-/// Complains of each rank about its first collective that is another one than what other ranks call
-/// there.
-pub(super) fn compare(file: &File<'_>, collectives: &Collectives, faults: &mut Faults) {
-    let name = |line: u32| match &file.ast.lines[line as usize].item {
-        Item::Statement(statement) => statement.verb.name(),
-        _ => "",
+/// The fault that the collective with this number is not the same at two ranks.
+fn contradiction(
+    ast: &Ast,
+    numbers: &[u32],
+    number: u32,
+    [(expected, rank), (found, other)]: [(Call, u32); 2],
+) -> (Span, Problem) {
+    let (line, at) = (numbers[expected.line as usize], ast.lines[found.line as usize].at);
+    let (found_name, expected_name) = (found.name(ast), expected.name(ast));
+    let (found, expected, help) = if found_name == expected_name {
+        let help = "all ranks call a collective with the same root and size (MPI-4.1, chapter 6)".to_owned();
+        (found.written(ast), expected.written(ast), help)
+    } else {
+        (found_name.to_owned(), expected_name.to_owned(), help(found_name, expected_name, line))
     };
-    // Whoever agrees with the longest list agrees with all that agree with it.
-    let longest = collectives.by_rank().max_by_key(|(rank, lines)| (lines.len(), u32::MAX - rank));
-    let Some((longest_rank, longest)) = longest else { return };
-    for (rank, lines) in collectives.by_rank() {
-        let differs = |(_, (own, their)): &(usize, (&u32, &u32))| name(**own) != name(**their);
-        if let Some((number, (own, their))) = (1..).zip(lines.iter().zip(longest)).find(differs) {
-            let mut pair = [(*own, rank), (*their, longest_rank)];
-            pair.sort_unstable();
-            let [(expected, rank), (found, other)] = pair;
-            let (line, at) = (file.numbers[expected as usize], file.ast.lines[found as usize].at);
-            let (found, expected) = (name(found), name(expected));
-            let problem = Problem::Unexpected {
-                found: format!("`{found}` as collective {number} of rank {other}"),
-                expected: format!("`{expected}`, as rank {rank} calls in line {line}"),
-                help: Some(help(found, expected, line)),
-            };
-            faults.add(at, problem, None);
-        }
-        if faults.full() {
-            break;
-        }
-    }
+    let found = format!("`{found}` as collective {number} of rank {other}");
+    let expected = format!("`{expected}`, as rank {rank} calls in line {line}");
+    (at, Problem::Unexpected { found, expected, help: Some(help) })
 }
 
 fn help(found: &str, expected: &str, line: u32) -> String {
@@ -81,21 +121,6 @@ fn help(found: &str, expected: &str, line: u32) -> String {
     } else {
         "all ranks call the same collectives in the same order (MPI-4.1, 6.14)".to_owned()
     }
-}
-
-/// Whether `verb` is a collective.
-pub(super) fn is_one(verb: Verb) -> bool {
-    matches!(
-        verb,
-        Verb::Barrier
-            | Verb::IBarrier
-            | Verb::Bcast
-            | Verb::Reduce
-            | Verb::AllReduce
-            | Verb::Gather
-            | Verb::AllGather
-            | Verb::AllToAll
-    )
 }
 
 #[cfg(test)]
@@ -155,6 +180,58 @@ mod tests {
     fn a_rank_may_call_fewer_collectives() {
         is_right("ranks 3\nrank *\nbarrier\nrank 1..2\nibarrier\nrank 2\nbarrier\n");
         is_right("ranks 3\nrank 1\nbarrier\n");
-        is_right("ranks 3\nrank *\nallreduce size me\n");
+        is_right(
+            "ranks 3\nrank 0..1\nbcast root 2 size 1KiB\nrank 2\nrepeat 1\nbcast root me size 1024\nend\nbarrier\n",
+        );
+    }
+
+    /// A file whose second collective is `first` at ranks 0 and 2 and `second` at rank 1.
+    fn two(first: &str, second: &str) -> String {
+        format!("ranks 3\nrank *\nbarrier\nrank 0\n{first}\nrank 1\n{second}\nrank 2\n{first}\n")
+    }
+
+    #[test]
+    fn the_ranks_agree_on_root_and_size() {
+        let help = "   = help: all ranks call a collective with the same root and size (MPI-4.1, chapter 6)";
+        for (first, second) in [
+            ("bcast root 0 size 1KiB", "bcast root 0 size 2KiB"),
+            ("bcast root 0 size 1KiB", "bcast root 1 size 1KiB"),
+            ("reduce root 0 size 8", "reduce root 2 size 8"),
+            ("gather root 0 size 8", "gather root 0 size 0"),
+            ("allreduce size 8", "allreduce size 16"),
+            ("allgather size 8", "allgather size 16"),
+            ("alltoall size 8", "alltoall size 16"),
+        ] {
+            let marker = "^".repeat(second.len());
+            check(
+                &two(first, second),
+                &format!(
+                    "f:7:1: found `{second}` as collective 2 of rank 1, expected `{first}`, as rank 0 calls in line \
+                     5\n 7 | {second}\n   | {marker}\n{help}\n"
+                ),
+            );
+        }
+    }
+
+    #[test]
+    fn one_line_may_contradict_itself() {
+        let help = " = help: all ranks call a collective with the same root and size (MPI-4.1, chapter 6)";
+        check(
+            "ranks 3\nrank *\nallreduce size me\n",
+            &format!(
+                "f:3:1: found `allreduce size 1` as collective 1 of rank 1, expected `allreduce size 0`, as rank 0 \
+                 calls in line 3\n 3 | allreduce size me\n   | ^^^^^^^^^^^^^^^^^\n  {help}\n"
+            ),
+        );
+    }
+
+    #[test]
+    fn a_rank_without_a_collective_does_not_hide_that_others_differ() {
+        check(
+            "ranks 3\nrank 1\nbcast root 0 size 8\nrank 2\nbcast root 1 size 8\n",
+            "f:5:1: found `bcast root 1 size 8` as collective 1 of rank 2, expected `bcast root 0 size 8`, as rank 1 \
+             calls in line 3\n 5 | bcast root 1 size 8\n   | ^^^^^^^^^^^^^^^^^^^\n   = help: all ranks call a \
+             collective with the same root and size (MPI-4.1, chapter 6)\n",
+        );
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The order is what makes hostile files cheap: declarations first (`declarations`), then every
 //! block is counted without being expanded (`blocks`), then every statement is looked at for every rank
-//! without being kept (`programs`, `lower`), but for the order of its collectives (`collectives`). Only
+//! without being kept (`programs`, `lower`), but for its collectives (`collectives`). Only
 //! of a file without fault the programs are built, which is the same once more: what is refused has
 //! taken the memory of its text and tree.
 
@@ -40,7 +40,7 @@ pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
             let file = File { ast, numbers: &numbers, blocks: &blocks, windows: &Windows::new(&scenario) };
             let collectives = programs::check(&file, scenario.ranks, &mut values, &mut faults);
             if faults.is_empty() {
-                collectives::compare(&file, &collectives, &mut faults);
+                collectives.complain(&mut faults);
             }
             if faults.is_empty() {
                 let programs = programs::build(&file, scenario.ranks, &mut values.again(), &mut faults);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::blocks::Blocks;
-use super::collectives::{self, Collectives};
+use super::collectives::{Call, Collectives};
 use super::lower::{Rank, Windows};
 use super::values::Values;
 use crate::ast::{Ast, Item, Statement};
@@ -35,9 +35,9 @@ pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &m
         if file.blocks.is_shared(rank) && !seen.insert(blocks) {
             continue;
         }
-        let called = |line: &Line<'_>, _| collectives::is_one(line.statement.verb).then_some(line.index);
-        let (order, _) = walk.program(rank, Vec::new(), called);
-        found.add(rank, &order);
+        let called = |line: &Line<'_>, (_, op)| Call::of(line.index, &op);
+        let (calls, _) = walk.program(rank, Vec::new(), called);
+        found.add(file.ast, file.numbers, rank, &calls);
     }
     found
 }
