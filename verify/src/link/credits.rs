@@ -170,7 +170,7 @@ impl<R: CreditRules + Rule> Model for Window<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() {
+        if self.counts.is_stopped() || world.wrong.is_some() {
             return;
         }
         let last = u8::from(self.bounds.two_ways);
@@ -264,8 +264,8 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
         }
     }
 
-    fn met(&self) -> Vec<(&'static str, u64)> {
-        self.counts.met()
+    fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     fn stuck(&self, world: &World<R>) -> String {

@@ -219,7 +219,7 @@ impl<R: HandshakeRules + Rule> Model for Pair<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if self.broken(world).is_some() {
+        if self.counts.is_stopped() || self.broken(world).is_some() {
             return;
         }
         for (at, end) in (0..).zip(&world.ends) {
@@ -339,8 +339,8 @@ impl<R: HandshakeRules + Rule> Machine for Pair<R> {
         text
     }
 
-    fn met(&self) -> Vec<(&'static str, u64)> {
-        self.counts.met()
+    fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     fn stuck(&self, world: &World<R>) -> String {

@@ -157,7 +157,7 @@ impl<R: OrderRules + Rule> Model for Ways<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() {
+        if self.counts.is_stopped() || world.wrong.is_some() {
             return;
         }
         for lane in 0..LANES as u8 {
@@ -270,8 +270,8 @@ impl<R: OrderRules + Rule> Machine for Ways<R> {
         }
     }
 
-    fn met(&self) -> Vec<(&'static str, u64)> {
-        self.counts.met()
+    fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     fn stuck(&self, world: &World<R>) -> String {
