@@ -29,12 +29,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod applicable;
 pub mod chart;
 pub mod cycle;
 pub mod explain;
 pub mod explore;
+mod explorer;
 mod facts;
 mod judge;
+mod limits;
 pub mod link;
 mod machine;
 pub mod memory;
@@ -48,6 +51,7 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scenario;
+pub mod shortest;
 pub mod state;
 pub mod step;
 pub mod suite;

@@ -43,6 +43,16 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// The rank where it happens.
+    pub fn rank(self) -> u16 {
+        match self {
+            Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
+            Self::Land(route) | Self::Overtake { route, .. } => route.at,
+        }
+    }
+}
+
 /// A choice that the environment makes for a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
@@ -89,10 +99,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         flights: state.flights.clone(),
         wrong: SmallVec::new(),
     };
-    let me = match action {
-        Action::Step { rank, .. } | Action::Announce { rank, .. } => rank,
-        Action::Land(route) | Action::Overtake { route, .. } => route.at,
-    };
+    let me = action.rank();
     // The rank's state is taken out for the turn, so that it and the network can change side by side.
     let mut procs = std::mem::take(&mut next.procs);
     procs[usize::from(me)].change(|proc| {
@@ -175,7 +182,7 @@ impl<P: Protocol> Turn<'_, P> {
             }
             Act::Probe(..) => {}
             Act::Cancel(ordinal) => {
-                if let Some(handle) = proc.by_ordinal(*ordinal).map(|open| open.handle) {
+                if let Some(handle) = proc.by_ordinal(*ordinal).and_then(|open| open.handle) {
                     let mut outputs = Outputs::default();
                     let cancelled = proc.rank.call(Call::Cancel(handle), &mut outputs);
                     debug_assert!(cancelled.is_ok(), "the generator cancels open receives only");
@@ -207,6 +214,11 @@ impl<P: Protocol> Turn<'_, P> {
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
         }
+        if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
+            // When it may leave, MPI's rule says: the library's schedule waits for more ranks, and for others.
+            proc.open.push(Open { ordinal, handle: None, message: None, exposed: false, busy: false });
+            return;
+        }
         let is_send = matches!(start, Start::Send { .. });
         let subject = is_send.then_some(Message { from: self.me, send: ordinal });
         if let Choice::From(source) = choice {
@@ -226,7 +238,7 @@ impl<P: Protocol> Turn<'_, P> {
             Rule::Match(Some((receive, message))) if receive == ordinal => Some(message),
             _ => None,
         };
-        proc.open.push(Open { ordinal, handle, message, exposed: false, busy: false });
+        proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         if choice == Choice::Decline {
             self.model.reach(Reached::Declined);
         }
@@ -237,7 +249,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {
-        let Some(handle) = proc.by_ordinal(receive).map(|open| open.handle) else { return };
+        let Some(handle) = proc.by_ordinal(receive).and_then(|open| open.handle) else { return };
         self.event(proc, Event::Announce(handle), None, Rule::Silent);
     }
 
@@ -431,22 +443,10 @@ impl<P: Protocol> Turn<'_, P> {
 /// Releases a request that is complete; one that is released already stays so.
 fn release<P: Protocol>(proc: &mut Proc<P>, ordinal: Ordinal) {
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
-        let handle = proc.open[at].handle;
-        let released = proc.rank.release(handle);
-        debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
-        proc.open.remove(at);
-    }
-}
-
-/// Whether a wait could end, or a probe find a message.
-pub(crate) fn is_enabled<P: Protocol>(proc: &Proc<P>, act: &Act) -> bool {
-    match act {
-        Act::Wait(ordinals) => ordinals.iter().all(|ordinal| proc.is_over(*ordinal)),
-        Act::Probe(source, tag) => {
-            let pattern = Pattern { source: *source, tag: *tag, context: Context::MESSAGES };
-            proc.rank.probe(&pattern).is_some()
+        if let Some(handle) = proc.open.remove(at).handle {
+            let released = proc.rank.release(handle);
+            debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
         }
-        _ => true,
     }
 }
 

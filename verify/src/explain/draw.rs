@@ -202,6 +202,7 @@ impl Pen<'_> {
             }
         }
         if deadlock.is_none()
+            && !verdict.here.is_empty()
             && let Some(row) = self.chart.rows.last_mut()
         {
             row.wrong = Some(verdict.here.clone());

@@ -8,21 +8,27 @@
 mod draw;
 mod names;
 mod past;
+mod situation;
 mod stuck;
 mod tell;
 mod verdict;
 mod walk;
 
+use crate::chart::Chart;
 use crate::explore::Path;
 use crate::program::Job;
-use crate::report::Counterexample;
-use crate::state::Note;
+use crate::report::{Counterexample, StepReport};
+use crate::state::{Note, State};
+use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use names::Names;
 use stuck::Deadlock;
 use tell::Teller;
+use verdict::Verdict;
 use walk::Walk;
+
+pub(crate) use situation::situation;
 
 /// A path with more steps than this is told without those that have no effect on what went wrong. Of what
 /// leads to a deadlock, they are always left out.
@@ -68,4 +74,29 @@ pub fn explain<P: Protocol>(
     let steps = told.map(|(beat, _)| teller.step(beat)).collect();
     let chart = draw::chart(&names, &walk, &keep, &verdict, deadlock.as_ref());
     Counterexample { summary, steps, chart }
+}
+
+/// What one step does, from one state to the next.
+pub(crate) fn step<P: Protocol>(
+    job: &Job,
+    source: Option<&Scenario>,
+    before: &State<P>,
+    action: Action,
+    after: &State<P>,
+) -> Option<StepReport> {
+    let names = Names::new(job, source);
+    let walk = Walk::of_step(before, action, after);
+    let teller = Teller { names: &names, walk: &walk };
+    walk.beats.first().map(|beat| teller.step(beat))
+}
+
+/// Draws a path, with what is wrong at its end if something is; none of a path without steps.
+pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &Path<P>) -> Option<Chart> {
+    if let Some(wrong) = path.steps.last().and_then(|(state, _)| state.wrong.first()) {
+        return Some(explain(job, path, wrong.check, source).chart);
+    }
+    let (names, walk) = (Names::new(job, source), Walk::new(path));
+    let nothing = Verdict { summary: String::new(), here: String::new(), ranks: Vec::new() };
+    let keep = vec![true; walk.beats.len()];
+    (!walk.beats.is_empty()).then(|| draw::chart(&names, &walk, &keep, &nothing, None))
 }

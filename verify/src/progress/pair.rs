@@ -11,7 +11,7 @@ use stateright::{Model, Property};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The rank that sends.
 pub(super) const SENDER: usize = 0;
@@ -68,7 +68,7 @@ pub(super) struct Pairs<P: Protocol> {
     protocol: PhantomData<P>,
 }
 
-/// How often something was met.
+/// How often something was met, and whether the search goes on.
 #[derive(Debug, Default)]
 struct Counts {
     written: AtomicU64,
@@ -76,6 +76,8 @@ struct Counts {
     crossed: AtomicU64,
     behind: AtomicU64,
     no_room: AtomicU64,
+    /// Explore no further.
+    stop: AtomicBool,
 }
 
 /// What an exploration meets: calls that post their transfer, as both orders have it; calls that miss what is
@@ -233,7 +235,7 @@ impl<P: Protocol> Model for Pairs<P> {
     }
 
     fn actions(&self, world: &World<P>, actions: &mut Vec<Action>) {
-        if self.broken(world).is_some() {
+        if self.stop().load(Ordering::Relaxed) || self.broken(world).is_some() {
             return;
         }
         for (at, end) in world.ends.iter().enumerate() {
@@ -308,9 +310,13 @@ impl<P: Protocol> Machine for Pairs<P> {
     }
 
     fn met(&self) -> Vec<(&'static str, u64)> {
-        let Counts { written, read, crossed, behind, no_room } = &*self.counts;
+        let Counts { written, read, crossed, behind, no_room, .. } = &*self.counts;
         let counts = [written, read, crossed, behind, no_room].map(|count| count.load(Ordering::Relaxed));
         REACHED.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.counts.stop
     }
 
     fn stuck(&self, _: &World<P>) -> String {

@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use super::pair::{Pairs, REACHED};
+use crate::explore::Limits;
 use crate::machine;
 use crate::outcome::Outcome;
 use carrousel_rank::{Mirror, MirrorRules};
@@ -58,20 +59,20 @@ impl Bounds {
 }
 
 /// Explores all programs within `bounds` with a rule off. None if there is no such rule.
-pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Outcome> {
+pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
     Some(match rule {
-        SEND_PROGRESSES_FIRST => machine::explore(Pairs::<Mirror<WithoutSend>>::new(bounds, false), threads),
+        SEND_PROGRESSES_FIRST => machine::explore(Pairs::<Mirror<WithoutSend>>::new(bounds, false), limits),
         RECEIVE_PROGRESSES_FIRST => {
-            machine::explore(Pairs::<Mirror<WithoutReceive>>::new(bounds, false), threads)
+            machine::explore(Pairs::<Mirror<WithoutReceive>>::new(bounds, false), limits)
         }
-        EAGER_FITS_WINDOW => machine::explore(Pairs::<Mirror<WithoutWindow>>::new(bounds, false), threads),
-        TAKEN_IS_TOLD => machine::explore(Pairs::<Mirror<WithoutTelling>>::new(bounds, false), threads),
-        PROGRESS_TAKES_ALL => machine::explore(Pairs::<Mirror>::new(bounds, true), threads),
+        EAGER_FITS_WINDOW => machine::explore(Pairs::<Mirror<WithoutWindow>>::new(bounds, false), limits),
+        TAKEN_IS_TOLD => machine::explore(Pairs::<Mirror<WithoutTelling>>::new(bounds, false), limits),
+        PROGRESS_TAKES_ALL => machine::explore(Pairs::<Mirror>::new(bounds, true), limits),
         _ => return None,
     })
 }
 
 /// Explores all programs within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
-    machine::explore(Pairs::<Mirror>::new(bounds, false), threads)
+pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
+    machine::explore(Pairs::<Mirror>::new(bounds, false), limits)
 }

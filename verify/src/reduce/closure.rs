@@ -11,7 +11,11 @@ impl<P: Protocol> View<'_, P> {
     /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
     /// for what is not possible yet, under what could make it possible.
     pub(super) fn closure(&self, seed: Node) -> Vec<Action> {
-        let mut nodes = vec![seed];
+        self.closure_of(vec![seed])
+    }
+
+    /// The same of several seeds.
+    pub(super) fn closure_of(&self, mut nodes: Vec<Node>) -> Vec<Action> {
         let mut next = 0;
         while next < nodes.len() {
             let node = nodes[next];
@@ -192,7 +196,7 @@ impl<P: Protocol> View<'_, P> {
     /// arrive at its end before it is complete.
     fn awaits_arrival(&self, proc: &Proc<P>, rank: u16, request: Ordinal, to_come: bool) -> bool {
         if !to_come {
-            return proc.is_open(request) && !proc.is_over(request);
+            return proc.is_open(request) && !self.model.is_over(self.state, rank, request);
         }
         let options = &self.model.jobs()[self.state.job as usize].options;
         match self.model.program(self.state.job, rank).starts[usize::from(request)].call() {
@@ -219,7 +223,6 @@ impl<P: Protocol> View<'_, P> {
 
     fn needs_of_step(&self, rank: u16, need: &mut dyn FnMut(Node)) {
         let Some(act) = self.model.next_act(self.state, rank) else { return };
-        let proc = &self.state.procs[usize::from(rank)];
         if self.model.can_step(self.state, rank) {
             if let Some(end) = self.conflict_of_step(rank) {
                 need(end);
@@ -229,7 +232,9 @@ impl<P: Protocol> View<'_, P> {
         match act {
             // One request that is not complete is enough: without it the wait does not end.
             Act::Wait(requests) => {
-                if let Some(request) = requests.iter().find(|request| !proc.is_over(**request)) {
+                if let Some(request) =
+                    requests.iter().find(|request| !self.model.is_over(self.state, rank, **request))
+                {
                     need(self.end_of_request(rank, *request));
                 }
             }

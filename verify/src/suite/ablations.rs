@@ -4,6 +4,7 @@ use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{Row, SuiteReport, SuiteSettings};
+use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
 use crate::model::Reached;
@@ -194,20 +195,21 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
         .filter(|(index, _)| settings.is_mine(*index))
         .map(|(_, one)| one)
         .collect();
-    let rows = mine
-        .iter()
-        .enumerate()
-        .map(|(at, ablation)| {
-            if let Some(began) = settings.began {
-                began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
-            }
-            run(ablation, settings)
-        })
-        .collect();
+    let mut rows = Vec::with_capacity(mine.len());
+    for (at, ablation) in mine.iter().enumerate() {
+        if let Some(began) = settings.began {
+            began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
+        }
+        rows.push(run(ablation, settings));
+        if settings.limits.is_interrupted() {
+            break;
+        }
+    }
     SuiteReport {
         suite: "ablations".to_owned(),
         full: settings.full,
         shard: settings.shard,
+        interrupted: settings.limits.is_interrupted(),
         seconds: began.elapsed().as_secs_f64(),
         rows,
     }
@@ -218,21 +220,21 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     let mut row = Row::new(format!("without {}", ablation.rule), ablation.set());
     row.source = Some(ablation.source.to_owned());
     // One thread: the counterexample is a shortest one, and the same in every run.
-    let settings = SuiteSettings { threads: 1, ..*settings };
+    let settings = SuiteSettings { limits: Limits { threads: 1, ..settings.limits }, ..*settings };
     match ablation.subject {
         Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
         Subject::Memory(bounds) => {
-            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, settings.threads) {
+            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }
         Subject::Progress(bounds) => {
-            if let Some(outcome) = progress::explore_without(ablation.rule, bounds, settings.threads) {
+            if let Some(outcome) = progress::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }
         Subject::Link(bounds) => {
-            if let Some(outcome) = link::explore_without(ablation.rule, bounds, settings.threads) {
+            if let Some(outcome) = link::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }
@@ -250,6 +252,8 @@ fn search_programs(set: RuleSet, rule: &str, search: Search, settings: &SuiteSet
         explore_batch(jobs, set, Some(rule), settings).add_to(row);
         if row.verdict == Verdict::Violated {
             row.name = format!("{} ({})", row.name, family.name);
+        }
+        if row.verdict != Verdict::Proven {
             break;
         }
     }
