@@ -155,7 +155,6 @@ fn a_reader_that_leaves_ends_the_writers() {
     let mut running = Running(launcher("2", &["yes"]).spawn().expect("it can be started"));
     let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
     assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line == "y").take(10).count(), 10);
-    drop(running.0.stdout.take());
     let done = wait_without_output(running);
     assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
 }
@@ -172,7 +171,11 @@ fn a_reader_that_leaves_is_not_the_fault_of_ranks_that_do_not_die_of_it() {
     let script = "trap '' PIPE; while echo y 2>/dev/null; do :; done; exit 101";
     for spec in ["2", "1 prefix"] {
         let mut running = Running(sh(spec, script).spawn().expect("it can be started"));
-        drop(running.0.stdout.take());
+        // The launcher is this program, which says so itself before it begins.
+        let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
+        let mut lines = stdout.lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with('y')), "no rank has written");
+        drop(lines);
         let done = wait_without_output(running);
         assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
     }
