@@ -28,6 +28,12 @@ pub enum Class {
     Internal,
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -44,8 +50,8 @@ impl fmt::Display for Class {
     }
 }
 
-/// What can go wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+/// What can go wrong. For a program whose `main` returns it, its `Debug` form is the one for people, too.
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The application's mistake; nothing has begun.
@@ -175,5 +181,17 @@ impl Error {
             | Self::Option(_)
             | Self::Trace(_) => Class::Other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn what_main_returns_is_printed_for_people() {
+        let lost = Error::PeerLost { rank: 1, why: None };
+        assert_eq!(format!("{lost:?}"), lost.to_string());
+        assert!(lost.to_string().contains("rank 1"), "{lost}");
     }
 }

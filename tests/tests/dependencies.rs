@@ -19,7 +19,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("carrousel-transport-shm", &["carrousel-transport"]),
     ("carrousel-transport-verbs", &["carrousel-link", "carrousel-reuse", "carrousel-transport"]),
     (
-        "carrousel-engine",
+        "carrousel",
         &[
             "carrousel-launch",
             "carrousel-options",
@@ -57,18 +57,18 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ),
     (
         "carrousel-app",
-        &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"],
+        &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"],
     ),
     (
         "carrousel-bench",
-        &["carrousel-engine", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"],
+        &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"],
     ),
     (
         "carrousel-cli",
         &[
             "carrousel-app",
             "carrousel-bench",
-            "carrousel-engine",
+            "carrousel",
             "carrousel-launch",
             "carrousel-options",
             "carrousel-reuse",

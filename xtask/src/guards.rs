@@ -20,7 +20,7 @@ pub(crate) fn instructions() -> Result<Ended, String> {
     }
     // Each as most people build it: the feature is no part of the engine's messages between ranks of a node.
     for of in [
-        &["carrousel-rank", "--package", "carrousel-engine", "--bench", "progress"][..],
+        &["carrousel-rank", "--package", "carrousel", "--bench", "progress"][..],
         &["carrousel-transport-verbs", "--features", "verbs", "--bench", "library"],
     ] {
         let mut bench = cargo(&["bench", "--locked", "--bench", "instructions", "--package"]);
@@ -88,7 +88,7 @@ fn sanitized(arguments: &[&str]) -> Result<Command, String> {
     let host = host.ok_or("rustc does not say which host it is for")?;
     // With a target, build scripts and macros, which run in the compiler, are not sanitized.
     let mut command = cargo_of(NIGHTLY, &["test", "--locked", "--quiet", "--target", host]);
-    command.args(["--package", "carrousel-engine"]).args(arguments);
+    command.args(["--package", "carrousel"]).args(arguments);
     // A directory of its own: the flag changes every crate, and would have all of them built anew.
     command.env("RUSTFLAGS", "-Zsanitizer=address").env("CARGO_TARGET_DIR", root().join("target/asan"));
     Ok(command)
@@ -102,6 +102,6 @@ pub(crate) fn miri() -> Result<Ended, String> {
     }
     nightly::install()?;
     let mut command = cargo_of(NIGHTLY, &["miri", "test", "--locked", "--quiet", "--lib"]);
-    command.args(["--package", "carrousel-engine", "--package", "carrousel-transport-shm"]);
+    command.args(["--package", "carrousel", "--package", "carrousel-transport-shm"]);
     tools::run(command).map(|()| Ended::Passed)
 }
