@@ -55,14 +55,8 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "carrousel-transport",
         ],
     ),
-    (
-        "carrousel-app",
-        &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"],
-    ),
-    (
-        "carrousel-bench",
-        &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"],
-    ),
+    ("carrousel-app", &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"]),
+    ("carrousel-bench", &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"]),
     (
         "carrousel-cli",
         &[
