@@ -172,7 +172,9 @@ fn a_reader_that_leaves_is_not_the_fault_of_ranks_that_do_not_die_of_it() {
     let script = "trap '' PIPE; while echo y 2>/dev/null; do :; done; exit 101";
     for spec in ["2", "1 prefix"] {
         let mut running = Running(sh(spec, script).spawn().expect("it can be started"));
-        drop(running.0.stdout.take());
+        // Not before it has something to read: the launcher is a test program, which says itself that it runs.
+        let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
+        assert!(stdout.lines().map_while(Result::ok).any(|line| line.ends_with('y')));
         let done = wait_without_output(running);
         assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
     }
