@@ -381,7 +381,7 @@ mod tests {
         let found = programs("c run -n 2 --wdir /a p1 -x : -np 3 -x K=V p2 y : -n1 --wdir /b -- p3 a:b")
             .expect("right");
         let seen = |program: &Program| {
-            let words = [&[program.program.clone()], &program.arguments[..]].concat();
+            let words = [std::slice::from_ref(&program.program), &program.arguments[..]].concat();
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             (program.ranks, words.join(" "), program.directory.clone().expect("there is one"))
         };

@@ -54,7 +54,8 @@ impl Bounds {
 /// All lists of `length` elements of `kinds`.
 fn lists<T: Clone>(kinds: &[T], length: usize) -> Vec<Vec<T>> {
     let longer = |lists: Vec<Vec<T>>| {
-        let with = |list: Vec<T>| kinds.iter().map(move |kind| [&list[..], &[kind.clone()]].concat());
+        let with =
+            |list: Vec<T>| kinds.iter().map(move |kind| [&list[..], std::slice::from_ref(kind)].concat());
         lists.into_iter().flat_map(with).collect()
     };
     (0..length).fold(vec![Vec::new()], |lists, _| longer(lists))
