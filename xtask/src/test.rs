@@ -7,6 +7,7 @@ use crate::hydra;
 use crate::slurm::{self, Slurm};
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -119,7 +120,7 @@ fn examples() -> Result<(), String> {
 fn ends() -> Result<(), String> {
     let carrousel = COMMAND.build()?;
     let (empty, ring) = (example("empty").build()?, example("ring").build()?);
-    let run = |program, ranks: u32, times: u32| {
+    let run = |program: &Path, ranks: u32, times: u32| {
         let mut failed = Vec::new();
         for _ in 0..times {
             let mut job = Command::new(&carrousel);

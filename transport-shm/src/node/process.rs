@@ -86,14 +86,15 @@ impl Process {
     /// The process that was told to be this one.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none, and none with its number.
     pub(super) fn open(identity: Identity) -> Result<Self, Errno> {
-        let descriptor = match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
-            Err(Errno::SRCH) => return Err(Errno::SRCH),
-            other => other.ok(),
-        };
-        // Opened before it is looked at: so it is not another one's that gets the number now.
-        if identity.has_ended() { Err(Errno::SRCH) } else { Ok(Self { identity, descriptor }) }
+        match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
+            // Whether it is this one, its segment tells.
+            Ok(descriptor) => Ok(Self { identity, descriptor: Some(descriptor) }),
+            Err(Errno::SRCH) => Err(Errno::SRCH),
+            Err(_) if identity.has_ended() => Err(Errno::SRCH),
+            Err(_) => Ok(Self { identity, descriptor: None }),
+        }
     }
 
     /// What tells when it ends, if there is such a thing.
@@ -109,11 +110,14 @@ impl Process {
         }
     }
 
-    /// Whether the process, of which something could not be opened, has ended. One that is ending has closed its files
+    /// Whether the process, of which something could not be opened, has ended, and its number is perhaps another one's. One that is ending has closed its files
     /// a moment before it is known to have ended: that moment is waited for.
     pub(super) fn is_ending(&self) -> bool {
         const MOMENT: Duration = Duration::from_millis(200);
         const STEP: Duration = Duration::from_millis(5);
+        if self.identity.has_ended() {
+            return true;
+        }
         if let Some(descriptor) = &self.descriptor {
             let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.as_nanos() as i64 };
             return ends_within(descriptor, moment);
@@ -148,7 +152,8 @@ mod tests {
         assert!(!elsewhere.has_ended(), "another process is found there");
         assert!(!Identity { began: 0, ..own }.has_ended(), "not known is not another one");
         assert!(Identity { began: own.began + 1, ..own }.has_ended(), "the number is another one's");
-        assert!(Process::open(Identity { began: own.began + 1, ..own }).is_err());
+        let other = Process::open(Identity { began: own.began + 1, ..own });
+        assert!(other.is_ok_and(|other| other.is_ending()), "once it is asked");
     }
 
     #[test]

@@ -109,6 +109,33 @@ fn an_empty_write_waits_for_the_writes_before_it() {
     assert!(!node.out().is_waiting());
 }
 
+/// In thousands of pieces, by ranks that take turns: however busy the machine is.
+#[test]
+fn a_large_transfer_goes_through_the_smallest_ring() {
+    const LEN: usize = 100_003;
+    let settings = Settings { capacity: super::TINY, direct: false };
+    let [mut node, mut peer] = nodes(settings);
+    let bytes: Vec<u8> = (0..LEN).map(|at| (at * 31 + (at >> 8)) as u8).collect();
+    for is_read in [false, true] {
+        let (mut watch, mut theirs) = (Watch::of(bytes.clone()), Watch::of(bytes.clone()));
+        let (own, other) = (watch.memory(), theirs.memory());
+        if is_read {
+            watch.bytes.fill(0);
+            node.out().read(&read(0, LEN as u64, other, own), &mut watch);
+        } else {
+            theirs.bytes.fill(0);
+            node.out().write(&write(0, LEN as u64, own, other), &mut watch);
+        }
+        for _ in 0..10 * LEN {
+            peer.poll(&mut theirs);
+            node.poll(&mut watch);
+        }
+        let done = if is_read { Arrival::Read(request(0)) } else { Arrival::Written(request(0)) };
+        assert_eq!(watch.arrivals, [done]);
+        assert!(watch.bytes == bytes && theirs.bytes == bytes, "all of it, in its place");
+    }
+}
+
 #[test]
 fn what_was_posted_to_a_peer_completes_after_its_loss() {
     let [(mut node, mut watch), (peer, theirs)] = pair(RING);

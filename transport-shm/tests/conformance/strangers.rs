@@ -65,7 +65,7 @@ fn the_segment_of_another_process_is_refused() {
 #[test]
 fn a_number_that_is_another_process_s_by_now_is_a_peer_that_has_ended() {
     let [mut node, peer] = nodes();
-    let address = with(peer.address(), part::BEGAN, 1);
+    let address = with(with(peer.address(), part::BEGAN, 1), part::NONCE, 1);
     assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::Gone(RANKS[1])));
     let nobody = with(peer.address(), part::PID, i32::MAX);
     assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::Gone(RANKS[1])));
