@@ -442,11 +442,11 @@ impl<P: Protocol> Turn<'_, P> {
 
 /// Releases a request that is complete; one that is released already stays so.
 fn release<P: Protocol>(proc: &mut Proc<P>, ordinal: Ordinal) {
-    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
-        if let Some(handle) = proc.open.remove(at).handle {
-            let released = proc.rank.release(handle);
-            debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
-        }
+    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal)
+        && let Some(handle) = proc.open.remove(at).handle
+    {
+        let released = proc.rank.release(handle);
+        debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
     }
 }
 
