@@ -31,6 +31,8 @@ mod crew;
 mod ending;
 mod error;
 mod flow;
+#[doc(hidden)]
+pub mod hostile;
 mod job;
 mod judge;
 mod launcher;
