@@ -3,6 +3,7 @@
 
 mod bench;
 mod built;
+mod deny;
 mod docs;
 mod fuzz;
 mod guards;
