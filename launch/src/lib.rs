@@ -34,6 +34,8 @@ mod ending;
 mod error;
 mod flow;
 mod hostfile;
+#[doc(hidden)]
+pub mod hostile;
 mod job;
 mod judge;
 mod launcher;

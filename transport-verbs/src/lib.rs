@@ -72,6 +72,9 @@ pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};
 #[cfg(feature = "verbs")]
+#[doc(hidden)]
+pub use hello::again as hello;
+#[cfg(feature = "verbs")]
 pub use ibv::{Device, Region, Trial};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;

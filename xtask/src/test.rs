@@ -1,6 +1,7 @@
 //! `cargo xtask test`.
 
 use crate::built::{COMMAND, example};
+use crate::deny;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
@@ -12,8 +13,7 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Versions that are compiled where a tool is missing.
-const DENY: &str = "0.20.2";
+/// The version that is compiled where it is missing.
 const NEXTEST: &str = "0.9.143";
 
 /// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
@@ -30,11 +30,8 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         lint(&[])?;
         lint(&["--all-features"])
     });
-    steps.step("licences and sources of dependencies", || {
-        need("deny", DENY)?;
-        // The fourth check, `advisories`, needs a database from GitHub; deny.toml says when to run it.
-        tools::run(cargo(&["deny", "--locked", "--workspace", "check", "bans", "licenses", "sources"]))
-    });
+    steps.step("licences and sources of dependencies", deny::dependencies);
+    steps.step("advisories against dependencies", deny::advisories);
     let mut hydra = None;
     steps.step("a launcher of others, for the tests of ours", || {
         hydra = Some(hydra::install()?);

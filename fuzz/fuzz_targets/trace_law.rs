@@ -1,0 +1,67 @@
+//! What holds for any bytes that are read as the parts of a trace, and replayed; shared by the fuzzer and the
+//! replay of its corpus.
+
+use carrousel_trace::{Trace, TraceError, part_of, sealed};
+use carrousel_verify::replay;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Panics when `bytes` break a promise: the parts of ranks 0, 1 and so on, with a zero between two of them.
+pub(crate) fn holds(bytes: &[u8]) {
+    let parts: Vec<&[u8]> = bytes.split(|byte| *byte == 0).take(4).collect();
+    let raw = Place::with(&parts);
+    match read(&raw.0) {
+        Ok(whole) => {
+            for (part, text) in whole.iter().zip(&parts) {
+                let text = String::from_utf8_lossy(text);
+                assert!(!part || sealed(text.lines()) == text, "only what was recorded is read to its end");
+            }
+        }
+        Err(error) => told(&error, &raw.0),
+    }
+    // With the check values that they need, so that the records themselves are read.
+    let sealed: Vec<String> =
+        parts.iter().map(|part| sealed(String::from_utf8_lossy(part).lines())).collect();
+    let place = Place::with(&sealed);
+    match Trace::open(&place.0).and_then(|trace| replay::check(trace, &|_| ())) {
+        Ok(report) => assert_eq!(report.departure.is_some(), report.verdict == replay::Verdict::Departed),
+        Err(error) => told(&error, &place.0),
+    }
+}
+
+/// Reads all parts. Whether each was read to its last line.
+fn read(directory: &Path) -> Result<Vec<bool>, TraceError> {
+    let mut trace = Trace::open(directory)?;
+    let mut whole = Vec::new();
+    for part in trace.parts.iter_mut().flatten() {
+        while part.next_record()?.is_some() {}
+        whole.push(part.end().is_some());
+    }
+    Ok(whole)
+}
+
+fn told(error: &TraceError, directory: &Path) {
+    let text = error.to_string();
+    assert!(text.contains(&*directory.to_string_lossy()), "it is not said where: {text}");
+}
+
+/// A directory that is gone when this is.
+struct Place(PathBuf);
+
+impl Place {
+    fn with<T: AsRef<[u8]>>(parts: &[T]) -> Self {
+        let place = Self(std::env::temp_dir().join(format!("carrousel-fuzz-trace-{}", std::process::id())));
+        let _ = fs::remove_dir_all(&place.0);
+        fs::create_dir(&place.0).expect("it can be made");
+        for (part, rank) in parts.iter().zip(0..) {
+            fs::write(part_of(&place.0, rank), part).expect("it can be written");
+        }
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

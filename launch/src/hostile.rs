@@ -1,0 +1,71 @@
+//! The places at which this crate reads what others have said, for fuzz targets and the replay of their corpora. No
+//! part of the interface.
+
+use crate::ending::Ending;
+use crate::flow::Inbox;
+use crate::line::{Line, Writer};
+use crate::remote::frame::{Notice, Order, decode, encode};
+use crate::server::{self, Effect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::Write;
+
+/// A launcher's side of PMI-1.
+#[derive(Debug)]
+pub struct Server(server::Server);
+
+impl Server {
+    /// For ranks that are on nodes 0, 1, ..., so many on each.
+    pub fn new(ranks_by_node: &[u32]) -> Self {
+        Self(server::Server::new(ranks_by_node))
+    }
+
+    /// Takes a line of a rank, without its end. Returns the lines that ranks are sent, each with whom it is for.
+    pub fn line(&mut self, rank: u32, line: &[u8]) -> Vec<(u32, String)> {
+        let mut effects = Vec::new();
+        self.0.handle(rank, line, &mut effects);
+        let sent = |effect| match effect {
+            Effect::Send(rank, line) => Some((rank, line)),
+            _ => None,
+        };
+        effects.into_iter().filter_map(sent).collect()
+    }
+}
+
+/// A launcher's line that tells how a rank has ended, written again.
+pub fn ending(line: &[u8]) -> Option<String> {
+    let ending = Ending::read(&Line::parse(line).ok()?)?;
+    Some(ending.write(Writer::new("lost")).finish())
+}
+
+/// The node of each of `size` ranks, if the text says so.
+pub fn mapping(text: &str, size: u32) -> Option<Vec<u32>> {
+    crate::mapping::parse(text, size)
+}
+
+/// The frames of a launcher, each written again, up to the first that is none.
+pub fn orders(bytes: &[u8]) -> Vec<Vec<u8>> {
+    frames::<Order>(bytes)
+}
+
+/// The frames of an agent, each written again, up to the first that is none.
+pub fn notices(bytes: &[u8]) -> Vec<Vec<u8>> {
+    frames::<Notice>(bytes)
+}
+
+fn frames<H: Serialize + DeserializeOwned>(bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// Less than a pipe holds: nobody reads while it is filled.
+    const BYTES_MAX: usize = 32 << 10;
+    let Ok((read, mut write)) = std::io::pipe() else { return Vec::new() };
+    let mut inbox = Inbox::default();
+    if write.write_all(&bytes[..bytes.len().min(BYTES_MAX)]).is_err() {
+        return Vec::new();
+    }
+    drop(write);
+    while inbox.fill(&read) {}
+    let mut frames = Vec::new();
+    while let Ok(Some((header, payload))) = decode::<H>(&mut inbox) {
+        frames.push(encode(&header, &payload));
+    }
+    frames
+}
