@@ -35,6 +35,7 @@ pub mod explain;
 pub mod explore;
 mod facts;
 mod judge;
+mod later;
 pub mod link;
 pub mod memory;
 pub mod model;

@@ -5,13 +5,14 @@
 //! form, and what the library does with a message is compared with it.
 
 use crate::judge::{Rule, judge_end};
+use crate::later::{self, later_of, sought};
 use crate::model::{Model, Reached};
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work, collective_of,
+    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Tag, Work, collective_of,
 };
-use carrousel_scenario::Check;
+use carrousel_scenario::{Check, Received};
 use smallvec::SmallVec;
 
 /// What can happen next.
@@ -87,6 +88,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         job: state.job,
         procs: state.procs.clone(),
         flights: state.flights.clone(),
+        begun: state.begun.clone(),
         wrong: SmallVec::new(),
     };
     let me = match action {
@@ -108,6 +110,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         }
     });
     next.procs = procs;
+    next.forget_what_is_over();
     judge_end(model, &mut next);
     next
 }
@@ -125,10 +128,11 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
                 waiting: SmallVec::new(),
                 arrived: SmallVec::new(),
                 kept: SmallVec::new(),
+                received: SmallVec::new(),
             })
         })
         .collect();
-    let mut state = State { job, procs, flights: Vec::new(), wrong: SmallVec::new() };
+    let mut state = State { job, procs, flights: Vec::new(), begun: Vec::new(), wrong: SmallVec::new() };
     judge_end(model, &mut state);
     state
 }
@@ -139,7 +143,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
-        self.model.program(self.state.job, rank).starts[usize::from(ordinal)]
+        self.model.start(self.state, rank, ordinal)
     }
 
     pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
@@ -163,17 +167,29 @@ impl<P: Protocol> Turn<'_, P> {
 
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
-        let step = &program.steps[usize::from(proc.pc)];
-        proc.pc += 1;
+        let pc = proc.pc;
+        let step = &program.steps[usize::from(pc)];
+        if let Choice::From(source) = choice {
+            proc.rank.arrived_first(RankId(u32::from(source)));
+            proc.arrived.sort_by_key(|message| message.from != source);
+        }
         match &step.act {
             Act::Start(ordinal) => self.start(proc, *ordinal, choice),
-            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(proc, *ordinal)),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(program, proc, *ordinal)),
             Act::Test(ordinal) => {
                 if choice == Choice::Plain {
-                    release(proc, *ordinal);
+                    release(program, proc, *ordinal);
                 }
             }
-            Act::Probe(..) => {}
+            Act::Probe { sought: what, into } => {
+                let found = sought(program, proc, *what).and_then(|(source, tag)| {
+                    proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
+                });
+                if let (Some(name), Some((envelope, _))) = (into, found) {
+                    proc.learn(*name, Received { source: envelope.source.0, tag: envelope.tag.0 });
+                }
+            }
+            Act::Compute(_) => {}
             Act::Cancel(ordinal) => {
                 if let Some(handle) = proc.by_ordinal(*ordinal).map(|open| open.handle) {
                     let mut outputs = Outputs::default();
@@ -183,6 +199,14 @@ impl<P: Protocol> Turn<'_, P> {
                 }
             }
             Act::Touch { buffer, write } => self.use_buffer(proc, *buffer, *write),
+        }
+        proc.pc += 1;
+        let first = program.forgets.partition_point(|(at, _)| *at < pc);
+        for (_, name) in program.forgets[first..].iter().take_while(|(at, _)| *at == pc) {
+            proc.received.retain(|(other, _)| other != name);
+        }
+        if self.model.is_at_fault(self.state.job, self.me, proc) {
+            self.wrong(Check::DeadlockFreedom, Note::OutOfRange { at: self.me });
         }
         if usize::from(proc.pc) == program.steps.len()
             && let Some(open) = proc.open.first()
@@ -203,16 +227,16 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn start(&mut self, proc: &mut Proc<P>, ordinal: Ordinal, choice: Choice) {
-        let start = self.start_of(self.me, ordinal);
+        let start = self.model.next_start(self.state.job, self.me, proc, ordinal);
+        let program = self.model.program(self.state.job, self.me);
+        if matches!(program.starts[usize::from(ordinal)], Start::Later(_)) {
+            self.state.begin(self.me, ordinal, start);
+        }
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
         }
         let is_send = matches!(start, Start::Send { .. });
         let subject = is_send.then_some(Message { from: self.me, send: ordinal });
-        if let Choice::From(source) = choice {
-            proc.rank.arrived_first(RankId(u32::from(source)));
-            proc.arrived.sort_by_key(|message| message.from != source);
-        }
         let rule = match start {
             Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
             _ => Rule::Silent,
@@ -428,29 +452,29 @@ impl<P: Protocol> Turn<'_, P> {
     }
 }
 
-/// Releases a request that is complete; one that is released already stays so.
-fn release<P: Protocol>(proc: &mut Proc<P>, ordinal: Ordinal) {
+/// Releases a request that is complete; one that is released already stays so. The name of a receive stands for its
+/// message from now on.
+fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let handle = proc.open[at].handle;
         let released = proc.rank.release(handle);
         debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
         proc.open.remove(at);
+        if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
+            && let Some((source, tag)) = status.message
+        {
+            proc.learn(*name, Received { source: source.0, tag: tag.0 });
+        }
     }
 }
 
-/// Whether a wait could end, or a probe find a message.
-pub(crate) fn is_enabled<P: Protocol>(proc: &Proc<P>, act: &Act) -> bool {
+/// Whether a wait could end, or a probe find a message, and the values of the act are in their ranges.
+pub(crate) fn is_enabled<P: Protocol>(program: &Program, proc: &Proc<P>, act: &Act) -> bool {
     match act {
         Act::Wait(ordinals) => ordinals.iter().all(|ordinal| proc.is_over(*ordinal)),
-        Act::Probe(source, tag) => {
-            let pattern = Pattern { source: *source, tag: *tag, context: Context::MESSAGES };
-            proc.rank.probe(&pattern).is_some()
-        }
-        _ => true,
+        Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
+            proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
+        }),
+        act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
     }
-}
-
-/// Whether a receive is from any source.
-pub(crate) fn is_from_any(start: &Start) -> bool {
-    matches!(start, Start::Receive { from: Source::Any, .. })
 }

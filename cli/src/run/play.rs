@@ -5,7 +5,7 @@
 
 use super::payload::Stream;
 use carrousel::{Any, Communicator, Error, Request, Source, Status, Tag};
-use carrousel_scenario::{self as scenario, Op, Program, TagSelector};
+use carrousel_scenario::{self as scenario, Op, Program, Received, RequestId, TagSelector, ValueError};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -26,6 +26,9 @@ pub(super) enum PlayError {
     /// A collective has brought what it should not.
     #[error("byte {at} of the {len} bytes that `{name}` has brought is wrong")]
     WrongResult { name: &'static str, at: usize, len: usize },
+    /// A value that only this run has leaves its range.
+    #[error("{0}")]
+    OutOfRange(#[from] ValueError),
     /// A statement that cannot be run yet.
     #[error("`{0}` cannot be run yet")]
     Unsupported(&'static str),
@@ -51,6 +54,8 @@ pub(super) struct Player<'a> {
     started: u64,
     /// What each variable holds.
     variables: Vec<Option<u64>>,
+    /// The message that each variable stands for.
+    received: Vec<Option<Received>>,
 }
 
 fn source(from: scenario::Source) -> Source {
@@ -72,7 +77,8 @@ impl<'a> Player<'a> {
         let times = Vec::with_capacity(program.steps.len());
         let (sent, open) = (HashMap::new(), HashMap::new());
         let variables = vec![None; program.requests.len()];
-        Self { world, program, begin: Instant::now(), times, sent, open, started: 0, variables }
+        let received = vec![None; program.requests.len()];
+        Self { world, program, begin: Instant::now(), times, sent, open, started: 0, variables, received }
     }
 
     /// Runs the program to its end. `Err` names the statement that failed, by position.
@@ -112,7 +118,16 @@ impl<'a> Player<'a> {
     }
 
     fn statement(&mut self, at: usize) -> Result<(), PlayError> {
-        match &self.program.steps[at].op {
+        let bind = self.program.steps[at].bind;
+        let resolved;
+        let op = match &self.program.steps[at].op {
+            Op::Deferred(deferred) => {
+                resolved = deferred.resolve(|name| self.received[name.0 as usize])?;
+                &resolved
+            }
+            op => op,
+        };
+        match op {
             Op::Compute { ns } => {
                 let busy = Duration::from_nanos(*ns);
                 self.timed(|_| {
@@ -142,7 +157,8 @@ impl<'a> Player<'a> {
                 let (from, tag, mut buffer) = (source(*from), selector(*tag), empty(*size));
                 if *blocking {
                     let status = self.timed(|world| world.recv(&mut buffer, from, tag))?;
-                    self.check(&buffer, Some(status))?;
+                    self.found(bind, status);
+                    self.check(&buffer, status)?;
                 } else {
                     let request = self.timed(|world| world.irecv(buffer, from, tag))?;
                     self.opened(at, true, request);
@@ -154,11 +170,13 @@ impl<'a> Player<'a> {
                 let send = (&data[..], *to, *send_tag);
                 let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
                 let status = self.timed(|world| world.sendrecv(send, receive))?;
-                self.check(&buffer, Some(status))?;
+                self.found(bind, status);
+                self.check(&buffer, status)?;
             }
             Op::Probe { from, tag } => {
                 let (from, tag) = (source(*from), selector(*tag));
-                self.timed(|world| world.probe(from, tag))?;
+                let status = self.timed(|world| world.probe(from, tag))?;
+                self.found(bind, status);
             }
             Op::Barrier { blocking: true } => self.timed(Communicator::barrier)?,
             Op::Barrier { blocking: false } => {
@@ -261,6 +279,14 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// A statement has received, or found, a message: a name stands for that, and for no request.
+    fn found(&mut self, name: Option<RequestId>, status: Status) {
+        if let Some(name) = name {
+            self.variables[name.0 as usize] = None;
+            self.received[name.0 as usize] = Some(Received { source: status.source, tag: status.tag });
+        }
+    }
+
     /// Waits for requests, except those that have been waited for.
     fn complete(&mut self, numbers: Vec<u64>) -> Result<(), PlayError> {
         let begin = self.now();
@@ -269,7 +295,14 @@ impl<'a> Player<'a> {
             let Some(Open { request, statement, receives }) = self.open.remove(&number) else { continue };
             let (buffer, status) = request.wait()?;
             self.times[statement][2] = self.now();
-            if receives {
+            if let Some(status) = status.filter(|_| receives) {
+                // A name that is bound again meanwhile stands for something else.
+                let name = self.program.steps[statement].bind;
+                let name = name.filter(|name| self.variables[name.0 as usize] == Some(number));
+                if let Some(name) = name {
+                    let message = Received { source: status.source, tag: status.tag };
+                    self.received[name.0 as usize] = Some(message);
+                }
                 received.push((buffer, status));
             }
         }
@@ -281,8 +314,8 @@ impl<'a> Player<'a> {
     }
 
     /// Checks what has been received.
-    fn check(&self, buffer: &[u8], status: Option<Status>) -> Result<(), PlayError> {
-        let Some(Status { source: from, tag, bytes }) = status else { return Ok(()) };
+    fn check(&self, buffer: &[u8], status: Status) -> Result<(), PlayError> {
+        let Status { source: from, tag, bytes } = status;
         let stream = Stream { from, to: self.world.rank(), tag };
         let got = &buffer[..bytes as usize];
         match stream.first_wrong(got) {
@@ -328,5 +361,9 @@ pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
                 | Op::WriteBuf(_)
         ) || is_collective(op)
     };
-    program.steps.iter().find(|step| !knows(&step.op)).map(|step| (step.line, step.op.name()))
+    let is_known = |op: &Op| match op {
+        Op::Deferred(deferred) => knows(deferred.outline()),
+        op => knows(op),
+    };
+    program.steps.iter().find(|step| !is_known(&step.op)).map(|step| (step.line, step.op.name()))
 }

@@ -14,12 +14,15 @@ mod verdict;
 mod walk;
 
 use crate::explore::Path;
-use crate::program::Job;
+use crate::later::fault;
+use crate::program::{Job, Program};
 use crate::report::Counterexample;
-use crate::state::Note;
+use crate::state::{Note, Proc, Shared};
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use names::Names;
+use std::collections::HashMap;
+use std::sync::Arc;
 use stuck::Deadlock;
 use tell::Teller;
 use walk::Walk;
@@ -38,8 +41,8 @@ pub fn explain<P: Protocol>(
     check: Check,
     source: Option<&Scenario>,
 ) -> Counterexample {
-    let names = Names::new(job, source);
     let walk = Walk::new(path);
+    let names = Names::new(job, source, &walk.begun, faults(job, path));
     let wrongs = path.steps.last().map_or(&[][..], |(state, _)| &state.wrong);
     let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
     let note = note.unwrap_or(Note::Stuck);
@@ -49,7 +52,9 @@ pub fn explain<P: Protocol>(
 
     let mut keep = match &deadlock {
         Some(deadlock) => {
-            let ranks = deadlock.ranks();
+            let mut ranks = deadlock.ranks();
+            // Whom a rank turned to that had the choice is part of why others wait.
+            ranks.extend(walk.begun.keys().map(|(rank, _)| *rank));
             past::before_deadlock(&walk.beats, &walk.flights, &ranks, &deadlock.messages(&ranks))
         }
         None if walk.beats.len() > TOLD_WHOLE_MAX => {
@@ -68,4 +73,13 @@ pub fn explain<P: Protocol>(
     let steps = told.map(|(beat, _)| teller.step(beat)).collect();
     let chart = draw::chart(&names, &walk, &keep, &verdict, deadlock.as_ref());
     Counterexample { summary, steps, chart }
+}
+
+/// Of the ranks that cannot go on at the end of a path because a value leaves its range: which, and why.
+fn faults<P: Protocol>(job: &Job, path: &Path<P>) -> HashMap<u16, String> {
+    let procs = path.steps.last().map_or(&[][..], |(state, _)| &state.procs);
+    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
+        Some((rank, fault(program, proc)?.to_string()))
+    };
+    (0..).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
 }
