@@ -7,6 +7,7 @@
 //! The result is compared with the one that rank 0 computes alone.
 
 use carrousel_app::{World, run, wait_all};
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -108,7 +109,7 @@ async fn app(world: World) -> Result<()> {
             alone.rows[1..=SIDE].copy_from_slice(&new);
         }
         let middle = plate[SIDE / 2][SIDE / 2];
-        println!("after {STEPS} steps on {size} ranks the middle has {middle:.6} degrees");
+        writeln!(stdout(), "after {STEPS} steps on {size} ranks the middle has {middle:.6} degrees")?;
         // Each cell is computed from the same numbers in the same order.
         if let Some(row) = (0..SIDE).find(|row| plate[*row] != alone.own()[*row]) {
             return Err(format!("row {row} (of the band from row {}) is wrong", band.first).into());

@@ -4,6 +4,7 @@
 //! `carrousel sim -n 2 --app target/release/examples/pingpong`
 
 use carrousel_app::{World, run};
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 /// Messages in each direction.
@@ -33,7 +34,7 @@ async fn app(world: World) -> Result<(), Box<dyn std::error::Error>> {
         }
         if world.rank() == 0 {
             let us = (world.now() - begin).as_secs_f64() * 1e6 / f64::from(2 * rounds);
-            println!("{size:8} bytes {us:9.3} us");
+            writeln!(stdout(), "{size:8} bytes {us:9.3} us")?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@
 //! The work: counting primes, interval by interval. Alone, the master does it all.
 
 use carrousel_app::{Any, Error, World, run};
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -72,10 +73,10 @@ async fn worker(world: &World) -> Result<u64, Error> {
 async fn app(world: World) -> Result<(), Box<dyn std::error::Error>> {
     if world.rank() > 0 {
         let pieces = worker(&world).await?;
-        println!("rank {} did {pieces} pieces", world.rank());
+        writeln!(stdout(), "rank {} did {pieces} pieces", world.rank())?;
     } else {
         let found = master(&world).await?;
-        println!("{found} primes below {END}");
+        writeln!(stdout(), "{found} primes below {END}")?;
         if found != PRIMES {
             return Err(format!("there are {PRIMES}").into());
         }

@@ -9,6 +9,7 @@ use carrousel_options::Settings;
 use carrousel_transport_sim::{SimError, TaskJob, timeline};
 use std::fmt::Display;
 use std::future::Future;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs a program: the whole of its `main`.
@@ -35,7 +36,8 @@ where
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             if !message.is_empty() {
-                eprintln!("error: {message}");
+                // A standard error that is closed is no reason to panic.
+                let _ = writeln!(std::io::stderr(), "error: {message}");
             }
             ExitCode::FAILURE
         }

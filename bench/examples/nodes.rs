@@ -1,13 +1,13 @@
 //! Measures messages between two ranks on different nodes, for `cargo xtask guest bench`.
 //!
-//! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [early_receive] [early_send] [bandwidth]`
+//! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [overlap] [bandwidth]`
 //!
-//! Its twin for MPI, call by call, is xtask/peers/nodes.c: who changes one changes both. Only ours measures what ends with
+//! Its twin for MPI, call by call, is xtask/peers/nodes.c, with overlap.h: who changes one changes both. Only ours measures what ends with
 //! `_copied`, in turn with what does not. Rank 0 prints one JSON object a line. Rounds are counted, not timed: on emulated
 //! nodes a second is a long time, and both ranks know when they are done.
 
-use carrousel::{Communicator, Error};
-use carrousel_bench::Summary;
+use carrousel::{Communicator, Error, ScopedRequest};
+use carrousel_bench::{Case, Summary};
 use std::env;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -24,12 +24,19 @@ const TURN: usize = 20;
 const WINDOW: usize = 16;
 const WINDOWS: usize = 2;
 const EXCHANGES: usize = 5;
-/// What the receiver computes, and by how much later than it a sender comes that is late.
-const COMPUTE: Duration = Duration::from_millis(200);
-const LATE: Duration = Duration::from_millis(10);
+/// What both ranks compute, and by how much later than the other rank the late one begins. Nodes share no clock: both
+/// begin by the barrier, after which they go on within a millisecond of each other.
+const COMPUTE: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_millis(5);
 const DATA: u32 = 1;
 const TOKEN: u32 = 2;
 const TIMES: u32 = 3;
+
+/// The most messages of an overlap.
+const MESSAGES: usize = 2;
+
+/// What a rank's calls take in one exchange of an overlap: those that start a request, then the waits.
+type Took = [f64; 2 * MESSAGES];
 
 /// A rank, with its buffers: their pages are there before anything is measured.
 struct Node<'a> {
@@ -53,14 +60,13 @@ enum Way {
 type Measure = fn(&mut Node<'_>) -> Result<(), Error>;
 
 /// In this order: in `bandwidth` announcing a receive never pays, and a library that learns that would carry it on.
-const MEASUREMENTS: [(&str, Measure); 5] = [
+const MEASUREMENTS: [(&str, Measure); 4] = [
     ("latency", |node| node.round_trips(SMALL, ["latency"], [Way::Isend])),
     ("eager", |node| {
         let (names, ways) = (["eager", "eager_held"], [Way::Isend, Way::Send]);
         EAGER.into_iter().try_for_each(|size| node.round_trips(size, names, ways))
     }),
-    ("early_receive", |node| node.early_receive()),
-    ("early_send", |node| node.early_send()),
+    ("overlap", |node| Case::ALL.into_iter().try_for_each(|case| node.overlap(case))),
     ("bandwidth", |node| node.bandwidth()),
 ];
 
@@ -96,7 +102,7 @@ impl Node<'_> {
         for (way, times) in ways.iter().zip(&mut times) {
             let copied = if *way == Way::Send { "_copied" } else { "" };
             for (name, times) in names.iter().zip(times) {
-                self.print(&format!("{name}{copied}"), size, times, "us");
+                self.print(&format!("{name}{copied}"), "", size, times, "us");
             }
         }
         Ok(())
@@ -138,7 +144,7 @@ impl Node<'_> {
             world.scope(|scope| {
                 for place in incoming.chunks_exact_mut(MI) {
                     if *leads {
-                        scope.isend(outgoing, *peer, DATA)?;
+                        scope.isend(&outgoing[..MI], *peer, DATA)?;
                     } else {
                         scope.irecv(place, *peer, DATA)?;
                     }
@@ -154,95 +160,86 @@ impl Node<'_> {
                 rates.push((WINDOW * MI) as f64 / 1e6 / began.elapsed().as_secs_f64());
             }
         }
-        self.print("bandwidth", MI, &mut rates, "MB/s");
+        self.print("bandwidth", "", MI, &mut rates, "MB/s");
         Ok(())
     }
 
-    /// Irecv, tell the sender, compute, wait; the sender comes late: what is left for the wait, and what the send
-    /// takes.
-    fn early_receive(&mut self) -> Result<(), Error> {
-        let mut times = Vec::with_capacity(EXCHANGES);
+    /// Irecv at one rank, isend at the other, which is late or early; both compute, and both wait: what each of these
+    /// calls takes. Nothing else enters the library in between. The first exchange connects.
+    fn overlap(&mut self, case: Case) -> Result<(), Error> {
+        let mut times: Vec<[Took; 2]> = Vec::with_capacity(EXCHANGES);
         for index in 0..=EXCHANGES {
-            let stamp = self.stamp(index);
-            self.world.barrier()?;
-            let took = if self.leads {
-                self.take_token()?;
-                compute(LATE);
-                let began = Instant::now();
-                self.world.send(&self.outgoing, self.peer, DATA)?;
-                began.elapsed()
+            let took = self.exchange(case, index as u8 + 1)?;
+            let mut received = took;
+            if self.leads {
+                self.world.recv(&mut received, self.peer, TIMES)?;
             } else {
-                let Self { world, peer, incoming, .. } = self;
-                let took = world.scope(|scope| {
-                    let request = scope.irecv(&mut incoming[..MI], *peer, DATA)?;
-                    world.send::<u8>(&[], *peer, TOKEN)?;
-                    compute(COMPUTE);
-                    let began = Instant::now();
-                    request.wait()?;
-                    Ok(began.elapsed())
-                })?;
-                assert_eq!(self.incoming[MI - 1], stamp, "what came is not what was sent");
-                took
-            };
-            if index > 0 {
-                times.push(took.as_secs_f64() * 1e3);
-            }
-        }
-        self.print("early_receive_held", MI, &mut times, "ms");
-        if !self.leads {
-            return self.world.send(&times, self.peer, TIMES);
-        }
-        self.world.recv(&mut times, self.peer, TIMES)?;
-        self.print("early_receive_wait", MI, &mut times, "ms");
-        Ok(())
-    }
-
-    /// Isend, tell the receiver, wait; the receiver posts upon that and computes: how long the sender is held.
-    fn early_send(&mut self) -> Result<(), Error> {
-        let mut times = Vec::with_capacity(EXCHANGES);
-        for index in 0..=EXCHANGES {
-            let stamp = self.stamp(index);
-            self.world.barrier()?;
-            let began = Instant::now();
-            let Self { world, leads, peer, outgoing, incoming } = self;
-            if *leads {
-                world.scope(|scope| {
-                    let request = scope.isend(outgoing, *peer, DATA)?;
-                    world.send::<u8>(&[], *peer, TOKEN)?;
-                    request.wait()
-                })?;
-            } else {
-                world.recv::<u8>(&mut [], *peer, TOKEN)?;
-                world.scope(|scope| {
-                    let request = scope.irecv(&mut incoming[..MI], *peer, DATA)?;
-                    compute(COMPUTE);
-                    request.wait()
-                })?;
-                assert_eq!(incoming[MI - 1], stamp, "what came is not what was sent");
+                self.world.send(&took, self.peer, TIMES)?;
             }
             if index > 0 {
-                times.push(began.elapsed().as_secs_f64() * 1e3);
+                times.push([received, took]);
             }
         }
-        self.print("early_send_held", MI, &mut times, "ms");
+        for call in case.calls() {
+            let (side, wait) = (usize::from(call.kind.is_sender()), usize::from(call.kind.is_wait()));
+            let at = wait * MESSAGES + call.message;
+            let mut of_call: Vec<f64> = times.iter().map(|took| took[side][at]).collect();
+            let about = format!(r#""case": "{}", "call": "{}", "#, case.name(), call.name());
+            self.print("overlap", &about, MI, &mut of_call, "ms");
+        }
         Ok(())
     }
 
-    /// Puts a mark into the last byte of what is sent.
-    fn stamp(&mut self, index: usize) -> u8 {
-        let stamp = index as u8 + 1;
-        self.outgoing[MI - 1] = stamp;
-        stamp
+    /// This rank's part in an exchange.
+    fn exchange(&mut self, case: Case, stamp: u8) -> Result<Took, Error> {
+        self.outgoing.chunks_exact_mut(MI).for_each(|place| place[MI - 1] = stamp);
+        self.world.barrier()?;
+        let Self { world, leads, peer, outgoing, incoming } = self;
+        let late = *leads == case.receiver_is_early();
+        let took = world.scope(|scope| {
+            let mut places = incoming.chunks_exact_mut(MI);
+            compute(if late { LATE } else { Duration::ZERO });
+            overlapped(case, |message| match places.next() {
+                Some(place) if !*leads => scope.irecv(place, *peer, DATA),
+                _ => scope.isend(&outgoing[message * MI..][..MI], *peer, DATA),
+            })
+        })?;
+        if !*leads {
+            let mut come = incoming.chunks_exact(MI).take(case.messages());
+            assert!(come.all(|place| place[MI - 1] == stamp), "what came is not what was sent");
+        }
+        Ok(took)
     }
 
-    /// The median, as `cargo xtask` reads it.
-    fn print(&self, bench: &str, size: usize, values: &mut [f64], unit: &str) {
+    /// The median, as `cargo xtask` reads it; `about` has further members, with a comma behind each.
+    fn print(&self, bench: &str, about: &str, size: usize, values: &mut [f64], unit: &str) {
         if let Some(Summary { median, count, .. }) = Summary::of(values).filter(|_| self.leads) {
             println!(
-                r#"{{"bench": "{bench}", "size": {size}, "value": {median}, "unit": "{unit}", "repetitions": {count}}}"#
+                r#"{{"bench": "{bench}", {about}"size": {size}, "value": {median}, "unit": "{unit}", "repetitions": {count}}}"#
             );
         }
     }
+}
+
+/// Starts the requests of a case, computes, and waits for them: what the first calls took, then the waits, in ms.
+fn overlapped<'scope>(
+    case: Case,
+    mut start: impl FnMut(usize) -> Result<ScopedRequest<'scope>, Error>,
+) -> Result<Took, Error> {
+    let mut took = Took::default();
+    let mut requests = [const { None }; MESSAGES];
+    for (message, request) in requests.iter_mut().enumerate().take(case.messages()) {
+        let began = Instant::now();
+        *request = Some(start(message)?);
+        took[message] = began.elapsed().as_secs_f64() * 1e3;
+    }
+    compute(COMPUTE);
+    for (message, request) in requests.into_iter().flatten().enumerate() {
+        let began = Instant::now();
+        request.wait()?;
+        took[MESSAGES + message] = began.elapsed().as_secs_f64() * 1e3;
+    }
+    Ok(took)
 }
 
 /// Computes without entering the library.
@@ -259,7 +256,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         return Err(format!("two ranks are needed, not {}", world.size()).into());
     }
     let rank = world.rank();
-    let (outgoing, incoming) = (vec![1; MI], vec![1; WINDOW * MI]);
+    let (outgoing, incoming) = (vec![1; MESSAGES * MI], vec![1; WINDOW * MI]);
     let mut node = Node { world, leads: rank == 0, peer: 1 - rank, outgoing, incoming };
     for (name, measure) in MEASUREMENTS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

@@ -5,10 +5,11 @@
 use crate::benchmark::Clock;
 use crate::calls::Part;
 use crate::error::Error;
+use crate::overlap::{Exchange, Took, monotonic};
 use crate::statistics::Summary;
-use crate::{Budget, Step};
+use crate::{Budget, Case, Step};
 use carrousel::Communicator;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
 /// interruption spoils one of many batches.
@@ -17,6 +18,9 @@ const CALLS_MAX: u32 = 1 << 24;
 /// Tags of what ranks tell each other between batches.
 const DECISION: u32 = 0;
 const SECONDS: u32 = 1;
+const START: u32 = 2;
+/// The time from the message that names the start of an exchange to that start: for that message, and the barrier.
+const SOON: Duration = Duration::from_micros(100);
 
 /// One step on one rank.
 #[derive(Debug)]
@@ -27,7 +31,8 @@ pub(crate) struct Batches<'a> {
     step: Step,
     pub(crate) part: Part<'a>,
     stamp: u8,
-    times: Vec<f64>,
+    /// Whether the ranks share a node, and with it a clock.
+    share_clock: bool,
 }
 
 /// A batch that is over.
@@ -41,42 +46,77 @@ struct Batch {
 impl<'a> Batches<'a> {
     pub(crate) fn new(world: &'a Communicator, control: &'a Communicator, step: Step) -> Result<Self, Error> {
         let part = Part::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
-        Ok(Self { world, control, step, part, stamp: 0, times: Vec::new() })
+        let share_clock = step.case.is_some() && control.split_by_node()?.size() == control.size();
+        Ok(Self { world, control, step, part, stamp: 0, share_clock })
     }
 
     /// What a call takes, in seconds. At rank 0; the others get what they know, which is nothing.
     pub(crate) fn of_calls(&mut self, calls: u32, budget: Budget) -> Result<Summary, Error> {
-        self.repeated(budget, |batches| Ok(batches.one(calls)?.seconds / f64::from(calls)))
+        let mut times =
+            self.repeated(budget, |batches| Ok(batches.one(calls)?.seconds / f64::from(calls)))?;
+        Ok(Summary::of(&mut times).unwrap_or(Summary::NONE))
+    }
+
+    /// What the calls of an overlap take, exchange by exchange. Rank 0 knows it of both ranks, the other of itself.
+    pub(crate) fn exchanges(&mut self, case: Case, budget: Budget) -> Result<Vec<Exchange>, Error> {
+        self.repeated(budget, |batches| batches.exchange(case))
+    }
+
+    /// One exchange of an overlap.
+    pub(crate) fn exchange(&mut self, case: Case) -> Result<Exchange, Error> {
+        let start = self.common_start()?;
+        let took = self.checked(|part| part.exchange(case, start))?;
+        let mut other = took.to_array();
+        if self.control.rank() > 0 {
+            self.control.send(&other, 0, SECONDS)?;
+        } else {
+            self.control.recv(&mut other, 1, SECONDS)?;
+        }
+        // Rank 0 sends.
+        Ok(Exchange { sender: took, receiver: Took::from_array(other) })
+    }
+
+    /// When the early rank of an overlap begins, by the clock of the node; none where the ranks do not share one.
+    fn common_start(&self) -> Result<Option<Duration>, Error> {
+        if !self.share_clock {
+            return Ok(None);
+        }
+        let mut start = [(monotonic() + SOON).as_nanos() as u64];
+        if self.control.rank() > 0 {
+            self.control.recv(&mut start, 0, START)?;
+        } else {
+            self.control.send(&start, 1, START)?;
+        }
+        Ok(Some(Duration::from_nanos(start[0])))
     }
 
     /// The time of a call in memory that is new to the library by that in memory that is not, in turns.
     pub(crate) fn of_new_by_used(&mut self, budget: Budget) -> Result<Summary, Error> {
-        self.repeated(budget, |batches| {
+        let mut ratios = self.repeated(budget, |batches| {
             let [new, used] = [0, 100].map(|percent| {
                 batches.part.reuse(percent);
                 batches.one(1).map(|batch| batch.seconds)
             });
             Ok(new? / used?.max(f64::MIN_POSITIVE))
-        })
+        })?;
+        Ok(Summary::of(&mut ratios).unwrap_or(Summary::NONE))
     }
 
     /// A value again and again, as often as the budget says.
-    fn repeated(
+    fn repeated<T>(
         &mut self,
         budget: Budget,
-        mut once: impl FnMut(&mut Self) -> Result<f64, Error>,
-    ) -> Result<Summary, Error> {
-        self.times.clear();
+        mut once: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut values = Vec::new();
         let until = budget.until();
         loop {
-            let more = budget.wants_more(self.times.len(), until);
+            let more = budget.wants_more(values.len(), until);
             if self.agree(u32::from(more))? == 0 {
-                break;
+                return Ok(values);
             }
-            let value = once(self)?;
-            self.times.push(value);
+            values.push(once(self)?);
         }
-        Ok(Summary::of(&mut self.times).unwrap_or(Summary::NONE))
     }
 
     /// The same, with as many calls in a batch as make it long enough.
@@ -114,18 +154,27 @@ impl<'a> Batches<'a> {
 
     /// One batch.
     fn one(&mut self, calls: u32) -> Result<Batch, Error> {
+        let (benchmark, began) = (self.step.benchmark, Instant::now());
+        let seconds = self.checked(|part| part.run(benchmark, calls))?;
+        let wall = began.elapsed().as_secs_f64();
+        Ok(Batch { seconds: self.collect(seconds)?, wall })
+    }
+
+    /// Messages of all ranks behind a barrier, of which those that have come are looked at.
+    fn checked<T>(
+        &mut self,
+        run: impl FnOnce(&mut Part<'a>) -> Result<T, carrousel::Error>,
+    ) -> Result<T, Error> {
         let Step { benchmark, size, .. } = self.step;
         // Never what fresh memory holds, which is 0 or 255.
         self.stamp = self.stamp % 0x7f + 1;
         self.part.stamp(benchmark, self.stamp).map_err(|bytes| no_memory(self.step, bytes))?;
-        let began = Instant::now();
         self.world.barrier()?;
-        let seconds = self.part.run(benchmark, calls)?;
-        let wall = began.elapsed().as_secs_f64();
+        let done = run(&mut self.part)?;
         if !self.part.has_come(benchmark, self.stamp) {
             return Err(Error::Corrupt { benchmark, size });
         }
-        Ok(Batch { seconds: self.collect(seconds)?, wall })
+        Ok(done)
     }
 
     /// The seconds of the rank, or of the slowest of the ranks, whose clock counts; at rank 0.
@@ -133,7 +182,6 @@ impl<'a> Batches<'a> {
         let (me, size) = (self.control.rank(), self.control.size());
         let (counting, mut slowest) = match self.step.benchmark.clock() {
             Clock::First => (0..0, seconds),
-            Clock::Second => (1..size.min(2), 0.0),
             Clock::Leaders => (2..size, seconds),
         };
         // A rank that only follows says 0, as does one without a peer.

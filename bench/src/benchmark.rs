@@ -6,8 +6,6 @@ use serde::Serialize;
 pub const WINDOW: usize = 64;
 /// The largest message. A window of larger ones would not fit into most memories.
 pub const SIZE_MAX: u64 = 16 * MI;
-/// What a rank computes outside the library while its progress is measured.
-pub const COMPUTE_US: u64 = 1_000;
 
 const KI: u64 = 1 << 10;
 const MI: u64 = 1 << 20;
@@ -45,18 +43,16 @@ pub enum Benchmark {
     /// The time of [`ReuseNone`](Benchmark::ReuseNone) by that of [`ReuseFull`](Benchmark::ReuseFull), batch by batch:
     /// 1 where it does not matter whether memory is new to the library.
     ReuseRatio,
-    /// Sender: isend, compute, wait; receiver: recv. The share of the transfer's time that computing hides,
-    /// in percent (speculative-rendezvous 3.4).
-    OverlapSend,
-    /// Receiver: irecv, compute, wait; sender: send. In percent (speculative-rendezvous 3.4).
-    OverlapReceive,
-    /// Sender: isend, tell the receiver, compute 1 ms, wait; receiver: recv. How much longer the recv takes
-    /// than without the computation, in us: 0 where a transfer goes on while its sender computes
-    /// (speculative-rendezvous 3: the receiver's latency as a function of the sender's delay).
-    ProgressSend,
-    /// Receiver: irecv, tell the sender, compute 1 ms, wait; sender: send. What the wait takes, in us
-    /// (speculative-rendezvous 3: what is left of a transfer after the receiver's delay).
-    ProgressReceive,
+    /// Barrier; irecv at one rank, isend at the other, the second of these 50 us after the first; both compute; both
+    /// wait. What each of these calls takes, in us, in each [`Case`](crate::Case) (speculative-rendezvous 4, figure 4.13).
+    /// Nothing else enters the library in between.
+    Overlap,
+    /// Sender: isend, compute, wait; receiver: recv. The share of the transfer's time that can be hidden behind the
+    /// sender's computation while the receiver waits in the library, in percent (speculative-rendezvous 3.4).
+    HiddenSend,
+    /// Receiver: irecv, compute, wait; sender: send. The same of the receiver's computation, in percent
+    /// (speculative-rendezvous 3.4).
+    HiddenReceive,
     /// An allreduce of all ranks that sums doubles, in us. A size is rounded down to whole ones.
     Allreduce,
     /// A barrier of all ranks, in us.
@@ -68,8 +64,6 @@ pub enum Benchmark {
 pub(crate) enum Clock {
     /// That of rank 0.
     First,
-    /// That of rank 1.
-    Second,
     /// The slowest of the ranks 2k.
     Leaders,
 }
@@ -78,18 +72,17 @@ impl Benchmark {
     /// In the order in which they are measured. A library that adapts to what it has seen carries that from
     /// one measurement into the next: those in which announcing a receive never pays (both ranks begin at
     /// the same moment) come late, where they spoil little.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 16] = [
         Self::Latency,
         Self::ReuseNone,
         Self::ReuseHalf,
         Self::ReuseFull,
         Self::ReuseRatio,
-        Self::ProgressReceive,
-        Self::ProgressSend,
-        Self::OverlapSend,
+        Self::Overlap,
+        Self::HiddenSend,
         Self::Bandwidth,
         Self::MessageRate,
-        Self::OverlapReceive,
+        Self::HiddenReceive,
         Self::Bibandwidth,
         Self::MultiLatency,
         Self::MultiBandwidth,
@@ -112,10 +105,9 @@ impl Benchmark {
             Self::ReuseHalf => "reuse_half",
             Self::ReuseFull => "reuse_full",
             Self::ReuseRatio => "reuse_ratio",
-            Self::OverlapSend => "overlap_send",
-            Self::OverlapReceive => "overlap_receive",
-            Self::ProgressSend => "progress_send",
-            Self::ProgressReceive => "progress_receive",
+            Self::Overlap => "overlap",
+            Self::HiddenSend => "hidden_send",
+            Self::HiddenReceive => "hidden_receive",
             Self::Allreduce => "allreduce",
             Self::Barrier => "barrier",
         }
@@ -130,11 +122,11 @@ impl Benchmark {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Latency | Self::ReuseNone | Self::ReuseHalf | Self::ReuseFull | Self::MultiLatency => "us",
-            Self::ProgressSend | Self::ProgressReceive | Self::Allreduce | Self::Barrier => "us",
+            Self::Overlap | Self::Allreduce | Self::Barrier => "us",
             Self::Bandwidth | Self::Bibandwidth | Self::MultiPair | Self::MultiBandwidth => "MB/s",
             Self::ReuseRatio => "ratio",
             Self::MessageRate => "messages/s",
-            Self::OverlapSend | Self::OverlapReceive => "percent",
+            Self::HiddenSend | Self::HiddenReceive => "percent",
         }
     }
 
@@ -156,10 +148,15 @@ impl Benchmark {
             Self::ReuseHalf => "half a round trip, every second one in memory that was used before",
             Self::ReuseFull => "half a round trip, all in memory that was used before",
             Self::ReuseRatio => "`reuse_none` by `reuse_full`",
-            Self::OverlapSend => "isend, compute, wait: the share of the transfer that computing hides",
-            Self::OverlapReceive => "irecv, compute, wait: the share that the receiver's computing hides",
-            Self::ProgressSend => "isend, tell the receiver, compute 1 ms, wait: what that adds to the recv",
-            Self::ProgressReceive => "irecv, tell the sender, compute 1 ms, wait: what the wait then takes",
+            Self::Overlap => {
+                "barrier; irecv | isend; both compute; both wait: what each call and each wait takes"
+            }
+            Self::HiddenSend => {
+                "isend, compute, wait | recv: the share of the transfer that the sender can hide"
+            }
+            Self::HiddenReceive => {
+                "irecv, compute, wait | send: the share of the transfer that the receiver can hide"
+            }
             Self::Allreduce => "an allreduce of all ranks that sums doubles",
             Self::Barrier => "a barrier of all ranks",
         }
@@ -178,8 +175,8 @@ impl Benchmark {
             Self::MultiLatency | Self::MultiBandwidth => &[8, 4 * KI, 64 * KI, MI],
             Self::MessageRate => &[8],
             Self::Allreduce => &[8, 512, 4 * KI, 64 * KI, MI],
-            Self::OverlapSend | Self::OverlapReceive => &[64 * KI, MI],
-            Self::ProgressSend | Self::ProgressReceive => &[MI],
+            Self::Overlap => &[64 * KI, 256 * KI, MI, 4 * MI],
+            Self::HiddenSend | Self::HiddenReceive => &[64 * KI, MI],
             Self::Barrier => &[0],
         }
     }
@@ -215,15 +212,13 @@ impl Benchmark {
     }
 
     /// Whether the value is a share of the time, found by a search, rather than the time of a batch.
-    pub(crate) fn is_overlap(self) -> bool {
-        matches!(self, Self::OverlapSend | Self::OverlapReceive)
+    pub(crate) fn is_hidden_share(self) -> bool {
+        matches!(self, Self::HiddenSend | Self::HiddenReceive)
     }
 
     /// Whether a batch is a single call: each begins with both ranks at the same place, or with new memory.
     pub(crate) fn is_single(self) -> bool {
-        self.is_overlap()
-            || matches!(self, Self::ProgressSend | Self::ProgressReceive)
-            || self.reused_percent().is_some()
+        self.is_hidden_share() || self == Self::Overlap || self.reused_percent().is_some()
     }
 
     /// Whether the receivers need a place for each message of a window.
@@ -243,7 +238,6 @@ impl Benchmark {
 
     pub(crate) fn clock(self) -> Clock {
         match self {
-            Self::ProgressSend => Clock::Second,
             Self::MultiPair => Clock::Leaders,
             _ => Clock::First,
         }

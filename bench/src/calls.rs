@@ -1,14 +1,15 @@
 //! What is measured: the calls of the library, one function for each pattern of them.
 //!
 //! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
-//! both. Not there are those of rank 0 with several partners, in `connections`, and those in new memory, in
-//! `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
+//! both. `overlap` has one more of them. Not there are those of rank 0 with several partners, in `connections`, and
+//! those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
 
-use crate::benchmark::{COMPUTE_US, WINDOW};
+use crate::benchmark::WINDOW;
 use crate::buffer::Buffer;
 use crate::fresh::Fresh;
-use crate::{Benchmark, Step};
+use crate::overlap::compute;
+use crate::{Benchmark, Case, Step};
 use carrousel::{Communicator, Error, Scope};
 use std::time::{Duration, Instant};
 
@@ -21,20 +22,20 @@ const TOKEN: u32 = 2;
 pub(crate) struct Part<'a> {
     pub(crate) world: &'a Communicator,
     /// The other rank of the pair, or one of the partners; none for a rank that is left over.
-    peer: Option<u32>,
+    pub(crate) peer: Option<u32>,
     /// Partners of rank 0, where there may be several.
     pub(crate) connections: u32,
     /// Whether this rank is the one that sends in what has a direction.
     pub(crate) leads: bool,
     pub(crate) size: usize,
-    /// What all messages are sent from.
+    /// What all messages are sent from; with a place for each of the messages of an overlap.
     pub(crate) outgoing: Buffer,
-    /// Where messages come; with a place for each of a window, or of rank 0's partners, where there are such.
+    /// Where messages come; with a place for each of a window, of rank 0's partners, or of an overlap, where there are
+    /// such.
     pub(crate) incoming: Buffer,
     /// Memory instead of both, where some of it has to be new.
     fresh: Option<Fresh>,
-    /// How long the computing rank computes in `overlap_send` and `overlap_receive`, and the sender
-    /// in `progress_send`.
+    /// How long each rank computes in `overlap`, and the one that computes in `hidden_send` and `hidden_receive`.
     pub(crate) compute: Duration,
 }
 
@@ -51,8 +52,9 @@ impl<'a> Part<'a> {
         let places = match benchmark {
             Benchmark::MultiLatency if leads => connections as usize,
             _ if benchmark.is_windowed() => WINDOW,
-            _ => 1,
+            _ => step.case.map_or(1, Case::messages),
         };
+        let outgoing_places = step.case.map_or(1, Case::messages);
         let buffer = |bytes: usize| Buffer::new(bytes).ok_or(bytes);
         Ok(Self {
             world,
@@ -60,7 +62,7 @@ impl<'a> Part<'a> {
             connections,
             leads,
             size,
-            outgoing: buffer(size)?,
+            outgoing: buffer(outgoing_places.saturating_mul(size))?,
             incoming: buffer(places.saturating_mul(size))?,
             fresh: benchmark.reused_percent().map(|percent| Fresh::new(size, percent)),
             compute: Duration::ZERO,
@@ -95,15 +97,14 @@ impl<'a> Part<'a> {
             Benchmark::MultiBandwidth => self.one_way(peer, calls),
             Benchmark::Bandwidth | Benchmark::MessageRate | Benchmark::MultiPair => self.one_way(peer, calls),
             Benchmark::Bibandwidth => self.both_ways(peer, calls),
-            Benchmark::OverlapSend => self.sender_computes(peer, calls),
-            Benchmark::OverlapReceive => self.receiver_computes(peer, calls),
-            Benchmark::ProgressSend => self.receive_while_sender_computes(peer, calls),
-            Benchmark::ProgressReceive => self.wait_after_computing(peer, calls),
-            Benchmark::Allreduce | Benchmark::Barrier => Ok(0.0),
+            Benchmark::HiddenSend => self.sender_computes(peer, calls),
+            Benchmark::HiddenReceive => self.receiver_computes(peer, calls),
+            // An overlap is no time of a batch: see `Part::exchange`.
+            Benchmark::Overlap | Benchmark::Allreduce | Benchmark::Barrier => Ok(0.0),
         }
     }
 
-    /// Puts a mark into the last byte of what is sent; what is summed is all ones. Brings new memory, where that is
+    /// Puts a mark into the last byte of each message that is sent; what is summed is all ones. Brings new memory, where that is
     /// measured; on failure, how many bytes there are not.
     pub(crate) fn stamp(&mut self, benchmark: Benchmark, stamp: u8) -> Result<(), usize> {
         if let Some(fresh) = &mut self.fresh {
@@ -111,8 +112,10 @@ impl<'a> Part<'a> {
         }
         if benchmark == Benchmark::Allreduce {
             self.outgoing.bytes_mut().as_chunks_mut().0.fill(1f64.to_le_bytes());
-        } else if let Some(last) = self.outgoing.bytes_mut().last_mut() {
-            *last = stamp;
+        } else {
+            for place in self.outgoing.bytes_mut().chunks_exact_mut(self.size.max(1)) {
+                place[place.len() - 1] = stamp;
+            }
         }
         Ok(())
     }
@@ -130,7 +133,7 @@ impl<'a> Part<'a> {
         let receives = match benchmark {
             Benchmark::Barrier => false,
             Benchmark::Latency | Benchmark::Bibandwidth | Benchmark::MultiLatency => true,
-            Benchmark::OverlapReceive | Benchmark::ProgressReceive => self.leads,
+            Benchmark::HiddenReceive => self.leads,
             _ => !self.leads,
         };
         if !receives || self.peer.is_none() || self.size == 0 {
@@ -241,50 +244,6 @@ impl<'a> Part<'a> {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    fn receive_while_sender_computes(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
-        let mut received = Duration::ZERO;
-        for _ in 0..calls {
-            if self.leads {
-                let outgoing = self.outgoing.bytes();
-                self.world.scope(|scope| {
-                    let request = scope.isend(outgoing, peer, DATA)?;
-                    // The receive comes after the send, in every library and at every time.
-                    self.give_token(peer)?;
-                    compute(self.compute);
-                    request.wait()
-                })?;
-            } else {
-                self.take_token(peer)?;
-                let began = Instant::now();
-                self.receive(peer)?;
-                received += began.elapsed();
-            }
-            self.acknowledge(peer)?;
-        }
-        Ok(received.as_secs_f64())
-    }
-
-    fn wait_after_computing(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
-        let mut waited = Duration::ZERO;
-        for _ in 0..calls {
-            if !self.leads {
-                self.take_token(peer)?;
-                self.send(peer)?;
-                continue;
-            }
-            let (world, incoming) = (self.world, self.incoming.bytes_mut());
-            waited += world.scope(|scope| {
-                let request = scope.irecv(incoming, peer, DATA)?;
-                world.send::<u8>(&[], peer, TOKEN)?;
-                compute(Duration::from_micros(COMPUTE_US));
-                let began = Instant::now();
-                request.wait()?;
-                Ok(began.elapsed())
-            })?;
-        }
-        Ok(waited.as_secs_f64())
-    }
-
     fn sum(&mut self, calls: u32) -> Result<f64, Error> {
         let (outgoing, incoming) = (self.outgoing.bytes(), self.incoming.bytes_mut());
         let add = |one, other| (f64::from_le_bytes(one) + f64::from_le_bytes(other)).to_le_bytes();
@@ -331,13 +290,4 @@ fn post_receives<'scope, 'env>(
         left = rest;
     }
     Ok(())
-}
-
-/// Computes without entering the library.
-fn compute(time: Duration) {
-    if time.is_zero() {
-        return;
-    }
-    let began = Instant::now();
-    while began.elapsed() < time {}
 }

@@ -5,7 +5,7 @@
 //! the same, pattern by pattern.
 //!
 //! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have
-//! several calls), after warming up. What came is compared with what was sent after each batch.
+//! several calls), after warming up; of an overlap, over its exchanges. What came is compared with what was sent after each batch.
 //! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
 //! ask for; tables; reading the thresholds.
 //! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are measured.
@@ -32,6 +32,7 @@ mod connections;
 mod error;
 mod fresh;
 mod memory;
+mod overlap;
 mod pin;
 mod plan;
 mod plot;
@@ -39,12 +40,13 @@ mod results;
 mod runner;
 mod statistics;
 
-pub use benchmark::{Benchmark, COMPUTE_US, SIZE_MAX, WINDOW};
+pub use benchmark::{Benchmark, SIZE_MAX, WINDOW};
 pub use error::{Error, PinError};
 pub use memory::{
     Adapter, ClassCosts, MemoryError, REGISTERED_SIZES, RegistrationCost, registration_costs, reuse_costs,
     thresholds,
 };
+pub use overlap::{Call, CallKind, Case, Overlapped};
 pub use pin::pin;
 pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};
 pub use plot::{PLOTTED, PlotError, svg};

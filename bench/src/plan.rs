@@ -1,14 +1,14 @@
 //! What is to be measured, and for how long.
 
-use crate::Benchmark;
 use crate::benchmark::SIZE_MAX;
+use crate::{Benchmark, Case};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// The most batches of one measurement: their times are kept.
 pub const REPETITIONS_MAX: u32 = 100_000;
 
-/// One benchmark at one size and, where it has some, one number of connections.
+/// One benchmark at one size and, where it has some, one number of connections or one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What.
@@ -17,6 +17,8 @@ pub struct Step {
     pub size: u64,
     /// Partners of rank 0; none where the benchmark is between other ranks.
     pub connections: Option<u32>,
+    /// Who begins; none where the benchmark is no overlap.
+    pub case: Option<Case>,
 }
 
 /// How much is measured in a [`Step`].
@@ -134,9 +136,15 @@ impl Plan {
         let steps = chosen.into_iter().flat_map(|benchmark| {
             let own = sizes.is_empty() || !benchmark.has_sizes();
             let sizes = if own { benchmark.own_sizes() } else { sizes };
-            let connections = if benchmark.has_connections() { connections(ranks) } else { vec![None] };
-            let step = move |size, connections| Step { benchmark, size, connections };
-            connections.into_iter().flat_map(move |k| sizes.iter().map(move |size| step(*size, k)))
+            let variants: Vec<(Option<u32>, Option<Case>)> = match benchmark {
+                Benchmark::Overlap => Case::ALL.map(|case| (None, Some(case))).into(),
+                _ if benchmark.has_connections() => {
+                    connections(ranks).into_iter().map(|k| (Some(k), None)).collect()
+                }
+                _ => vec![(None, None)],
+            };
+            let step = move |size, (connections, case)| Step { benchmark, size, connections, case };
+            variants.into_iter().flat_map(move |variant| sizes.iter().map(move |size| step(*size, variant)))
         });
         Ok(Self { steps: steps.collect(), budget })
     }
@@ -148,10 +156,10 @@ impl Plan {
 }
 
 /// How many partners rank 0 has in turn: the powers of two, then all.
-fn connections(ranks: u32) -> Vec<Option<u32>> {
+fn connections(ranks: u32) -> Vec<u32> {
     let all = ranks - 1;
     let powers = (0..u32::BITS).map(|bit| 1 << bit).take_while(|count| *count < all);
-    powers.chain([all]).map(Some).collect()
+    powers.chain([all]).collect()
 }
 
 #[cfg(test)]
@@ -197,8 +205,18 @@ mod tests {
     #[test]
     fn sizes_are_for_all_that_have_some() {
         let plan = Plan::new(2, &[Barrier, Bandwidth], &[8, 64], Budget::default()).expect("it is right");
-        let step = |benchmark, size| Step { benchmark, size, connections: None };
+        let step = |benchmark, size| Step { benchmark, size, connections: None, case: None };
         assert_eq!(plan.steps(), [step(Bandwidth, 8), step(Bandwidth, 64), step(Barrier, 0)]);
+    }
+
+    #[test]
+    fn an_overlap_is_measured_in_every_case_at_every_size() {
+        let plan = Plan::new(2, &[Benchmark::Overlap], &[], Budget::default()).expect("it is right");
+        let of = |case| {
+            let steps = plan.steps().iter().filter(move |step| step.case == Some(case));
+            steps.map(|step| step.size >> 10).collect::<Vec<_>>()
+        };
+        assert_eq!(Case::ALL.map(of), [[64, 256, 1024, 4096]; 4]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Times, rates and ratios over the size of messages, drawn.
 
-use crate::{Benchmark, Measured, Results};
+use crate::{Benchmark, Case, Measured, Results};
 use carrousel_scenario::units;
 use plotters::coord::Shift;
 use plotters::coord::combinators::WithKeyPoints;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 /// What a plot has lines for.
-pub const PLOTTED: [Benchmark; 10] = [
+pub const PLOTTED: [Benchmark; 11] = [
     Benchmark::Latency,
     Benchmark::ReuseNone,
     Benchmark::ReuseHalf,
@@ -20,13 +20,14 @@ pub const PLOTTED: [Benchmark; 10] = [
     Benchmark::Bibandwidth,
     Benchmark::MultiPair,
     Benchmark::MultiBandwidth,
+    Benchmark::Overlap,
 ];
 
 /// Width and height of a panel, in pixels.
 const PANEL: (u32, u32) = (680, 440);
 const FONT: &str = "sans-serif";
 /// Colours that are told apart by everybody, by lightness too (Okabe and Ito).
-const COLORS: [RGBColor; 7] = [
+const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -34,6 +35,7 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
     RGBColor(0, 0, 0),
+    RGBColor(240, 228, 66),
 ];
 
 /// Why there is no plot.
@@ -42,7 +44,7 @@ const COLORS: [RGBColor; 7] = [
 pub enum PlotError {
     /// Nothing that has a line.
     #[error(
-        "nothing to plot: measure latency, bandwidth, bibandwidth, reuse_* or multi_*, of more than 0 bytes"
+        "nothing to plot: measure latency, bandwidth, bibandwidth, overlap, reuse_* or multi_*, of more than 0 bytes"
     )]
     Nothing,
     /// The library that draws refused.
@@ -58,17 +60,27 @@ struct Panel<'a> {
     lines: Vec<(String, Vec<&'a Measured>)>,
 }
 
-/// Draws what was measured, as an SVG document: one diagram for times, one for rates and one for ratios, with
-/// logarithmic axes; at each point a bar from quartile to quartile.
+/// Draws what was measured, as an SVG document: one diagram for times, one for rates, one for ratios and one for each
+/// case of an overlap, with logarithmic axes; at each point a bar from quartile to quartile.
 ///
 /// # Errors
 /// When none of [`PLOTTED`] was measured.
 pub fn svg(results: &Results) -> Result<String, PlotError> {
     let panels = [
-        Panel::new("Latency: half a round trip", "us", results),
-        Panel::new("Bandwidth: 64 messages at a time", "MB/s", results),
-        Panel::new("Buffers: time in new ones by that in used ones", "ratio", results),
+        Panel::new("Latency: half a round trip", "us", None, results),
+        Panel::new("Bandwidth: 64 messages at a time", "MB/s", None, results),
+        Panel::new("Buffers: time in new ones by that in used ones", "ratio", None, results),
     ];
+    let overlaps = Case::ALL.map(|case| {
+        let title = match case {
+            Case::ReceiverEarly => "Overlap, receiver early: calls, and waits after computing",
+            Case::ReceiverEarlyTwo => "Overlap, receiver early, two messages",
+            Case::SenderEarly => "Overlap, sender early: calls, and waits after computing",
+            Case::SenderEarlyTwo => "Overlap, sender early, two messages",
+        };
+        Panel::new(title, "us", Some(case), results)
+    });
+    let panels: Vec<Panel<'_>> = panels.into_iter().chain(overlaps).collect();
     let panels: Vec<&Panel<'_>> = panels.iter().filter(|panel| !panel.lines.is_empty()).collect();
     if panels.is_empty() {
         return Err(PlotError::Nothing);
@@ -91,16 +103,21 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
 }
 
 impl<'a> Panel<'a> {
-    fn new(title: &'static str, unit: &'static str, results: &'a Results) -> Self {
+    /// What has this unit, and is about this case of an overlap or about none.
+    fn new(title: &'static str, unit: &'static str, case: Option<Case>, results: &'a Results) -> Self {
         let mut lines: Vec<(String, Vec<&'a Measured>)> = Vec::new();
         for benchmark in PLOTTED.into_iter().filter(|benchmark| benchmark.unit() == unit) {
             // Neither nothing nor a message of nothing has a place on a logarithmic axis.
-            let can = |measured: &&Measured| measured.record.size > 0 && measured.record.value > 0.0;
+            let can = |measured: &&Measured| {
+                let about = measured.record.overlapped.map(|overlapped| overlapped.case);
+                about == case && measured.record.size > 0 && measured.record.value > 0.0
+            };
             for measured in results.of(benchmark).filter(can) {
-                let name = match measured.record.connections {
-                    Some(1) => format!("{}, 1 partner", benchmark.name()),
-                    Some(partners) => format!("{}, {partners} partners", benchmark.name()),
-                    None => benchmark.name().to_owned(),
+                let name = match (measured.record.connections, measured.record.overlapped) {
+                    (_, Some(overlapped)) => overlapped.call.name().to_owned(),
+                    (Some(1), _) => format!("{}, 1 partner", benchmark.name()),
+                    (Some(partners), _) => format!("{}, {partners} partners", benchmark.name()),
+                    (None, None) => benchmark.name().to_owned(),
                 };
                 match lines.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, points)) => points.push(measured),
@@ -221,7 +238,7 @@ fn plain(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::statistics::Summary;
-    use crate::{Budget, Step};
+    use crate::{Budget, Overlapped, Step};
 
     fn results(points: &[(Benchmark, u64, f64)]) -> Results {
         let mut results = Results::new(2, 4, Budget::default());
@@ -231,7 +248,7 @@ mod tests {
             let same = |measured: &&Measured| measured.record.size == *size;
             let connections =
                 benchmark.has_connections().then(|| 1 + results.of(*benchmark).filter(same).count() as u32);
-            let step = Step { benchmark: *benchmark, size: *size, connections };
+            let step = Step { benchmark: *benchmark, size: *size, connections, case: None };
             results.results.push(Measured::new(step, summary));
         }
         results
@@ -280,6 +297,32 @@ mod tests {
             ratios.iter().any(|found| found == "ratio") && !ratios.iter().any(|found| found == "us"),
             "{ratios:?}"
         );
+    }
+
+    #[test]
+    fn each_case_of_an_overlap_has_a_diagram_with_a_line_for_each_call() {
+        let mut results = results(&[(Benchmark::Latency, 8, 0.12)]);
+        let summary = Summary { median: 2.0, lower: 1.0, upper: 4.0, count: 9 };
+        for case in [Case::ReceiverEarly, Case::SenderEarlyTwo] {
+            for (size, call) in
+                [64 << 10, 1 << 20].into_iter().flat_map(|size| case.calls().map(move |call| (size, call)))
+            {
+                let step = Step { benchmark: Benchmark::Overlap, size, connections: None, case: Some(case) };
+                let overlapped = Overlapped { case, call, compute_us: 1000, out_of_order: 0 };
+                results.results.push(Measured::of_call(step, summary, overlapped));
+            }
+        }
+        let words = words(&results);
+        let count = |word: &str| words.iter().filter(|found| found.starts_with(word)).count();
+        assert_eq!(
+            (count("Latency: "), count("Overlap, receiver early: "), count("Overlap, ")),
+            (1, 1, 2),
+            "{words:?}"
+        );
+        let lines =
+            ["irecv", "recv_wait", "isend", "send_wait", "irecv2", "recv_wait2", "isend2", "send_wait2"];
+        let found = lines.map(|line| words.iter().filter(|word| *word == line).count());
+        assert_eq!(found, [2, 2, 2, 2, 1, 1, 1, 1], "{words:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What came of it.
 
+use crate::overlap::Overlapped;
 use crate::statistics::Summary;
 use crate::{Benchmark, Budget, Step};
 use serde::Serialize;
@@ -14,6 +15,9 @@ pub struct Record {
     /// Partners of rank 0, where there are several of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
+    /// What the value is about, if it is one of an overlap.
+    #[serde(flatten)]
+    pub overlapped: Option<Overlapped>,
     /// The median over the batches.
     pub value: f64,
     /// The unit of `value`, see [`Benchmark::unit`].
@@ -28,24 +32,32 @@ pub struct Measured {
     /// The result.
     #[serde(flatten)]
     pub record: Record,
-    /// Between which values half of the batches were, in the unit of the value; none of an overlap, which is
-    /// the end of a search.
+    /// Between which values half of the batches were, in the unit of the value; none of a share that can be hidden,
+    /// which is the end of a search.
     pub quartiles: Option<[f64; 2]>,
 }
 
 impl Measured {
     pub(crate) fn new(step: Step, summary: Summary) -> Self {
-        let Step { benchmark, size, connections } = step;
+        let Step { benchmark, size, connections, .. } = step;
         let record = Record {
             bench: benchmark,
             size,
             connections,
+            overlapped: None,
             value: summary.median,
             unit: benchmark.unit(),
             repetitions: summary.count,
         };
-        let spreads = !benchmark.is_overlap();
+        let spreads = !benchmark.is_hidden_share();
         Self { record, quartiles: spreads.then_some([summary.lower, summary.upper]) }
+    }
+
+    /// What a call of an overlap takes.
+    pub(crate) fn of_call(step: Step, summary: Summary, overlapped: Overlapped) -> Self {
+        let mut measured = Self::new(step, summary);
+        measured.record.overlapped = Some(overlapped);
+        measured
     }
 }
 
@@ -80,19 +92,27 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Call, CallKind, Case};
 
     #[test]
     fn a_record_is_the_object_that_others_print() {
         let summary = Summary { median: 0.25, lower: 0.2, upper: 0.5, count: 7 };
-        let step = Step { benchmark: Benchmark::Latency, size: 8, connections: None };
+        let step = Step { benchmark: Benchmark::Latency, size: 8, connections: None, case: None };
         let measured = Measured::new(step, summary);
         let line = serde_json::to_string(&measured.record).expect("it is JSON");
         assert_eq!(line, r#"{"bench":"latency","size":8,"value":0.25,"unit":"us","repetitions":7}"#);
         let whole = serde_json::to_value(measured).expect("it is JSON");
         assert_eq!(whole["value"], 0.25);
         assert_eq!(whole["quartiles"], serde_json::json!([0.2, 0.5]));
-        let step = Step { benchmark: Benchmark::MultiLatency, size: 8, connections: Some(3) };
+        let step = Step { benchmark: Benchmark::MultiLatency, size: 8, connections: Some(3), case: None };
         let several = serde_json::to_value(Measured::new(step, summary)).expect("it is JSON");
         assert_eq!((&whole["connections"], &several["connections"]), (&serde_json::Value::Null, &3.into()));
+        let call = Call { kind: CallKind::RecvWait, message: 1 };
+        let overlapped = Overlapped { case: Case::SenderEarlyTwo, call, compute_us: 1000, out_of_order: 2 };
+        let step = Step { benchmark: Benchmark::Overlap, case: Some(overlapped.case), ..step };
+        let measured = Measured::of_call(Step { connections: None, ..step }, summary, overlapped);
+        let line = serde_json::to_string(&measured.record).expect("it is JSON");
+        let expected = r#"{"bench":"overlap","size":8,"case":"sender_early_two","call":"recv_wait2","compute_us":1000,"out_of_order":2,"value":0.25,"unit":"us","repetitions":7}"#;
+        assert_eq!(line, expected);
     }
 }

@@ -1,8 +1,8 @@
 //! A plan, carried out.
 
 use crate::batches::Batches;
-use crate::benchmark::COMPUTE_US;
 use crate::error::Error;
+use crate::overlap;
 use crate::statistics::Summary;
 use crate::{Benchmark, Budget, Measured, Plan, Step};
 use carrousel::Communicator;
@@ -21,8 +21,8 @@ const LONGER: f64 = 1.1;
 pub enum Progress<'a> {
     /// A measurement begins.
     Begins(Step),
-    /// A measurement has its result.
-    Done(&'a Measured),
+    /// A measurement has its results: of an overlap, one for each call.
+    Done(&'a [Measured]),
 }
 
 /// Carries out a plan: called by every rank of `world`, with the same plan. Rank 0 gets the results, and
@@ -44,11 +44,13 @@ pub fn measure(
             watch(Progress::Begins(*step));
         }
         let mut batches = Batches::new(world, &control, *step)?;
-        let value = value(&mut batches, *step, plan.budget)?;
+        let measured = match step.case {
+            Some(case) => overlap::measure(&mut batches, *step, case, plan.budget)?,
+            None => vec![Measured::new(*step, value(&mut batches, *step, plan.budget)?)],
+        };
         if first {
-            let measured = Measured::new(*step, value);
             watch(Progress::Done(&measured));
-            results.push(measured);
+            results.extend(measured);
         }
     }
     Ok(results)
@@ -56,10 +58,9 @@ pub fn measure(
 
 /// One measurement, in its own unit.
 fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summary, Error> {
-    let Step { benchmark, size, connections } = step;
+    let Step { benchmark, size, connections, .. } = step;
     match benchmark {
-        Benchmark::OverlapSend | Benchmark::OverlapReceive => overlap(batches, budget),
-        Benchmark::ProgressSend => added_by_computing(batches, budget),
+        Benchmark::HiddenSend | Benchmark::HiddenReceive => hidden_share(batches, budget),
         Benchmark::MessageRate => {
             let messages = benchmark.messages() as f64;
             Ok(batches.of_long_enough(budget)?.map(|seconds| messages / seconds.max(f64::MIN_POSITIVE)))
@@ -80,16 +81,16 @@ fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summar
         | Benchmark::ReuseHalf
         | Benchmark::ReuseFull
         | Benchmark::MultiLatency
-        | Benchmark::ProgressReceive
+        | Benchmark::Overlap
         | Benchmark::Allreduce
         | Benchmark::Barrier => Ok(batches.of_long_enough(budget)?.map(|seconds| seconds * 1e6)),
     }
 }
 
-/// The share of a transfer that can be computed through, in percent (speculative-rendezvous 3.4): the
+/// The share of a transfer that can be hidden behind a computation, in percent (speculative-rendezvous 3.4): the
 /// computation c grows by tenths of the transfer's time l0 until the whole, l, takes a tenth longer than l0;
 /// with the last c and l before that, (c - (l - l0)) / l0.
-fn overlap(batches: &mut Batches<'_>, budget: Budget) -> Result<Summary, Error> {
+fn hidden_share(batches: &mut Batches<'_>, budget: Budget) -> Result<Summary, Error> {
     let budget = Budget { seconds: budget.seconds / f64::from(STEPS_MAX), ..budget };
     let calls = batches.calls_of_a_batch()?;
     batches.part.compute = Duration::ZERO;
@@ -109,14 +110,4 @@ fn overlap(batches: &mut Batches<'_>, budget: Budget) -> Result<Summary, Error> 
     }
     let percent = 100.0 * (c - (l - l0)) / l0;
     Ok(Summary { median: percent, lower: percent, upper: percent, count })
-}
-
-/// What the sender's computation adds to the receiver's time, in us.
-fn added_by_computing(batches: &mut Batches<'_>, budget: Budget) -> Result<Summary, Error> {
-    let budget = Budget { seconds: budget.seconds / 2.0, ..budget };
-    let calls = batches.calls_of_a_batch()?;
-    let without = batches.of_calls(calls, budget)?.median;
-    batches.part.compute = Duration::from_micros(COMPUTE_US);
-    let with = batches.of_calls(calls, budget)?;
-    Ok(with.map(|seconds| (seconds - without) * 1e6))
 }

@@ -2,7 +2,7 @@
 //! nothing that a test could know.
 
 use carrousel::threads;
-use carrousel_bench::{Benchmark, Budget, Measured, Plan, Progress, measure};
+use carrousel_bench::{Benchmark, Budget, Case, Measured, Plan, Progress, Step, measure};
 
 const FEW: Budget = Budget { seconds: 1.0, repetitions: Some(5) };
 
@@ -21,7 +21,11 @@ fn every_measurement_between_two_ranks_has_a_value() {
     let results = run(2, &plan);
     let found: Vec<_> =
         results.iter().map(|measured| (measured.record.bench, measured.record.size)).collect();
-    let asked: Vec<_> = plan.steps().iter().map(|step| (step.benchmark, step.size)).collect();
+    let of_step = |step: &Step| {
+        let values = step.case.map_or(1, |case| case.calls().count());
+        std::iter::repeat_n((step.benchmark, step.size), values)
+    };
+    let asked: Vec<_> = plan.steps().iter().flat_map(of_step).collect();
     assert_eq!(found, asked);
     for measured in results {
         let record = measured.record;
@@ -29,12 +33,34 @@ fn every_measurement_between_two_ranks_has_a_value() {
         assert!(record.value.is_finite() && record.repetitions == 5, "{record:?}");
         match record.bench {
             // Differences may be anything, on a machine that does something else meanwhile.
-            Benchmark::ProgressSend | Benchmark::OverlapSend | Benchmark::OverlapReceive => {}
+            Benchmark::HiddenSend | Benchmark::HiddenReceive => {}
             _ => assert!(record.value > 0.0, "{record:?}"),
         }
         if let Some([lower, upper]) = measured.quartiles {
             assert!(lower <= record.value && record.value <= upper, "{measured:?}");
         }
+    }
+}
+
+#[test]
+fn an_overlap_has_a_time_for_each_call_of_each_case() {
+    // The bytes of each message are looked at by the measurement itself.
+    let plan = Plan::new(2, &[Benchmark::Overlap], &[0, 100_000], FEW).expect("it is right");
+    let results = run(2, &plan);
+    let overlapped = |measured: &Measured| measured.record.overlapped.expect("it is one");
+    let found: Vec<_> = results.iter().map(|measured| (overlapped(measured), measured.record.size)).collect();
+    let found: Vec<_> = found.iter().map(|(about, size)| (about.case, *size, about.call)).collect();
+    let of = |case: Case| {
+        [0, 100_000].into_iter().flat_map(move |size| case.calls().map(move |call| (case, size, call)))
+    };
+    let expected: Vec<_> = Case::ALL.into_iter().flat_map(of).collect();
+    assert_eq!(found, expected);
+    assert_eq!(found.len(), 2 * (4 + 8 + 4 + 8));
+    for measured in &results {
+        // At least a millisecond, and a whole number of exchanges.
+        let about = overlapped(measured);
+        assert!(about.compute_us >= 1000 && about.out_of_order <= 5, "{measured:?}");
+        assert!(measured.record.value > 0.0 && measured.quartiles.is_some(), "{measured:?}");
     }
 }
 
@@ -87,7 +113,7 @@ fn rank_0_is_told_of_each_measurement_when_it_begins_and_when_it_is_done() {
         let done = measure(world, &plan, &mut |progress| {
             told.push(match progress {
                 Progress::Begins(step) => (step.size, false),
-                Progress::Done(measured) => (measured.record.size, true),
+                Progress::Done(measured) => (measured[0].record.size, true),
             });
         });
         done.map(|_| told)

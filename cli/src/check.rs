@@ -39,10 +39,13 @@ Examples:
   CARROUSEL_TRACE=$PWD/out mpiexec -n 4 ./heat 1024    record under another launcher
 
 A directory has a part for each rank, rank-0.jsonl and so on: a line of JSON
-for each record, after one about the job. A record is named by its line.
+for each record, after one about the job. A record is named by its line, which
+ends in a check value over all lines up to it: a line that was changed,
+removed, added or moved is found before the model is asked.
 
-Exit status: 0 the model allows all of it; 1 it does not; 2 this is no trace;
-3 the model allows what could be followed, and there is more.")]
+Exit status: 0 the model allows all of it; 1 it does not; 2 this is no trace,
+or not what was recorded; 3 the model allows what could be followed, and there
+is more.")]
 pub(crate) struct Args {
     /// What `--trace` has named
     #[arg(value_name = "DIRECTORY")]

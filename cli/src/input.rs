@@ -3,19 +3,31 @@
 use crate::failure::Failure;
 use crate::status::Status;
 use crate::style::{Paint, Style};
-use carrousel_options::{OptionError, Settings, Spec, vocabulary};
+use carrousel_options::{OptionError, Settings, Spec, read_bounded, vocabulary};
 use carrousel_scenario::{Scenario, load_with};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{ErrorKind, stdin};
+use std::io::{self, ErrorKind, Read, stdin};
 use std::path::Path;
+
+/// Bytes of the largest report of a suite. A whole one has some hundred KiB.
+const REPORT_BYTES_MAX: u64 = 64 << 20;
 
 /// The bytes of a file, or of standard input for `-`, as many as a scenario may have.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_by(path, |from| carrousel_scenario::read(from))
+}
+
+/// The bytes of a file, or of standard input for `-`, if they are no more than a report may have.
+pub(crate) fn read_report(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_by(path, |from| read_bounded(from, REPORT_BYTES_MAX))
+}
+
+fn read_by(path: &Path, read: impl Fn(&mut dyn Read) -> io::Result<Vec<u8>>) -> Result<Vec<u8>, Failure> {
     let done = if path == Path::new("-") {
-        carrousel_scenario::read(stdin().lock())
+        read(&mut stdin().lock())
     } else {
-        File::open(path).and_then(carrousel_scenario::read)
+        File::open(path).and_then(|mut file| read(&mut file))
     };
     match done {
         Ok(bytes) => Ok(bytes),

@@ -27,13 +27,15 @@ mod verify;
 mod wrap;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use out::Out;
+use std::env;
 use std::process::ExitCode;
 use style::Style;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words = run::normal_command_line(env::args_os().collect(), &Cli::command());
+    let cli = Cli::parse_from(words);
     let mut out = Out::stdout(Style::of_stdout(cli.color));
     let errors = Style::of_stderr(cli.color);
     let done = match &cli.command {

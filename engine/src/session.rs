@@ -4,7 +4,7 @@ use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
 use crate::{Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table};
+use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
 use carrousel_trace::End;
@@ -12,7 +12,6 @@ use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
 use std::env;
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -139,17 +138,21 @@ fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
     made.keep = options.cache;
     made.timeout = options.timeout;
     made.retries = options.retries;
-    made.reuse = options.reuse.as_ref().map(|reuse| policy(reuse, made.eager)).transpose()?;
+    made.reuse = options.reuse.as_ref().map(|reuse| policy(settings, reuse, made.eager)).transpose()?;
     Ok(made)
 }
 
+/// The option that names a table.
+const TABLE: &str = "verbs_reuse_table";
+
 /// When small buffers are registered, as the options say: all whose messages would be copied otherwise may be.
-fn policy(reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
+fn policy(settings: &Settings, reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
     let thresholds = match &reuse.table {
         Table::Published => Thresholds::PUBLISHED,
         Table::File(file) => {
-            let wrong = |why: String| Error::Option(format!("verbs_reuse_table: {}: {why}", file.display()));
-            let text = fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
+            let origin = settings.origin(TABLE).map_or_else(String::new, |origin| format!(" ({origin})"));
+            let wrong = |why: String| Error::Option(format!("{TABLE}{origin}: {}: {why}", file.display()));
+            let text = read_text(file).map_err(|why| wrong(why.to_string()))?;
             text.parse().map_err(|why: ThresholdsError| wrong(why.to_string()))?
         }
     };
@@ -158,14 +161,22 @@ fn policy(reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
-/// ring from each other, and the node's memory is for the application.
+/// ring from each other that has connected, and the node's memory is for the application.
 fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
-    const ALL_MAX: u64 = 4 << 20;
+    /// For the rings of one rank.
+    const RANK_MAX: u64 = 4 << 20;
+    /// Of which each has at least this,
     const ENOUGH: u64 = 64 << 10;
-    let share = (ALL_MAX / ranks.max(1)).max(1);
+    /// as long as all rings of the node do not take more than this.
+    const NODE_MAX: u64 = 4 << 30;
+    /// A page: with less, a ring takes as much.
+    const LEAST: u64 = 4 << 10;
+    let ranks = ranks.max(1);
     // Rounded down to a power of two.
-    let share = 1 << share.ilog2();
-    wanted.min(share.max(ENOUGH))
+    let share = |all: u64, parts: u64| 1 << (all / parts).max(1).ilog2();
+    let of_rank: u64 = share(RANK_MAX, ranks);
+    let of_node: u64 = share(NODE_MAX, ranks.saturating_mul(ranks));
+    wanted.min(of_rank.max(ENOUGH)).min(of_node.max(LEAST))
 }
 
 /// Under which name a rank's address is published.
@@ -185,10 +196,10 @@ impl Job {
     /// When a rank is gone, or the launcher.
     pub fn finalize(self) -> Result<(), Error> {
         self.world.shared.with(Core::finalize)?;
-        // A connection is needed until the peer has heard that everything has arrived.
-        if self.world.shared.with(|core| core.is_far()) {
-            self.link.barrier()?;
-        }
+        // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
+        // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
+        // lost. So nobody ends before all are through.
+        self.link.barrier()?;
         self.link.finalize()
     }
 
@@ -232,11 +243,30 @@ mod tests {
     }
 
     #[test]
+    fn a_table_without_end_is_an_error_that_names_variable_and_file() {
+        let variable = ("CARROUSEL_VERBS_REUSE_TABLE".into(), "/dev/zero".into());
+        let settings = Settings::of([variable].into_iter()).expect("there is such an option");
+        let error = verbs_settings(&settings).expect_err("it has no end").to_string();
+        let expected =
+            "verbs_reuse_table (CARROUSEL_VERBS_REUSE_TABLE): /dev/zero: it is too large, or has no end";
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
     fn rings_get_smaller_when_they_are_many() {
-        for (ranks, bytes) in
-            [(1, 256 << 10), (16, 256 << 10), (17, 128 << 10), (64, 64 << 10), (1000, 64 << 10)]
-        {
-            assert_eq!(ring_bytes(256 << 10, ranks), bytes, "{ranks} ranks");
+        let kib = [
+            (1, 256),
+            (16, 256),
+            (17, 128),
+            (64, 64),
+            (256, 64),
+            (257, 32),
+            (400, 16),
+            (1000, 4),
+            (60_000, 4),
+        ];
+        for (ranks, kib) in kib {
+            assert_eq!(ring_bytes(256 << 10, ranks), kib << 10, "{ranks} ranks");
         }
         assert_eq!(ring_bytes(4 << 10, 64), 4 << 10);
     }

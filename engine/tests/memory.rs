@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const BYTES_MAX: u64 = 8 << 10;
 /// Peers after which it is looked.
 const PEERS: [u32; 4] = [2, 64, 256, 1024];
-/// Words of a ring, the fewest: each rank looks at all of its rings, and that makes their pages be there.
+/// Words of a ring, the fewest: what stands beside it is what is looked at here.
 const RING: usize = 16;
 /// Small enough for a quarter of a ring, and too large for any: eager, and read by the receiver.
 const SIZES: [usize; 2] = [8, 4000];

@@ -175,3 +175,33 @@ fn a_scope_ends_when_its_messages_have() {
         assert!(there[1] == pattern(50_000, ((me + 1) % size) as usize));
     });
 }
+
+/// What a receiver has no room for is not sent before its receive is posted: neither end keeps more than the window.
+#[test]
+fn a_sender_that_is_faster_than_its_receiver_waits_for_it() {
+    const LEN: usize = 4096;
+    const ROOM: usize = (4 << 20) / (LEN + 64);
+    let counted = std::sync::Barrier::new(2);
+    let done = threads(2, |world| {
+        if world.rank() == 1 {
+            counted.wait();
+            for _ in 0..ROOM + 101 {
+                let mut buffer = vec![0u8; LEN];
+                world.recv(&mut buffer, 0, 7).expect("it comes");
+                assert!(buffer.iter().all(|byte| *byte == 3));
+            }
+            return (0, true);
+        }
+        let send = |_| world.isend(vec![3u8; LEN], 1, 7).expect("it can be sent");
+        let mut requests: Vec<_> = (0..ROOM + 100).map(send).collect();
+        let done = requests.iter_mut().filter_map(|request| request.test().then_some(())).count();
+        counted.wait();
+        requests.into_iter().for_each(|request| drop(request.wait().expect("it is received")));
+        // All but what was told: there is room again.
+        let mut again = send(0);
+        let eager = again.test();
+        again.wait().expect("it is received");
+        (done, eager)
+    });
+    assert_eq!(done.expect("two ranks fit"), [(ROOM, true), (0, true)]);
+}

@@ -14,6 +14,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     for transfer in [carrousel_rank::Transfer::Read, carrousel_rank::Transfer::Write] {
         let options = Options {
             eager_threshold: 16,
+            eager_window: 200,
             speculation: Speculation::Always,
             transfer,
             rtr_limit: 4,

@@ -2,7 +2,9 @@
 
 use crate::line::{Line, Writer, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::SIGPIPE;
 use std::fmt;
+use std::time::Duration;
 
 /// How a rank ended. Its text goes behind `rank 3 `.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -85,16 +87,54 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "exited with status {code}"),
-            Self::Killed(signal) => match signal_hook::low_level::signal_name(*signal) {
-                Some(name) => write!(f, "was killed by {name}"),
-                None => write!(f, "was killed by signal {signal}"),
-            },
+            Self::Killed(signal) => write!(f, "was killed by {}", signal_text(*signal)),
             Self::Aborted { code, message } if message.is_empty() => write!(f, "aborted with code {code}"),
             Self::Aborted { code, message } => write!(f, "aborted with code {code}: {message}"),
             Self::Unfinished => write!(f, "ended without finalizing, while others were still running"),
             Self::Misbehaved { what } => write!(f, "broke the launcher's protocol: {what}"),
             Self::HostLost { host } => write!(f, "was lost with the connection to its host {host}"),
         }
+    }
+}
+
+/// Why a launcher has ended a job of which no rank had failed. Its text is a sentence's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The user has sent this signal, and ranks have not ended by it.
+    Signal(i32),
+    /// It was to take no longer than this.
+    TimedOut(Duration),
+    /// Nobody reads its output any more.
+    ReaderLeft,
+}
+
+impl Stop {
+    /// What a shell, or `timeout`, would say.
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Signal(signal) => (128 + signal) as u8,
+            Self::TimedOut(_) => 124,
+            Self::ReaderLeft => 128 + SIGPIPE as u8,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal(signal) => write!(f, "ended by {}", signal_text(*signal)),
+            Self::TimedOut(time) => write!(f, "timed out after {time:?}"),
+            Self::ReaderLeft => write!(f, "nobody reads the output any more"),
+        }
+    }
+}
+
+/// `SIGTERM`, or `signal 63`.
+pub(crate) fn signal_text(signal: i32) -> String {
+    match signal_hook::low_level::signal_name(signal) {
+        Some(name) => name.to_owned(),
+        None => format!("signal {signal}"),
     }
 }
 

@@ -1,8 +1,9 @@
 //! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
 //! this node.
 
-use crate::ending::Ending;
+use crate::ending::{Ending, signal_text};
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why a rank cannot find its job, or a job cannot be started.
@@ -127,6 +128,78 @@ pub enum LaunchError {
     HostText {
         /// The entry.
         text: String,
+    },
+    /// A file of hosts is wrong.
+    #[error("{file}{}: found `{found}`, expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]
+    HostFile {
+        /// The file.
+        file: String,
+        /// The line, from 1; `None` if it is the whole file.
+        line: Option<usize>,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: &'static str,
+    },
+    /// A file or directory cannot be used.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    File {
+        /// What cannot be done with it.
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A limit of the system is too low for the job. Nothing was started.
+    #[error(
+        "{ranks} ranks on this host need {needed} {what}, and the limit is {limit}: raise it, or use more hosts"
+    )]
+    Limit {
+        /// How many are on this host.
+        ranks: u64,
+        /// Of what.
+        what: &'static str,
+        /// How many they need.
+        needed: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// The system allows no more processes.
+    #[error(
+        "cannot start rank {rank}: {source}: the limit on processes is reached (RLIMIT_NPROC, ulimit -u; or          pids.max of the control group)"
+    )]
+    Processes {
+        /// The first that could not be started.
+        rank: u32,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// More ranks than processors, and each was to have one.
+    #[error(
+        "{ranks} ranks cannot have a core each: this host lets them use {processors} processors; bind them to          NUMA nodes, or not at all"
+    )]
+    Crowded {
+        /// How many are on this host.
+        ranks: usize,
+        /// How many processors they may use.
+        processors: usize,
+    },
+    /// The user has ended the job by a signal before all of its ranks were started.
+    #[error("ended by {} while ranks were started: {started} of {ranks} were, and have been killed", signal_text(*signal))]
+    Interrupted {
+        /// The signal's number.
+        signal: i32,
+        /// How many ranks, or hosts, had been started.
+        started: u32,
+        /// Of how many.
+        ranks: u32,
+    },
+    /// What the ranks write can be written nowhere.
+    #[error("cannot write the output: {source}; the job was ended")]
+    Output {
+        /// What the system says.
+        source: io::Error,
     },
     /// A job needs a rank, and there is a limit.
     #[error("a job has 1 to {max} ranks, not {ranks}")]

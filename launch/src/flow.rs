@@ -18,13 +18,17 @@ pub(crate) fn nonblocking(fd: &OwnedFd) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// How far no line end was found.
+    /// What is before this has been taken.
+    begin: usize,
+    /// What is before this has no line end.
     searched: usize,
 }
 
 impl Inbox {
     /// Reads what there is. `false` when the other side has closed it.
     pub(crate) fn fill(&mut self, fd: impl AsFd) -> bool {
+        self.bytes.drain(..self.begin);
+        (self.searched, self.begin) = (self.searched - self.begin, 0);
         self.bytes.reserve(CHUNK);
         loop {
             return match rustix::io::read(&fd, rustix::buffer::spare_capacity(&mut self.bytes)) {
@@ -38,30 +42,45 @@ impl Inbox {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() - self.begin
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.begin..]
     }
 
     /// Takes the first bytes.
     pub(crate) fn take(&mut self, length: usize) -> Vec<u8> {
-        self.searched = 0;
-        if length == self.bytes.len() {
-            return std::mem::take(&mut self.bytes);
+        let taken = if length == self.bytes.len() {
+            std::mem::take(&mut self.bytes)
+        } else {
+            self.begin += length;
+            self.bytes[self.begin - length..self.begin].to_vec()
+        };
+        if self.begin >= self.bytes.len() {
+            // Of a thousand connections, few have something at a time: no memory is kept for the others.
+            *self = Self::default();
         }
-        self.bytes.drain(..length).collect()
+        self.searched = self.begin;
+        taken
+    }
+
+    /// Where the first line ends.
+    pub(crate) fn line_end(&mut self) -> Option<usize> {
+        match self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') {
+            Some(end) => self.searched += end,
+            None => {
+                self.searched = self.bytes.len();
+                return None;
+            }
+        }
+        Some(self.searched - self.begin)
     }
 
     /// Takes a line, without its end.
     pub(crate) fn line(&mut self) -> Option<Vec<u8>> {
-        let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
-        let Some(end) = end else {
-            self.searched = self.bytes.len();
-            return None;
-        };
-        let mut line = self.take(self.searched + end + 1);
+        let end = self.line_end()?;
+        let mut line = self.take(end + 1);
         line.pop();
         Some(line)
     }
@@ -90,18 +109,53 @@ impl Outbox {
         self.bytes.clear();
     }
 
-    /// Writes as much as is taken at once, in pieces of at most `piece` while `may` says so. `false` when
+    /// Writes as much as is taken at once, in pieces of at most `piece` while `may` says so. An error when
     /// nobody will ever take more.
-    pub(crate) fn flush(&mut self, fd: impl AsFd, piece: usize, may: impl Fn() -> bool) -> bool {
+    pub(crate) fn flush(&mut self, fd: impl AsFd, piece: usize, may: impl Fn() -> bool) -> Result<(), Errno> {
         while !self.bytes.is_empty() && may() {
             let (first, _) = self.bytes.as_slices();
             match rustix::io::write(&fd, &first[..first.len().min(piece)]) {
                 Ok(written) => drop(self.bytes.drain(..written)),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return true,
-                Err(_) => return false,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error),
             }
         }
-        true
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn lines_are_taken_one_by_one_as_they_come() {
+        let (read, mut write) = std::io::pipe().expect("there are pipes");
+        let mut inbox = Inbox::default();
+        write.write_all(b"one\ntwo\nth").expect("it fits");
+        assert!(inbox.fill(&read));
+        assert_eq!(
+            (inbox.line(), inbox.line(), inbox.line()),
+            (Some(b"one".into()), Some(b"two".into()), None)
+        );
+        assert_eq!((inbox.len(), inbox.bytes()), (2, &b"th"[..]));
+        write.write_all(b"ree\n\n").expect("it fits");
+        drop(write);
+        assert!(inbox.fill(&read));
+        assert_eq!((inbox.line(), inbox.line(), inbox.line()), (Some(b"three".into()), Some(vec![]), None));
+        assert_eq!((inbox.fill(&read), inbox.len()), (false, 0));
+    }
+
+    #[test]
+    fn bytes_and_lines_can_be_taken_in_turn() {
+        let (read, mut write) = std::io::pipe().expect("there are pipes");
+        write.write_all(b"ab\ncd\nef").expect("it fits");
+        let mut inbox = Inbox::default();
+        inbox.fill(&read);
+        assert_eq!((inbox.line_end(), inbox.take(1)), (Some(2), b"a".to_vec()));
+        assert_eq!((inbox.line_end(), inbox.line()), (Some(1), Some(b"b".to_vec())));
+        assert_eq!((inbox.take(5), inbox.len(), inbox.line()), (b"cd\nef".to_vec()[..5].to_vec(), 0, None));
     }
 }

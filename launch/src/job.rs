@@ -1,5 +1,6 @@
 //! What to start.
 
+use crate::binding::Bind;
 use crate::client::environment::RANKS_MAX;
 use crate::error::LaunchError;
 use std::ffi::OsString;
@@ -9,28 +10,63 @@ use std::time::Duration;
 /// How long a signal has to work before the next, stronger one.
 pub(crate) const INSISTENCE: Duration = Duration::from_secs(1);
 
-/// A program, how many times to start it, where, and how to treat it.
+/// How long ranks have by default to end by a signal of the user, before they are killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Programs, where to start them, and how to treat them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {
-    /// What every rank runs. A name without `/` is looked for in `PATH`.
-    pub program: OsString,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
-    /// How many ranks.
-    pub ranks: u32,
+    /// What the ranks run: the first ranks the first program, and so on.
+    pub programs: Vec<Program>,
     /// Variables that the ranks get beside those of this process. Ranks on other hosts get these only.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether each line of output says which rank has written it: `[3] ...`.
     pub prefix: bool,
+    /// A directory for what ranks write, instead of this process's output: rank 3 writes to the files `rank.3.out`
+    /// and `rank.3.err` there, on its host. It is made where there is none.
+    pub output_directory: Option<PathBuf>,
     /// Where the ranks are. Empty: here.
     pub hosts: Vec<Host>,
+    /// On which processors of their host.
+    pub bind: Bind,
+    /// Whether that is said on standard error.
+    pub report_bindings: bool,
     /// How long ranks may go on after another has failed: to notice, and to say what they know.
     pub grace: Duration,
+    /// How long ranks may go on after the user's SIGINT, SIGTERM or SIGHUP has been passed on to them. Then, and
+    /// when another such signal comes, they are killed. `None`: only when another comes.
+    pub kill_after: Option<Duration>,
+    /// How long the job may take.
+    pub timeout: Option<Duration>,
     /// The command that reaches other hosts. It is started with `-oBatchMode=yes -T -- HOST COMMAND`.
     pub ssh: OsString,
     /// The command that calls [`agent`](crate::agent) on other hosts, as a shell there is to read it.
     pub agent: OsString,
+}
+
+/// What some ranks of a job run.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub struct Program {
+    /// The program. A name without `/` is looked for in `PATH`.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How many ranks run it: at least 1.
+    pub ranks: u32,
+    /// Variables for these ranks, beside those of the job.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where they start; if it is no absolute path, from where the job is started.
+    pub directory: Option<PathBuf>,
+}
+
+impl Program {
+    /// So many ranks of a program.
+    pub fn new(program: impl Into<OsString>, ranks: u32) -> Self {
+        let (arguments, environment, directory) = (Vec::new(), Vec::new(), None);
+        Self { program: program.into(), arguments, ranks, environment, directory }
+    }
 }
 
 /// A host, and how many ranks it takes before the next one has its turn.
@@ -43,31 +79,43 @@ pub struct Host {
 }
 
 impl Job {
-    /// A job on this node. Everything else is as one expects, and can be changed.
+    /// A job of one program on this node. Everything else is as one expects, and can be changed.
     pub fn new(program: impl Into<OsString>, ranks: u32) -> Self {
         Self {
-            program: program.into(),
-            arguments: Vec::new(),
-            ranks,
+            programs: vec![Program::new(program, ranks)],
             environment: Vec::new(),
             prefix: false,
+            output_directory: None,
             hosts: Vec::new(),
+            bind: Bind::None,
+            report_bindings: false,
             grace: INSISTENCE,
+            kill_after: Some(PATIENCE),
+            timeout: None,
             ssh: "ssh".into(),
             agent: OsString::new(),
         }
     }
 
+    /// How many ranks all programs have together.
+    pub fn ranks(&self) -> u32 {
+        self.programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks))
+    }
+
     /// How many ranks each host gets: blocks of consecutive ranks, and when all hosts are full, more for
     /// each in turn. The job's first ranks are on the first host.
     pub(crate) fn layout(&self) -> Result<Vec<u32>, LaunchError> {
-        if self.ranks == 0 || self.ranks > RANKS_MAX {
-            return Err(LaunchError::Ranks { ranks: self.ranks, max: RANKS_MAX });
+        let ranks = self.ranks();
+        if ranks > RANKS_MAX
+            || self.programs.is_empty()
+            || self.programs.iter().any(|program| program.ranks == 0)
+        {
+            return Err(LaunchError::Ranks { ranks, max: RANKS_MAX });
         }
         if self.hosts.is_empty() {
-            return Ok(vec![self.ranks]);
+            return Ok(vec![ranks]);
         }
-        let mut left = self.ranks;
+        let mut left = ranks;
         let mut layout = vec![0; self.hosts.len()];
         while left > 0 {
             for (host, count) in self.hosts.iter().zip(&mut layout) {
@@ -82,14 +130,16 @@ impl Job {
     /// The part that runs on one node.
     pub(crate) fn share(&self, first: u32, count: u32) -> Share {
         Share {
-            program: self.program.clone(),
-            arguments: self.arguments.clone(),
+            programs: self.programs.clone(),
             environment: self.environment.clone(),
             directory: None,
+            output_directory: self.output_directory.clone(),
             first,
             count,
-            size: self.ranks,
+            size: self.ranks(),
             prefix: self.prefix,
+            bind: self.bind,
+            report_bindings: self.report_bindings,
         }
     }
 }
@@ -114,17 +164,29 @@ impl Host {
 /// The ranks of a job that are on one node.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Share {
-    pub(crate) program: OsString,
-    pub(crate) arguments: Vec<OsString>,
+    /// Of the whole job.
+    pub(crate) programs: Vec<Program>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// Where to start them, on another host: where the launcher is.
     pub(crate) directory: Option<PathBuf>,
+    pub(crate) output_directory: Option<PathBuf>,
     /// The first rank, and how many.
     pub(crate) first: u32,
     pub(crate) count: u32,
     /// Of the whole job.
     pub(crate) size: u32,
     pub(crate) prefix: bool,
+    pub(crate) bind: Bind,
+    pub(crate) report_bindings: bool,
+}
+
+impl Share {
+    /// The program of each of these ranks, by its number in the job.
+    pub(crate) fn programs_of_ranks(&self) -> impl Iterator<Item = usize> {
+        let all =
+            (0..).zip(&self.programs).flat_map(|(index, program)| (0..program.ranks).map(move |_| index));
+        all.skip(self.first as usize).take(self.count as usize)
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +207,18 @@ mod tests {
         assert_eq!(layout(7, &["a", "b:2"]), [3, 4]);
         assert!(Job::new("true", 0).layout().is_err());
         assert!(Job::new("true", u32::MAX).layout().is_err());
+        let mut job = Job::new("true", u32::MAX);
+        job.programs.push(Program::new("false", u32::MAX));
+        assert!(job.layout().is_err());
+    }
+
+    #[test]
+    fn a_share_knows_the_programs_of_its_ranks() {
+        let mut job = Job::new("a", 2);
+        job.programs.extend([Program::new("b", 1), Program::new("c", 3)]);
+        assert_eq!(job.ranks(), 6);
+        let of = |first, count| job.share(first, count).programs_of_ranks().collect::<Vec<_>>();
+        assert_eq!((of(0, 6), of(1, 3), of(5, 1)), (vec![0, 0, 1, 2, 2, 2], vec![0, 1, 2], vec![2]));
     }
 
     #[test]

@@ -1,14 +1,20 @@
 //! When a rank's end is a failure, and what is done about it. Pure: time is an input.
 
-use crate::ending::Ending;
+use crate::ending::{Ending, Stop};
 use crate::job::INSISTENCE;
 use std::time::Duration;
+
+/// A second request of the user counts as one if it comes so much later than the first: `timeout`, for one, sends
+/// each signal to its child and to its child's group.
+const REPEATED: Duration = Duration::from_millis(500);
 
 /// What follows from what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The rank has failed: the user and the other ranks are told.
     Failed { rank: u32, ending: Ending, expected: bool },
+    /// The launcher ends the job, although no rank has failed: the user is told.
+    Stopped { stop: Stop },
     /// All that still run are asked to end.
     Terminate,
     /// All that still run are killed.
@@ -27,6 +33,10 @@ struct Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
+    /// The user has asked the ranks to end, and they may take their time until then.
+    Asked {
+        until: Option<Duration>,
+    },
     /// A rank has failed; the others may go on until then.
     Grace {
         until: Duration,
@@ -38,6 +48,17 @@ enum Phase {
     Killed,
 }
 
+/// How long the ranks of a job have for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// After another has failed.
+    pub(crate) grace: Duration,
+    /// After a signal of the user; `None`: until the next one.
+    pub(crate) kill_after: Option<Duration>,
+    /// For everything, if that is bounded.
+    pub(crate) timeout: Option<Duration>,
+}
+
 /// The history of a job, as far as it decides what a rank's end means.
 ///
 /// A rank fails by a status other than 0, a signal, an abort, or nonsense; and by ending with status 0
@@ -46,34 +67,60 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Judge {
     ranks: Vec<Rank>,
-    grace: Duration,
+    /// How many of them have not ended, and how many count on the others.
+    running: usize,
+    counting: usize,
+    /// Those that have ended with status 0 and have not said that they are done: failures, once one counts.
+    silent: Vec<u32>,
+    times: Times,
     phase: Phase,
     first: Option<(u32, Ending)>,
+    stopped: Option<Stop>,
+    /// The first signal of the user that asks for the end, when it came, and whether a rank had failed before.
+    asked: Option<(i32, Duration, bool)>,
     /// Signals that the ranks were sent on behalf of the user.
     forwarded: Vec<i32>,
 }
 
 impl Judge {
-    pub(crate) fn new(ranks: u32, grace: Duration) -> Self {
-        let ranks = vec![Rank::default(); ranks as usize];
-        Self { ranks, grace, phase: Phase::Running, first: None, forwarded: Vec::new() }
+    pub(crate) fn new(ranks: u32, times: Times) -> Self {
+        Self {
+            ranks: vec![Rank::default(); ranks as usize],
+            running: ranks as usize,
+            counting: 0,
+            silent: Vec::new(),
+            times,
+            phase: Phase::Running,
+            first: None,
+            stopped: None,
+            asked: None,
+            forwarded: Vec::new(),
+        }
     }
 
-    /// The first failure: it decides the exit status.
-    pub(crate) fn into_first(self) -> Option<(u32, Ending)> {
-        self.first
+    /// The first failure, and why the launcher has ended the job, if it has; the latter decides the exit status.
+    pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<Stop>) {
+        (self.first, self.stopped)
     }
 
     /// Whether no rank is left.
     pub(crate) fn all_ended(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.ended)
+        self.running == 0
     }
 
-    /// The ranks beside this one that are still there.
+    /// The ranks whose processes are still there.
+    pub(crate) fn running(&self) -> Vec<u32> {
+        (0..).zip(&self.ranks).filter(|(_, known)| !known.ended).map(|(rank, _)| rank).collect()
+    }
+
+    /// The ranks beside this one that take part.
     pub(crate) fn others(&self, rank: u32) -> Vec<u32> {
+        if self.counting == 0 {
+            return Vec::new();
+        }
         (0..)
             .zip(&self.ranks)
-            .filter(|(other, known)| *other != rank && !known.ended)
+            .filter(|(other, known)| *other != rank && known.counts)
             .map(|(r, _)| r)
             .collect()
     }
@@ -82,34 +129,37 @@ impl Judge {
     pub(crate) fn deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Grace { until } | Phase::Terminated { until } => Some(until),
-            Phase::Running | Phase::Killed => None,
+            Phase::Running => self.times.timeout,
+            Phase::Asked { until } => until.into_iter().chain(self.times.timeout).min(),
+            Phase::Killed => None,
         }
     }
 
     /// The rank takes part.
     pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) {
-        let known = &mut self.ranks[rank as usize];
-        (known.counts, known.finalised) = (!known.ended, false);
+        let ended = self.ranks[rank as usize].ended;
+        self.ranks[rank as usize].finalised = false;
+        self.count(rank, !ended);
         self.find_unfinished(now, out);
     }
 
     /// The rank is done.
     pub(crate) fn finalised(&mut self, rank: u32) {
-        let known = &mut self.ranks[rank as usize];
-        (known.counts, known.finalised) = (false, true);
+        self.count(rank, false);
+        self.ranks[rank as usize].finalised = true;
     }
 
     /// The rank has failed, although its process may go on.
     pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
+        self.count(rank, false);
         let known = &mut self.ranks[rank as usize];
-        known.counts = false;
         // What a rank does when it has been asked to end is no failure of its own.
         let asked = matches!(self.phase, Phase::Terminated { .. } | Phase::Killed);
         if std::mem::replace(&mut known.failed, true) || asked {
             return;
         }
-        if self.phase == Phase::Running {
-            self.phase = Phase::Grace { until: now + self.grace };
+        if matches!(self.phase, Phase::Running | Phase::Asked { until: None }) {
+            self.phase = Phase::Grace { until: now + self.times.grace };
         }
         self.first.get_or_insert((rank, ending.clone()));
         let expected = matches!(&ending, Ending::Killed(signal) if self.forwarded.contains(signal));
@@ -118,23 +168,60 @@ impl Judge {
 
     /// The rank's process is gone.
     pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
+        self.count(rank, false);
         let known = &mut self.ranks[rank as usize];
-        (known.ended, known.counts) = (true, false);
-        if ending == Ending::Exited(0) {
-            self.find_unfinished(now, out);
-        } else {
-            self.failed(rank, ending, now, out);
+        self.running -= usize::from(!std::mem::replace(&mut known.ended, true));
+        if ending != Ending::Exited(0) {
+            return self.failed(rank, ending, now, out);
         }
+        if !known.finalised {
+            self.silent.push(rank);
+        }
+        self.find_unfinished(now, out);
     }
 
-    /// A signal goes to all ranks because the user wants it.
+    /// A signal of this number goes to all ranks; who dies of it is not to blame.
     pub(crate) fn forwarded(&mut self, signal: i32) {
         self.forwarded.push(signal);
     }
 
+    /// The user has sent the launcher a signal that asks for the job's end, which the ranks get as well.
+    pub(crate) fn asked_to_end(&mut self, signal: i32, now: Duration, out: &mut Vec<Verdict>) {
+        match self.asked {
+            _ if self.all_ended() || self.phase == Phase::Killed => {}
+            None => {
+                self.asked = Some((signal, now, self.first.is_some()));
+                if self.phase == Phase::Running {
+                    self.phase = Phase::Asked { until: self.times.kill_after.map(|time| now + time) };
+                }
+            }
+            Some((_, since, _)) if now < since + REPEATED => {}
+            Some(_) => self.insist(out),
+        }
+    }
+
+    /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
+    pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+        self.stop(Stop::ReaderLeft, now + INSISTENCE, out);
+    }
+
+    /// The launcher cannot do its part any more.
+    pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+        if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
+            self.phase = Phase::Terminated { until: now + INSISTENCE };
+            out.push(Verdict::Terminate);
+        }
+    }
+
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+        let is_late = self.times.timeout.is_some_and(|timeout| now >= timeout);
         match self.phase {
+            Phase::Running | Phase::Asked { .. } if is_late && !self.all_ended() => {
+                let patience = self.times.kill_after.unwrap_or(INSISTENCE);
+                self.stop(Stop::TimedOut(self.times.timeout.unwrap_or_default()), now + patience, out);
+            }
+            Phase::Asked { until: Some(until) } if now >= until => self.insist(out),
             Phase::Grace { until } if now >= until => {
                 self.phase = Phase::Terminated { until: now + INSISTENCE };
                 out.push(Verdict::Terminate);
@@ -147,15 +234,44 @@ impl Judge {
         }
     }
 
-    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Verdict>) {
-        if !self.ranks.iter().any(|rank| rank.counts) {
+    /// Ranks have not ended by the user's signal.
+    fn insist(&mut self, out: &mut Vec<Verdict>) {
+        self.phase = Phase::Killed;
+        if let Some((signal, _, had_failed)) = self.asked
+            && !self.all_ended()
+        {
+            let stop = Stop::Signal(signal);
+            if !had_failed {
+                self.stopped.get_or_insert(stop);
+            }
+            out.extend([Verdict::Stopped { stop }, Verdict::Kill]);
+        }
+    }
+
+    /// Ends the job, unless it is about to be ended already.
+    fn stop(&mut self, stop: Stop, until: Duration, out: &mut Vec<Verdict>) {
+        if matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             return;
         }
-        let missing = |rank: &Rank| rank.ended && !rank.finalised && !rank.failed;
-        for rank in 0..self.ranks.len() {
-            if missing(&self.ranks[rank]) {
-                self.failed(rank as u32, Ending::Unfinished, now, out);
-            }
+        self.phase = Phase::Terminated { until };
+        if self.first.is_none() {
+            self.stopped.get_or_insert(stop);
+        }
+        out.extend([Verdict::Stopped { stop }, Verdict::Terminate]);
+    }
+
+    /// Whether the rank counts on the others.
+    fn count(&mut self, rank: u32, counts: bool) {
+        let before = std::mem::replace(&mut self.ranks[rank as usize].counts, counts);
+        self.counting = self.counting + usize::from(counts) - usize::from(before);
+    }
+
+    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+        if self.counting == 0 {
+            return;
+        }
+        for rank in std::mem::take(&mut self.silent) {
+            self.failed(rank, Ending::Unfinished, now, out);
         }
     }
 }
@@ -173,12 +289,24 @@ mod tests {
         End(u32, Ending),
         Abort(u32),
         Forward(i32),
+        Ask(i32),
+        Leave,
         Tick(u32),
     }
 
+    const TIMES: Times = Times { grace: SECOND, kill_after: Some(Duration::from_secs(5)), timeout: None };
+
     /// Two ranks; what the steps lead to.
     fn check(steps: impl IntoIterator<Item = Step>, expected: &[Verdict]) -> Option<(u32, Ending)> {
-        let (mut judge, mut out, mut now) = (Judge::new(2, SECOND), Vec::new(), Duration::ZERO);
+        outcome(TIMES, steps, expected).0
+    }
+
+    fn outcome(
+        times: Times,
+        steps: impl IntoIterator<Item = Step>,
+        expected: &[Verdict],
+    ) -> (Option<(u32, Ending)>, Option<Stop>) {
+        let (mut judge, mut out, mut now) = (Judge::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
                 Init(rank) => judge.initialised(rank, now, &mut out),
@@ -186,6 +314,8 @@ mod tests {
                 End(rank, ending) => judge.ended(rank, ending, now, &mut out),
                 Abort(rank) => judge.failed(rank, abort(), now, &mut out),
                 Forward(signal) => judge.forwarded(signal),
+                Ask(signal) => judge.asked_to_end(signal, now, &mut out),
+                Leave => judge.reader_left(now, &mut out),
                 Tick(seconds) => {
                     now += seconds * SECOND;
                     judge.tick(now, &mut out);
@@ -193,7 +323,7 @@ mod tests {
             }
         }
         assert_eq!(out, expected);
-        judge.into_first()
+        judge.into_outcome()
     }
 
     fn abort() -> Ending {
@@ -256,5 +386,70 @@ mod tests {
     fn a_forwarded_signal_is_expected() {
         let expected = Verdict::Failed { rank: 0, ending: Ending::Killed(2), expected: true };
         check([Forward(2), End(0, Ending::Killed(2))], &[expected]);
+    }
+
+    fn stopped(stop: Stop) -> Verdict {
+        Verdict::Stopped { stop }
+    }
+
+    #[test]
+    fn who_does_not_end_by_the_signal_is_killed_when_its_time_is_over() {
+        let stop = Stop::Signal(15);
+        let (first, by) =
+            outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Verdict::Kill]);
+        assert_eq!((first, by), (None, Some(stop)));
+        // Not if all have: then their own statuses count.
+        let (first, by) = outcome(TIMES, [Ask(15), fine(0), fine(1), Tick(9)], &[]);
+        assert_eq!((first, by), (None, None));
+    }
+
+    #[test]
+    fn a_second_signal_kills_at_once_but_not_if_it_is_the_first_one_twice() {
+        let stop = Stop::Signal(2);
+        outcome(TIMES, [Ask(2), Ask(2), Ask(15)], &[]);
+        outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Verdict::Kill]);
+        let patient = Times { kill_after: None, ..TIMES };
+        outcome(patient, [Ask(2), Tick(1000)], &[]);
+        outcome(patient, [Ask(2), Tick(1000), Ask(2)], &[stopped(stop), Verdict::Kill]);
+    }
+
+    #[test]
+    fn a_rank_that_ends_by_the_signal_does_not_shorten_the_time_of_the_others() {
+        let died = Verdict::Failed { rank: 0, ending: Ending::Killed(15), expected: true };
+        let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(4), fine(1)];
+        let (first, by) = outcome(TIMES, steps, std::slice::from_ref(&died));
+        assert_eq!((first, by), (Some((0, Ending::Killed(15))), None));
+        let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(5)];
+        let (_, by) = outcome(TIMES, steps, &[died, stopped(Stop::Signal(15)), Verdict::Kill]);
+        assert_eq!(by, Some(Stop::Signal(15)));
+    }
+
+    #[test]
+    fn a_signal_after_a_failure_does_not_hide_it() {
+        let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1)];
+        let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Verdict::Terminate]);
+        assert_eq!((first, by), (Some((1, Ending::Exited(3))), None));
+        let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1), Ask(2)];
+        let stop = stopped(Stop::Signal(2));
+        // The grace period is over in the same second.
+        let expected = [failed(1, Ending::Exited(3)), Verdict::Terminate, stop, Verdict::Kill];
+        assert_eq!(outcome(TIMES, steps, &expected).1, None);
+    }
+
+    #[test]
+    fn a_job_whose_time_is_over_is_asked_and_killed() {
+        let times = Times { timeout: Some(3 * SECOND), ..TIMES };
+        let stop = Stop::TimedOut(3 * SECOND);
+        let expected = [stopped(stop), Verdict::Terminate, Verdict::Kill];
+        let (first, by) = outcome(times, [Tick(2), Tick(1), End(0, Ending::Killed(15)), Tick(5)], &expected);
+        assert_eq!((first, by), (None, Some(stop)));
+        outcome(times, [fine(0), fine(1), Tick(9)], &[]);
+    }
+
+    #[test]
+    fn without_a_reader_the_job_ends_and_nobody_is_to_blame() {
+        let expected = [stopped(Stop::ReaderLeft), Verdict::Terminate, Verdict::Kill];
+        let steps = [Leave, Leave, End(0, Ending::Exited(101)), Tick(1)];
+        assert_eq!(outcome(TIMES, steps, &expected), (None, Some(Stop::ReaderLeft)));
     }
 }

@@ -6,10 +6,11 @@
 //! of a [`Job`], on this node or by ssh on others, and sees to it that they end.
 //!
 //! **Promises.** A rank that dies without finalizing is noticed at once, whatever the way it went; the
-//! others are told, have a grace period, and are ended. When [`run`] returns, no process of the job is
-//! left, grandchildren included; when the launcher itself is killed, the ranks die with it, and so does
-//! what is in their process groups. Lines of output stay whole. What a rank, a launcher or the environment says may be anything:
-//! it is understood, or an error that says what it was.
+//! others are told, have a grace period, and are ended. A signal of the user that asks for the end has its time to
+//! work; then the ranks are killed. When [`run`] returns, no process of the job is left, grandchildren included,
+//! or it is named; when the launcher itself is killed, the ranks die with it, and so does what is in their process
+//! groups or carries their environment. Lines of output stay whole. What a rank, a launcher or the environment says
+//! may be anything: it is understood, or an error that says what it was; what it can make the launcher keep is bounded.
 //! **Leaves to others.** Data between ranks; what a report says. Security between users: whoever can
 //! start the ranks can also be one.
 //! **Limits.** Linux. PMI-1 only: launchers that speak nothing but PMIx are refused with a way out. Hosts
@@ -26,14 +27,17 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod binding;
 mod client;
 mod crew;
 mod ending;
 mod error;
 mod flow;
+mod hostfile;
 mod job;
 mod judge;
 mod launcher;
+mod limits;
 mod line;
 mod mapping;
 mod poll;
@@ -41,10 +45,14 @@ mod remote;
 mod server;
 mod signals;
 mod sink;
+mod store;
+mod topology;
 
-pub use client::{Client, News};
-pub use ending::Ending;
+pub use binding::Bind;
+pub use client::{Client, News, processors};
+pub use ending::{Ending, Stop};
 pub use error::LaunchError;
-pub use job::{Host, Job};
+pub use job::{Host, Job, Program};
 pub use launcher::{Event, Outcome, SETTLED, run};
 pub use remote::agent::agent;
+pub use signals::end_by_signals;

@@ -3,17 +3,22 @@
 use crate::ending::Ending;
 use crate::line::{Line, Writer};
 use crate::mapping;
-use std::collections::HashMap;
+use crate::store::{KEY_MAX, PutError, Store, VALUE_MAX};
 
 /// The longest line that a rank may send. Reports are the only long ones.
 pub(crate) const LINE_MAX: usize = 16 << 20;
-const KEY_MAX: usize = 64;
-const VALUE_MAX: usize = 1024;
+/// The longest one that is no report: PMI-1 has 1,024 bytes, and an abort may say more.
+const REQUEST_MAX: usize = 64 << 10;
 /// What this launcher adds to the answer to `init`, so that a client knows that it may report.
 pub(crate) const OURS: &str = "carrousel";
 /// What a report begins with. The rest of the line is the caller's.
 pub(crate) const REPORT: &[u8] = b"cmd=report ";
 const STORE: &str = "job";
+
+/// How long a line that begins so may be.
+pub(crate) fn line_max(begin: &[u8]) -> usize {
+    if begin.starts_with(REPORT) { LINE_MAX } else { REQUEST_MAX }
+}
 
 /// What follows from a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,26 +39,35 @@ pub(crate) enum Effect {
 #[derive(Debug)]
 pub(crate) struct Server {
     size: u32,
-    store: HashMap<String, String>,
+    /// The first rank behind each program.
+    programs: Vec<u32>,
+    store: Store,
     waiting: Vec<bool>,
     arrived: u32,
 }
 
 impl Server {
-    /// For ranks that are on nodes 0, 1, ..., so many on each.
-    pub(crate) fn new(ranks_by_node: &[u32]) -> Self {
+    /// For ranks that are on nodes 0, 1, ..., so many on each, and run programs 0, 1, ..., so many each.
+    pub(crate) fn new(ranks_by_node: &[u32], ranks_by_program: &[u32]) -> Self {
         let size = ranks_by_node.iter().sum();
+        let ends = ranks_by_program.iter().scan(0, |end, ranks| {
+            *end += ranks;
+            Some(*end)
+        });
         let mapping = mapping::write(ranks_by_node);
         // A client does without it: too long a value would break it.
         let mapping = (mapping.len() < VALUE_MAX).then(|| (mapping::KEY.to_owned(), mapping));
-        Self { size, store: mapping.into_iter().collect(), waiting: vec![false; size as usize], arrived: 0 }
+        let (programs, store) = (ends.collect(), Store::new(size, mapping));
+        Self { size, programs, store, waiting: vec![false; size as usize], arrived: 0 }
     }
 
     /// Takes a line of an existing rank, without its end. It has one effect, except `init`, `finalize`
     /// and the last `barrier_in`, which are answered too.
     pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
-        if bytes.len() > LINE_MAX {
-            return out.push(wrong(rank, "a line is longer than 16 MiB"));
+        let max = line_max(bytes);
+        if bytes.len() > max {
+            let what = format!("a line is longer than {} KiB: {}", max >> 10, excerpt(bytes));
+            return out.push(wrong(rank, &what));
         }
         if let Some(report) = bytes.strip_prefix(REPORT) {
             out.push(match str::from_utf8(report) {
@@ -81,9 +95,19 @@ impl Server {
                 .word("keylen_max", KEY_MAX)
                 .word("vallen_max", VALUE_MAX),
             "get_universe_size" => Writer::new("universe_size").word("size", self.size),
-            "get_appnum" => Writer::new("appnum").word("appnum", 0),
+            "get_appnum" => {
+                let program = self.programs.iter().take_while(|end| **end <= rank).count();
+                Writer::new("appnum").word("appnum", program)
+            }
             "get_my_kvsname" => Writer::new("my_kvsname").word("kvsname", STORE),
-            "put" => self.put(&line),
+            "put" => match self.put(rank, &line) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    let answer = Writer::new("put_result").word("rc", -1).word("msg", "too_much");
+                    out.push(Effect::Send(rank, answer.finish()));
+                    return out.push(wrong(rank, &error.to_string()));
+                }
+            },
             "get" => self.get(&line),
             "barrier_in" => return self.barrier(rank, out),
             "finalize" => {
@@ -101,18 +125,17 @@ impl Server {
         out.push(Effect::Send(rank, answer.finish()));
     }
 
-    fn put(&mut self, line: &Line<'_>) -> Writer {
-        let answer = |rc: i32, msg: &str| Writer::new("put_result").word("rc", rc).word("msg", msg);
+    /// The answer, or by what the rank has shown that it will never stop.
+    fn put(&mut self, rank: u32, line: &Line<'_>) -> Result<Writer, PutError> {
+        let answer = |rc: i32, msg: &str| Ok(Writer::new("put_result").word("rc", rc).word("msg", msg));
         match (line.get("key"), line.get("value")) {
             _ if line.get("kvsname") != Some(STORE) => answer(-1, "unknown_kvsname"),
-            (Some(key), Some(value)) if key.len() < KEY_MAX && value.len() < VALUE_MAX => {
-                if self.store.contains_key(key) {
-                    return answer(-1, "duplicate_key");
-                }
-                self.store.insert(key.to_owned(), value.to_owned());
-                answer(0, "success")
-            }
-            (Some(_), Some(_)) => answer(-1, "too_long"),
+            (Some(key), Some(value)) => match self.store.put(rank, key, value) {
+                Ok(()) => answer(0, "success"),
+                Err(PutError::Duplicate) => answer(-1, "duplicate_key"),
+                Err(PutError::TooLong) => answer(-1, "too_long"),
+                Err(error @ (PutError::Keys | PutError::Bytes | PutError::Total)) => Err(error),
+            },
             _ => answer(-1, "no_key_or_value"),
         }
     }
@@ -176,7 +199,7 @@ mod tests {
 
     #[test]
     fn it_answers_as_other_launchers_do() {
-        let server = &mut Server::new(&[2, 2]);
+        let server = &mut Server::new(&[2, 2], &[4]);
         check(
             server,
             "cmd=init pmi_version=1 pmi_subversion=1",
@@ -202,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_barrier_opens_for_all_when_the_last_has_come() {
-        let mut server = Server::new(&[2]);
+        let mut server = Server::new(&[2], &[2]);
         for _ in 0..3 {
             assert_eq!(handle(&mut server, 1, "cmd=barrier_in"), []);
             let out = Writer::new("barrier_out").finish();
@@ -213,7 +236,7 @@ mod tests {
 
     #[test]
     fn who_enters_a_barrier_twice_misbehaves() {
-        let mut server = Server::new(&[2]);
+        let mut server = Server::new(&[2], &[2]);
         handle(&mut server, 1, "cmd=barrier_in");
         let out = handle(&mut server, 1, "cmd=barrier_in");
         assert!(matches!(&out[..], [Effect::Failed(1, Ending::Misbehaved { .. })]), "{out:?}");
@@ -221,14 +244,46 @@ mod tests {
 
     #[test]
     fn a_report_is_passed_on_as_it_is() {
-        let out = handle(&mut Server::new(&[1]), 0, r#"cmd=report {"a": "b = c  d"}"#);
+        let out = handle(&mut Server::new(&[1], &[1]), 0, r#"cmd=report {"a": "b = c  d"}"#);
         assert_eq!(out, [Effect::Report(0, r#"{"a": "b = c  d"}"#.to_owned())]);
+    }
+
+    #[test]
+    fn a_rank_is_told_which_program_it_is() {
+        let mut server = Server::new(&[6], &[2, 1, 3]);
+        let mut number = |rank: u32| match &handle(&mut server, rank, "cmd=get_appnum")[..] {
+            [Effect::Send(_, line)] => line.trim_end().rsplit('=').next().and_then(|n| n.parse::<u32>().ok()),
+            _ => None,
+        };
+        let numbers: Vec<_> = (0..6).filter_map(&mut number).collect();
+        assert_eq!(numbers, [0, 0, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn who_puts_for_ever_is_answered_and_fails() {
+        let mut server = Server::new(&[1], &[1]);
+        let put = |number: u32| format!("cmd=put kvsname=job key=k{number} value=v");
+        let out = (0..10_000).map(|number| handle(&mut server, 0, &put(number))).find(|out| out.len() > 1);
+        let out = out.expect("there is a bound");
+        assert_eq!(out[0], Effect::Send(0, "cmd=put_result rc=-1 msg=too_much\n".to_owned()));
+        let what = "it has put more than 4096 values for other ranks".to_owned();
+        assert_eq!(out[1], Effect::Failed(0, Ending::Misbehaved { what }));
+    }
+
+    #[test]
+    fn a_request_is_shorter_than_a_report() {
+        let mut server = Server::new(&[1], &[1]);
+        let long = "x".repeat(REQUEST_MAX);
+        assert!(matches!(&handle(&mut server, 0, &format!("cmd=report {long}"))[..], [Effect::Report(..)]));
+        let out = handle(&mut server, 0, &format!("cmd=get key={long}"));
+        let [Effect::Failed(0, Ending::Misbehaved { what })] = &out[..] else { panic!("{out:?}") };
+        assert!(what.starts_with("a line is longer than 64 KiB: `cmd=get key=xxx"), "{what}");
     }
 
     #[test]
     fn a_mapping_that_no_value_can_hold_is_left_out() {
         let ranks: Vec<u32> = (0..400).map(|node| node % 2 + 1).collect();
-        let mut server = Server::new(&ranks);
+        let mut server = Server::new(&ranks, &[600]);
         check(
             &mut server,
             "cmd=get kvsname=job key=PMI_process_mapping",
@@ -244,7 +299,7 @@ mod tests {
                 "cmd=(init|put|get|barrier_in|abort|finalize|report|x)( (kvsname=job|key=[a-z]?|value=.?|exitcode=[-0-9]{0,12}|=)){0,4}"
                     .prop_map(String::into_bytes),
             ], 0..30), ranks in proptest::collection::vec(0u32..3, 30)) {
-            let mut server = Server::new(&[3]);
+            let mut server = Server::new(&[3], &[3]);
             for (line, rank) in lines.iter().zip(ranks) {
                 let mut out = Vec::new();
                 server.handle(rank, line, &mut out);

@@ -1,14 +1,56 @@
 //! Signals that reach the launcher and are meant for the ranks.
 
+use crate::ending::Stop;
 use crate::error::LaunchError;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORWARDED: [i32; 7] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP];
+/// Those that ask for the end.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// Whether signals are taken note of: until then, one of [`ENDING`] ends this process.
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal asks for the end of the job.
+pub(crate) fn asks_for_the_end(signal: i32) -> bool {
+    ENDING.contains(&signal)
+}
+
+/// For a program that is about to [`run`](crate::run) a job: until then, SIGINT, SIGTERM and SIGHUP end it with
+/// a message and the status that a shell gives a program that has died of the signal. Without this, a signal that
+/// comes while the program reads its arguments and files ends it without a word.
+///
+/// # Errors
+/// When the system refuses.
+pub fn end_by_signals() -> Result<(), LaunchError> {
+    let ignored = ignored();
+    for signal in ENDING.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0) {
+        let stop = Stop::Signal(signal);
+        let said = format!("error: {stop} before any rank was started\n");
+        die_of(signal, said, stop.status().into()).map_err(LaunchError::system("catch signals"))?;
+    }
+    Ok(())
+}
+
+// What a handler may do is little, and only its author can know that it does no more.
+#[allow(unsafe_code)]
+fn die_of(signal: i32, said: String, status: i32) -> io::Result<()> {
+    let handler = move || {
+        if !CAUGHT.load(Ordering::Relaxed) {
+            let _ = rustix::io::write(io::stderr(), said.as_bytes());
+            signal_hook::low_level::exit(status);
+        }
+    };
+    // SAFETY: the handler loads an atomic, reads a text that was made before, takes the number of standard error,
+    // which locks nothing, and calls write and _exit, which are safe in a handler. It neither allocates nor panics.
+    unsafe { signal_hook::low_level::register(signal, handler) }.map(drop)
+}
 
 /// The signals that have arrived; their descriptor is readable when there is one.
 #[derive(Debug)]
@@ -24,7 +66,9 @@ impl Signals {
             let (read, write) = UnixStream::pair()?;
             SignalDelivery::with_pipe(read, write, SignalOnly, wanted)
         };
-        catch().map(Self).map_err(LaunchError::system("catch signals"))
+        let caught = catch().map(Self).map_err(LaunchError::system("catch signals"))?;
+        CAUGHT.store(true, Ordering::Relaxed);
+        Ok(caught)
     }
 
     /// Takes those that have arrived.

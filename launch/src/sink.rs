@@ -4,6 +4,7 @@ use crate::flow::Outbox;
 use crate::poll::{Interest, Poll, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
 
 /// A pipe that is ready takes as much without waiting.
 const PIECE: usize = 4096;
@@ -43,13 +44,14 @@ impl<F: AsFd> Sink<F> {
         self.outbox.is_empty()
     }
 
-    /// Writes what is taken now, and arranges for the rest. `false` when the reader has just gone.
-    pub(crate) fn flush(&mut self, poll: &Poll) -> bool {
+    /// Writes what is taken now, and arranges for the rest. An error, once, when no more will ever be taken: `PIPE`
+    /// when the reader has gone.
+    pub(crate) fn flush(&mut self, poll: &Poll) -> Result<(), Errno> {
         if self.closed || (self.outbox.is_empty() && !self.watched) {
-            return true;
+            return Ok(());
         }
-        let open = self.outbox.flush(&self.to, PIECE, || is_ready(self.to.as_fd()));
-        if !open {
+        let flushed = self.outbox.flush(&self.to, PIECE, || is_ready(self.to.as_fd()));
+        if flushed.is_err() {
             self.outbox.clear();
             self.closed = true;
         }
@@ -60,7 +62,7 @@ impl<F: AsFd> Sink<F> {
             poll.remove(&self.to);
             self.watched = false;
         }
-        open
+        flushed
     }
 }
 

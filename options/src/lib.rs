@@ -19,11 +19,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod file;
 mod protocol;
 mod registry;
 mod settings;
 mod value;
 
+pub use file::{FILE_BYTES_MAX, read_bounded, read_text};
 pub use protocol::protocol;
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
 pub use settings::{Between, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};

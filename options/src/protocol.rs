@@ -15,6 +15,7 @@ pub fn protocol(set: &[OptionSetting], base: Options) -> Options {
 pub(crate) fn with(options: Options, name: &str, value: &OptionValue) -> Options {
     match (name, value) {
         ("eager_threshold", OptionValue::Size(bytes)) => Options { eager_threshold: *bytes, ..options },
+        ("eager_window", OptionValue::Size(bytes)) => Options { eager_window: *bytes, ..options },
         ("speculation", OptionValue::Word(word)) => Options { speculation: speculation(word), ..options },
         ("rtr_limit", OptionValue::Integer(limit)) => {
             Options { rtr_limit: u16::try_from(*limit).unwrap_or(u16::MAX), ..options }

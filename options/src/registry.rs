@@ -56,13 +56,20 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 21] = [
+pub const OPTIONS: [Spec; 22] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
         doc: "the largest message that a standard send sends without waiting (sim: the network's, unless set; \
               run: at most what half a ring holds)",
         default: || OptionValue::Size(Options::default().eager_threshold),
+    },
+    Spec {
+        name: "eager_window",
+        kind: Kind::Size,
+        doc: "how much of the eager messages to one rank, in one communicator, may be without a receive; beyond it a send \
+              waits for its receive, as one of a large message does",
+        default: || OptionValue::Size(Options::default().eager_window),
     },
     Spec {
         name: "speculation",
@@ -79,8 +86,8 @@ pub const OPTIONS: [Spec; 21] = [
     Spec {
         name: "shm_ring",
         kind: Kind::Power(1 << 12, 1 << 30),
-        doc: "memory for messages on their way from one rank of a node to another; at most so much that those of \
-              all ranks to one take 4MiB, but 64KiB each",
+        doc: "memory for messages on their way from one rank of a node to another, taken when they first talk; at \
+              most so much that those of all ranks to one take 4MiB, but 64KiB each, and all of a node 4GiB",
         default: || OptionValue::Size(256 << 10),
     },
     Spec {

@@ -1,12 +1,13 @@
 //! Which value each option has, and where it comes from.
 
+use crate::file::read_text;
 use crate::protocol;
 use crate::registry::{ANY, OPTIONS, Spec, TABLES, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{env, fmt, fs};
+use std::{env, fmt};
 use thiserror::Error;
 
 const PREFIX: &str = "CARROUSEL_";
@@ -192,7 +193,7 @@ impl Settings {
     }
 
     fn read_file(&mut self, path: &str) -> Result<(), OptionError> {
-        let text = fs::read_to_string(path).map_err(|error| OptionError {
+        let text = read_text(Path::new(path)).map_err(|error| OptionError {
             message: format!("cannot read {path}, the file that {FILE} names: {error}"),
             help: Some(format!("unset {FILE}, or write lines `NAME VALUE` there")),
         })?;
@@ -258,6 +259,12 @@ impl Settings {
     fn set(&self) -> impl Iterator<Item = (&'static Spec, &OptionValue, &Origin)> {
         let all = OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, value, origin));
         all.filter(|(.., origin)| **origin != Origin::Default)
+    }
+
+    /// Where the value of an option comes from, for a message about it.
+    pub fn origin(&self, name: &str) -> Option<&Origin> {
+        let at = OPTIONS.iter().position(|spec| spec.name == name)?;
+        Some(&self.values[at].1)
     }
 
     fn value(&self, name: &str) -> &OptionValue {
@@ -371,6 +378,7 @@ fn unknown(place: &str, name: &str, of: impl Fn(&Spec) -> String) -> OptionError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn of(variables: &[(&str, &str)]) -> Result<Settings, OptionError> {
         Settings::of(variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))))
@@ -432,5 +440,14 @@ mod tests {
         assert!(read("hang_report\n").is_err());
         fs::remove_file(&path).expect("it is there");
         assert!(of(&[(FILE, &path)]).is_err());
+    }
+
+    #[test]
+    fn a_file_without_end_is_an_error_that_names_variable_and_file() {
+        let error = of(&[(FILE, "/dev/zero")]).expect_err("it has no end");
+        let expected = "cannot read /dev/zero, the file that CARROUSEL_OPTIONS names: it is too large, or has no end: \
+                        expected at most 1048576 bytes";
+        assert_eq!(error.to_string(), expected);
+        assert!(of(&[(FILE, "/dev/null")]).is_ok(), "an empty one");
     }
 }

@@ -333,6 +333,14 @@ impl Op {
         }
     }
 
+    /// The statement as far as it is known before the program runs: [`Deferred::outline`], or the statement itself.
+    pub fn outline(&self) -> &Op {
+        match self {
+            Op::Deferred(deferred) => deferred.outline(),
+            op => op,
+        }
+    }
+
     /// Whether the statement starts something that a request stands for: the i-forms, and nothing
     /// else. Every such statement creates a request, bound to a name or not.
     pub fn starts_request(&self) -> bool {

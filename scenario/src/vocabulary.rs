@@ -63,7 +63,7 @@ impl Vocabulary {
     }
 }
 
-/// The options that the engine has in any case: the three of its message protocol, and the four
+/// The options that the engine has in any case: the four of its message protocol, and the four
 /// reorder flags of a window.
 impl Default for Vocabulary {
     fn default() -> Self {
@@ -71,6 +71,7 @@ impl Default for Vocabulary {
         Vocabulary {
             engine: vec![
                 OptionSpec::new("eager_threshold", OptionKind::Size),
+                OptionSpec::new("eager_window", OptionKind::Size),
                 OptionSpec::choice("speculation", &["off", "always", "adaptive"]),
                 OptionSpec::new("rtr_limit", OptionKind::Integer),
             ],

@@ -40,6 +40,7 @@ form! {
     "Transfer" enum TransferForm { Read, Write }
     "Options" struct OptionsForm {
         eager_threshold: u64,
+        eager_window: u64,
         #[serde(with = "SpeculationForm")]
         speculation: Speculation,
         #[serde(with = "TransferForm")]
@@ -152,7 +153,7 @@ form! {
             memory: Memory,
         },
         Cancel { #[serde(with = "LineForm")] line: LineId },
-        Seen { seen: u32 },
+        Seen { seen: u32, taken: u64 },
     }
     "Event" enum EventForm {
         Packet {

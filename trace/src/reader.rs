@@ -1,5 +1,6 @@
 //! Reading a trace, of which nothing is believed.
 
+use crate::seal::Seal;
 use crate::{End, Head, Record, VERSION, part_of, rank_of};
 use carrousel_rank::Options;
 use serde::Deserialize;
@@ -49,6 +50,16 @@ pub enum TraceError {
         /// What is wrong.
         why: String,
     },
+    /// A line is not the one that was recorded there.
+    #[error("{}:{line}: {why}", path.display())]
+    Altered {
+        /// The part.
+        path: PathBuf,
+        /// From 1.
+        line: u64,
+        /// How that shows.
+        why: String,
+    },
     /// Two parts are not of one job.
     #[error("{} is of another job than {}: their {what} differ", path.display(), other.display())]
     Strange {
@@ -68,6 +79,9 @@ impl TraceError {
             Self::InUse { .. } => Some("name a directory that is empty, or not there yet"),
             Self::Empty { .. } => Some("`carrousel run --trace DIRECTORY ..` writes one"),
             Self::Strange { .. } => Some("remove what is left of an earlier trace, and record once more"),
+            Self::Altered { .. } => Some(
+                "this is not what was recorded: copy it once more from where it was, or record once more",
+            ),
             Self::System { .. } | Self::Line { .. } => None,
         }
     }
@@ -136,6 +150,7 @@ pub struct Part {
     path: PathBuf,
     from: BufReader<File>,
     text: Vec<u8>,
+    seal: Seal,
     line: u64,
     /// Bytes of the file.
     bytes: u64,
@@ -163,6 +178,7 @@ impl Part {
             path: path.to_owned(),
             from: BufReader::new(file),
             text: Vec::new(),
+            seal: Seal::default(),
             line: 0,
             bytes,
             read: 0,
@@ -180,6 +196,7 @@ impl Part {
                 part.wrong(format_args!("version {found} of the format, and this command reads {VERSION}"))
             );
         }
+        part.open_seal()?;
         let head: Head = serde_json::from_slice(&part.text).map_err(|error| part.wrong(error))?;
         if head.ranks > RANKS_MAX || head.rank >= head.ranks {
             let Head { rank, ranks, .. } = head;
@@ -213,7 +230,7 @@ impl Part {
     /// The next record; `None` behind the last one.
     ///
     /// # Errors
-    /// When a line is no record, or something stands behind the last one.
+    /// When a line is no record, or not the one that was recorded there, or something stands behind the last one.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         if !self.take_line()? {
             return Ok(None);
@@ -221,6 +238,7 @@ impl Part {
         if self.end.is_some() {
             return Err(self.wrong("something stands behind the end"));
         }
+        self.open_seal()?;
         let record = serde_json::from_slice(&self.text).map_err(|error| self.wrong(error))?;
         match record {
             Record::End(end) => {
@@ -233,6 +251,17 @@ impl Part {
 
     fn wrong(&self, why: impl ToString) -> TraceError {
         TraceError::Line { path: self.path.clone(), line: self.line, why: why.to_string() }
+    }
+
+    /// Checks the value at the end of the line that was read, and takes it away.
+    fn open_seal(&mut self) -> Result<(), TraceError> {
+        let Self { seal, text, .. } = self;
+        let opened = seal.open(text);
+        opened.map_err(|broken| TraceError::Altered {
+            path: self.path.clone(),
+            line: self.line,
+            why: broken.to_string(),
+        })
     }
 
     /// Reads a line. False at the end; what is not ended by a line feed was cut short, and is none.

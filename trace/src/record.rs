@@ -5,7 +5,7 @@ use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Patte
 use serde::{Deserialize, Serialize};
 
 /// The version of the format, in every head.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,10 @@ pub enum Record {
         /// Where the application said that it was; from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
+        /// Ranks of which something had arrived when the application called, and was not fed before the rank was given the
+        /// call. Only what a transport tells without taking it: that between the ranks of a node does.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ignored: Vec<u32>,
     },
     /// A communicator was made known.
     Define {

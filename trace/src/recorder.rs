@@ -1,5 +1,6 @@
 //! Writing a part.
 
+use crate::seal::Seal;
 use crate::{End, Head, Record, TraceError, part_of, rank_of};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,6 +20,7 @@ pub struct Recorder {
     out: Option<BufWriter<File>>,
     /// The record that is being written.
     text: Vec<u8>,
+    seal: Seal,
     line: Option<u32>,
 }
 
@@ -58,7 +60,8 @@ impl Recorder {
         let path = part_of(directory, head.rank);
         let file = File::create(&path).map_err(system("create", &path))?;
         let out = BufWriter::with_capacity(BUFFER, file);
-        let mut recorder = Self { path: path.clone(), out: Some(out), text: Vec::new(), line: None };
+        let (text, seal) = (Vec::new(), Seal::default());
+        let mut recorder = Self { path: path.clone(), out: Some(out), text, seal, line: None };
         recorder.line_of(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
         Ok(recorder)
     }
@@ -98,7 +101,7 @@ impl Recorder {
         let Some(out) = &mut self.out else { return Ok(()) };
         self.text.clear();
         serde_json::to_writer(&mut self.text, it)?;
-        self.text.push(b'\n');
+        self.seal.close(&mut self.text);
         // At once, so that the buffer is handed on between records and not within one.
         out.write_all(&self.text)
     }

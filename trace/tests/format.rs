@@ -4,7 +4,9 @@ use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
     Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
 };
-use carrousel_trace::{Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, prepare};
+use carrousel_trace::{
+    Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, prepare, sealed,
+};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ impl Place {
     }
 
     /// With these parts.
-    fn with(parts: &[&str]) -> Self {
+    fn with<T: AsRef<[u8]>>(parts: &[T]) -> Self {
         let place = Self::new();
         fs::create_dir_all(&place.0).expect("it can be made");
         for (text, rank) in parts.iter().zip(0..) {
@@ -65,7 +67,7 @@ fn records() -> Vec<Record> {
         Packet::RtsAck { send: handle(6) },
         Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
         Packet::Cancel { line },
-        Packet::Seen { seen: 64 },
+        Packet::Seen { seen: 64, taken: 72 },
     ];
     let calls = [
         Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),
@@ -102,6 +104,7 @@ fn records() -> Vec<Record> {
     let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
+            ignored: Vec::new(),
             call,
             answer,
             line: Some(12).filter(|_| call != calls[0]),
@@ -129,9 +132,13 @@ fn read(directory: &Path) -> Result<(Trace, Vec<Vec<Record>>), TraceError> {
 
 /// A part with one of each record.
 fn text() -> String {
+    text_of(&records())
+}
+
+fn text_of(records: &[Record]) -> String {
     let place = Place::new();
     let mut recorder = Recorder::create(&place.0, &head(0, 1)).expect("it can be made");
-    records().iter().for_each(|record| recorder.record(record));
+    records.iter().for_each(|record| recorder.record(record));
     recorder.end(End::Finalized);
     fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
 }
@@ -169,8 +176,10 @@ fn what_is_no_trace_is_refused_with_its_place() {
     let whole = text();
     let (first, rest) = whole.split_once('\n').expect("there is a head");
     let with_head = |from: &str, to: &str| format!("{}\n{rest}", first.replace(from, to));
+    // With the check values that they need: what is wrong is told even if somebody meant to write it.
     let refused = |parts: &[&str], says: &[&str]| {
-        let place = Place::with(parts);
+        let sealed: Vec<String> = parts.iter().map(|text| sealed(text.lines())).collect();
+        let place = Place::with(&sealed);
         let error = read(&place.0).err().unwrap_or_else(|| panic!("{says:?} is read"));
         let message = error.to_string();
         for text in says {
@@ -182,8 +191,8 @@ fn what_is_no_trace_is_refused_with_its_place() {
     refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
     refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
     refused(
-        &[&with_head("\"carrousel_trace\":1", "\"carrousel_trace\":2")],
-        &["version 2", "this command reads 1"],
+        &[&with_head("\"carrousel_trace\":2", "\"carrousel_trace\":1")],
+        &["version 1", "this command reads 2"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);
@@ -213,8 +222,76 @@ fn what_is_no_trace_is_refused_with_its_place() {
 }
 
 #[test]
+fn no_changed_byte_goes_unnoticed() {
+    let some: Vec<Record> = records().into_iter().step_by(4).collect();
+    let whole = text_of(&some).into_bytes();
+    let place = Place::with(&[&whole]);
+    let mut line = 1;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(part_of(&place.0, 0), &bytes).expect("it can be written");
+        match read(&place.0) {
+            Err(error) => {
+                let message = error.to_string();
+                assert!(message.contains(&format!("rank-0.jsonl:{line}: ")), "byte {at}: {message}");
+            }
+            // Without its line feed the last line is one that was cut short.
+            Ok((trace, _)) => {
+                let end = trace.parts[0].as_ref().and_then(|part| part.end());
+                assert_eq!((at, end), (whole.len() - 1, None));
+            }
+        }
+        line += usize::from(whole[at] == b'\n');
+    }
+}
+
+#[test]
+fn no_line_is_removed_added_or_moved_unnoticed() {
+    let whole = text();
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let refused = |lines: &[&str], place: usize, what: &str| {
+        let directory = Place::with(&[lines.concat()]);
+        let error = read(&directory.0).expect_err(what);
+        let told = error.to_string();
+        assert!(told.contains(&format!("rank-0.jsonl:{place}: ")), "{what} {place}: {told}");
+    };
+    for at in 0..lines.len() - 1 {
+        let mut changed = lines.clone();
+        changed.remove(at);
+        refused(&changed, at + 1, "removed");
+        let mut changed = lines.clone();
+        changed.swap(at, at + 1);
+        refused(&changed, at + 1, "moved");
+        for from in [0, at] {
+            let mut changed = lines.clone();
+            changed.insert(at + 1, lines[from]);
+            refused(&changed, at + 2, "added");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_another_run_is_not_taken_for_the_rest() {
+    // The same records behind another head: two parts that somebody has put together.
+    let whole = text();
+    let place = Place::new();
+    let mut other = head(0, 1);
+    other.command.push("again".to_owned());
+    let mut recorder = Recorder::create(&place.0, &other).expect("it can be made");
+    records().iter().for_each(|record| recorder.record(record));
+    recorder.end(End::Finalized);
+    let again = fs::read_to_string(part_of(&place.0, 0)).expect("it can be read");
+    let (first, _) = whole.split_once('\n').expect("there is a head");
+    let (_, rest) = again.split_once('\n').expect("there is a head");
+    let place = Place::with(&[format!("{first}\n{rest}")]);
+    let error = read(&place.0).expect_err("it is of two runs").to_string();
+    assert!(error.contains("rank-0.jsonl:2: the check value is "), "{error}");
+}
+
+#[test]
 fn what_is_no_file_is_refused() {
-    let place = Place::with(&[]);
+    let place = Place::with::<&str>(&[]);
     fs::create_dir(part_of(&place.0, 0)).expect("it can be made");
     let error = read(&place.0).expect_err("it is a directory").to_string();
     assert!(error.ends_with("rank-0.jsonl: it is no regular file"), "{error}");
@@ -241,12 +318,17 @@ proptest! {
     fn any_bytes_are_read_or_refused(
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         in_head in any::<bool>(),
+        with_values in any::<bool>(),
     ) {
         let mut bytes = text().into_bytes();
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
         for (at, byte) in edits {
             let at = if in_head { at.index(first) } else { at.index(bytes.len()) };
             bytes[at] = byte;
+        }
+        if with_values {
+            // What only the check values would notice otherwise.
+            bytes = sealed(String::from_utf8_lossy(&bytes).lines()).into_bytes();
         }
         let place = Place::with(&[""]);
         fs::write(part_of(&place.0, 0), &bytes).expect("it can be written");

@@ -1,4 +1,4 @@
-//! What is where in a segment: a header, then a ring for each peer.
+//! What is where in a segment: a header, then a ring for each peer, which has memory once that peer connects.
 //!
 //! | word | what |
 //! | --- | --- |
@@ -7,11 +7,14 @@
 //! | 2 | peers |
 //! | 3 | capacity of a ring, in words |
 //! | 4 | 1 once the owner has sent all of its messages, 0 before |
-//! | 5 to 15 | zero |
-//! | 16 + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 for a transfer that is shared, then the messages |
+//! | 5 | a number that no other segment has: whoever was told of it knows by this word that it is this one |
+//! | 6 to 15 | zero |
+//! | 16 to h - 1 | which peers have connected, see [`crate::announce`] |
+//! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 for a transfer that is shared, then the messages |
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
 
+use crate::announce;
 use crate::ring::{CAPACITY_MAX, POSITIONS};
 use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;
@@ -20,11 +23,13 @@ use thiserror::Error;
 /// What a segment begins with: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// Changes whenever a process of before could misread a segment.
-const VERSION: u64 = 4;
-/// Words of the header.
+const VERSION: u64 = 5;
+/// Words of the header in front of those that tell who has connected.
 const HEADER: usize = 16;
 /// The word that tells whether the owner has finished.
 pub(crate) const FINISHED: usize = 4;
+/// The word by which a segment is known.
+pub(crate) const NONCE: usize = 5;
 /// The most peers: those of the largest nodes, and some.
 const PEERS_MAX: u64 = 1 << 16;
 /// The least capacity, so that a ring ends where a pair of cache lines does.
@@ -86,7 +91,7 @@ impl Layout {
             return Err(LayoutError::Capacity(capacity));
         }
         // Both are bounded, so 64 bits hold the size; whether a slice may be as long is another matter.
-        let bytes = (HEADER as u64 + peers * (POSITIONS as u64 + capacity)) * 8;
+        let bytes = (header(peers as usize) as u64 + peers * (POSITIONS as u64 + capacity)) * 8;
         if bytes > isize::MAX as u64 {
             return Err(LayoutError::Large { peers, capacity });
         }
@@ -103,31 +108,47 @@ impl Layout {
         self.capacity
     }
 
-    /// Bytes of the whole segment.
+    /// Bytes of the whole segment, if all of its rings are used.
     pub fn bytes(&self) -> usize {
-        (HEADER + self.peers * (POSITIONS + self.capacity)) * 8
+        (header(self.peers) + self.peers * (POSITIONS + self.capacity)) * 8
+    }
+
+    /// Bytes of the header, which is all that is used before a peer connects.
+    pub fn header_bytes(&self) -> usize {
+        header(self.peers) * 8
+    }
+
+    /// Bytes of a ring.
+    pub fn ring_bytes(&self) -> usize {
+        (POSITIONS + self.capacity) * 8
+    }
+
+    /// The words that tell who has connected.
+    pub(crate) fn announced(&self) -> Range<usize> {
+        HEADER..header(self.peers)
     }
 
     /// The words of a peer's ring.
     pub(crate) fn ring(&self, peer: usize) -> Option<Range<usize>> {
         let words = POSITIONS + self.capacity;
-        (peer < self.peers).then(|| HEADER + peer * words..HEADER + (peer + 1) * words)
+        let first = header(self.peers);
+        (peer < self.peers).then(|| first + peer * words..first + (peer + 1) * words)
     }
 
     /// Bytes of the smallest segment. Fewer than these need not be looked at.
-    pub(crate) const BYTES_MIN: usize = (HEADER + POSITIONS + CAPACITY_MIN as usize) * 8;
+    pub(crate) const BYTES_MIN: usize = (header(1) + POSITIONS + CAPACITY_MIN as usize) * 8;
 
     /// Writes the header of a new segment.
-    pub(crate) fn write(&self, words: &[AtomicU64]) {
-        for (word, value) in words.iter().zip([MAGIC, VERSION, self.peers as u64, self.capacity as u64]) {
+    pub(crate) fn write(&self, nonce: u64, words: &[AtomicU64]) {
+        let numbers = [MAGIC, VERSION, self.peers as u64, self.capacity as u64, 0, nonce];
+        for (word, value) in words.iter().zip(numbers) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Reads the header of a segment of somebody else. Every word is read once: what has been checked
-    /// is what is used, whatever happens to the memory afterwards.
-    pub(crate) fn read(words: &[AtomicU64]) -> Result<Self, LayoutError> {
-        let found = words.len() as u64 * 8;
+    /// Reads the header of a segment of somebody else, whose file has `found` bytes. Every word is read once: what
+    /// has been checked is what is used, whatever happens to the memory afterwards.
+    pub(crate) fn read(words: &[AtomicU64], found: u64) -> Result<Self, LayoutError> {
         let [magic, version, peers, capacity] = [0, 1, 2, 3].map(|at| words.get(at));
         let (Some(magic), Some(version), Some(peers), Some(capacity)) = (magic, version, peers, capacity)
         else {
@@ -147,6 +168,11 @@ impl Layout {
     }
 }
 
+/// Words of the header of a segment with so many rings.
+const fn header(peers: usize) -> usize {
+    HEADER + announce::words(peers)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -156,23 +182,30 @@ mod tests {
         words.iter().copied().map(AtomicU64::new).collect()
     }
 
+    /// Of a segment that is all of these words.
+    fn read(words: &[AtomicU64]) -> Result<Layout, LayoutError> {
+        Layout::read(words, words.len() as u64 * 8)
+    }
+
     #[test]
     fn what_is_written_is_read() {
         let layout = Layout::new(3, 64).expect("it is right");
         let words = memory(&vec![0; layout.bytes() / 8]);
-        layout.write(&words);
-        assert_eq!(Layout::read(&words), Ok(layout));
-        let small = Layout::read(&words[1..]).map_err(|error| matches!(error, LayoutError::Magic(VERSION)));
+        layout.write(7, &words);
+        assert_eq!(read(&words), Ok(layout));
+        assert_eq!(words[NONCE].load(Ordering::Relaxed), 7);
+        let small = read(&words[1..]).map_err(|error| matches!(error, LayoutError::Magic(VERSION)));
         assert_eq!(small, Err(true));
         let expected = layout.bytes() as u64;
-        let cut = Layout::read(&words[..words.len() - 1]);
+        let cut = read(&words[..words.len() - 1]);
         assert_eq!(cut, Err(LayoutError::Small { found: expected - 8, expected }));
     }
 
     #[test]
     fn rings_are_apart_and_fill_the_segment() {
         let layout = Layout::new(3, 16).expect("it is right");
-        let mut at = HEADER;
+        let mut at = layout.header_bytes() / 8;
+        assert_eq!(layout.announced().end, at);
         for peer in 0..3 {
             let ring = layout.ring(peer).expect("it is a peer");
             assert_eq!((ring.start, ring.len(), ring.start % 16), (at, POSITIONS + 16, 0));
@@ -189,11 +222,8 @@ mod tests {
         for capacity in [0, 8, 63, CAPACITY_MAX * 2, usize::MAX] {
             assert_eq!(Layout::new(1, capacity), Err(LayoutError::Capacity(capacity as u64)));
         }
-        assert_eq!(
-            Layout::read(&memory(&[MAGIC, VERSION + 1, 1, 64])),
-            Err(LayoutError::Version(VERSION + 1))
-        );
-        assert!(matches!(Layout::read(&memory(&[MAGIC])), Err(LayoutError::Small { found: 8, .. })));
+        assert_eq!(read(&memory(&[MAGIC, VERSION + 1, 1, 64])), Err(LayoutError::Version(VERSION + 1)));
+        assert!(matches!(read(&memory(&[MAGIC])), Err(LayoutError::Small { found: 8, .. })));
     }
 
     /// What a hostile peer may write.
@@ -209,7 +239,7 @@ mod tests {
         fn a_hostile_header_stays_within_the_memory(peers in word(), capacity in word(), len in 2..300usize) {
             let mut words = vec![MAGIC, VERSION, peers, capacity];
             words.resize(len, 0);
-            if let Ok(layout) = Layout::read(&memory(&words)) {
+            if let Ok(layout) = read(&memory(&words)) {
                 prop_assert!(layout.ring(layout.peers() - 1).is_some_and(|ring| ring.end <= words.len()));
             }
         }

@@ -1,8 +1,9 @@
 //! Messages between processes of one node, through shared memory.
 //!
 //! A process creates one [`Segment`] and hands its file descriptor to its peers. The segment has a ring
-//! for each of them: a queue of messages, which that peer alone fills, with a [`Producer`], and the
-//! segment's owner alone empties, with a [`Consumer`]. A message is a tag of 32 bits and some bytes; what
+//! for each of them, which takes memory when it is used: a queue of messages, which that peer alone fills, with a
+//! [`Producer`], and the segment's owner alone empties, with a [`Consumer`]. A peer that has connected says so
+//! ([`announce`]). A message is a tag of 32 bits and some bytes; what
 //! they mean is the caller's.
 //!
 //! **Promises.** Messages of a ring arrive once, whole, and in the order in which they were pushed, which
@@ -17,7 +18,7 @@
 //! pieces, or another way. [`Node`] does all of this for the ranks of a node: it is the contract of
 //! `carrousel-transport` over these rings.
 //! **Limits.** Processes of one user, in one PID namespace where [`Segment::open_of`] is used. Each
-//! peer maps the whole segment, the rings of others too: against a hostile peer one's own process is
+//! peer can map the whole segment, the rings of others too: against a hostile peer one's own process is
 //! safe, what others send to it is not. Linux only.
 //! **Entry point.** [`Node`] for ranks, [`Segment::create`] for rings; begin reading at [`Producer::push`] and
 //! [`Consumer::take`].
@@ -43,6 +44,7 @@
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod announce;
 mod error;
 mod fetch;
 mod frame;
@@ -63,7 +65,7 @@ pub use frame::Frame;
 #[cfg(not(loom))]
 pub use layout::{Layout, LayoutError};
 #[cfg(not(loom))]
-pub use node::{Address, BadAddress, ConnectError, Node, NodeError, Out, Settings};
+pub use node::{Address, BadAddress, ConnectError, Node, NodeError, Out, Settings, Shortage};
 pub use ring::{Consumer, Producer, largest};
 #[cfg(not(loom))]
 pub use segment::{Ring, Segment, SegmentError};

@@ -273,6 +273,29 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
         positions[CONSUMER].store(self.taken, O::FREE);
         Ok(Some(value))
     }
+
+    /// The position of the next message: what has been taken is before it.
+    pub fn position(&self) -> u64 {
+        self.taken
+    }
+
+    /// The position behind all messages that have come, looked for without taking one: [`Consumer::position`] gets there by
+    /// taking them.
+    pub fn arrived(&self) -> u64 {
+        let (_, ring) = self.memory.split_at(POSITIONS);
+        let ring = &ring[..self.capacity];
+        let mut end = self.taken;
+        // A ring of a peer that writes anything may seem to have no end.
+        while end.wrapping_sub(self.taken) < self.capacity as u64 {
+            let header = ring[(end & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
+            let Some((_, len)) = frame::parse(header) else { break };
+            if len as usize > largest(self.capacity) {
+                break;
+            }
+            end = end.wrapping_add(frame::words(len as usize, self.grain) as u64);
+        }
+        end
+    }
 }
 
 #[cfg(all(test, not(loom)))]

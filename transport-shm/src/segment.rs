@@ -6,12 +6,15 @@
 //! what is gone (SIGBUS): the file is sealed against that, and one that is not is refused. And
 //! an atomic word has no wrong value, so what other processes write there, and when, does not matter.
 
-use crate::layout::{FINISHED, Layout, LayoutError};
+use crate::announce::{self, Sound};
+use crate::layout::{FINISHED, Layout, LayoutError, NONCE};
 use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
-use std::ops::Deref;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -60,22 +63,33 @@ pub enum SegmentError {
     },
 }
 
+impl SegmentError {
+    /// Whether it is for want of memory, or of descriptors.
+    pub fn is_shortage(&self) -> bool {
+        let shortages = [Errno::NOMEM, Errno::NOSPC, Errno::MFILE, Errno::NFILE, Errno::AGAIN];
+        matches!(self, Self::System { why, .. } if shortages.contains(why))
+    }
+}
+
 /// What the system says, and what was asked of it.
 fn cannot(what: &'static str) -> impl Fn(Errno) -> SegmentError {
     move |why| SegmentError::System { what, why }
 }
 
-/// A segment that this process has mapped: its own, or a peer's.
+/// Where mappings begin: multiples of the largest page that Linux knows.
+const PAGE_MAX: u64 = 64 << 10;
+
+/// A segment of which this process has mapped the header: its own, or a peer's.
 #[derive(Debug)]
 pub struct Segment {
     fd: OwnedFd,
-    mapping: Arc<Mapping>,
+    header: Arc<Mapping>,
     layout: Layout,
+    nonce: u64,
 }
 
 impl Segment {
-    /// A new segment, with empty rings. The memory is taken at once, so that a node that has too little
-    /// says so here, and not by a signal when the first messages come.
+    /// A new segment, with empty rings. Only its header takes memory: a ring does when it is [used](Segment::ring).
     ///
     /// The descriptor is closed on `exec`.
     pub fn create(layout: Layout) -> Result<Self, SegmentError> {
@@ -87,13 +101,15 @@ impl Segment {
             other => other,
         };
         let fd = fd.map_err(cannot("create a segment"))?;
-        let bytes = layout.bytes() as u64;
-        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
-            .map_err(cannot("allocate a segment"))?;
+        rustix::fs::ftruncate(&fd, layout.bytes() as u64).map_err(cannot("give a segment its size"))?;
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(cannot("seal a segment"))?;
-        let mapping = Mapping::new(fd.as_fd(), layout.bytes())?;
-        layout.write(mapping.words());
-        Ok(Self { fd, mapping: Arc::new(mapping), layout })
+        let header = 0..layout.header_bytes() as u64;
+        allocate(fd.as_fd(), header.clone()).map_err(cannot("allocate the header of a segment"))?;
+        let header = Mapping::new(fd.as_fd(), header)?;
+        // What a map of the standard library is seeded with: the system's random numbers.
+        let nonce = RandomState::new().build_hasher().finish();
+        layout.write(nonce, header.words());
+        Ok(Self { fd, header: Arc::new(header), layout, nonce })
     }
 
     /// The segment behind a descriptor of this process, inherited or sent by its owner. Refused, if it
@@ -126,9 +142,12 @@ impl Segment {
         let size = stat.st_size as u64;
         let bytes = usize::try_from(size).ok().filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.filter(|bytes| *bytes >= Layout::BYTES_MIN).ok_or(SegmentError::Size(size))?;
-        let mapping = Mapping::new(fd.as_fd(), bytes)?;
-        let layout = Layout::read(mapping.words())?;
-        Ok(Self { fd, mapping: Arc::new(mapping), layout })
+        let first = Mapping::new(fd.as_fd(), 0..Layout::BYTES_MIN as u64)?;
+        let layout = Layout::read(first.words(), bytes as u64 / 8 * 8)?;
+        // A layout that was read is no larger than the file.
+        let header = Mapping::new(fd.as_fd(), 0..layout.header_bytes() as u64)?;
+        let nonce = header.words()[NONCE].load(Ordering::Relaxed);
+        Ok(Self { fd, header: Arc::new(header), layout, nonce })
     }
 
     /// How many rings there are, and how large.
@@ -136,22 +155,72 @@ impl Segment {
         self.layout
     }
 
-    /// Says that this process, which has created the segment, has sent all of its messages.
-    pub fn finish(&self) {
-        self.mapping.words()[FINISHED].store(1, Ordering::Release);
+    /// What no other segment has, unless its owner lies.
+    pub fn nonce(&self) -> u64 {
+        self.nonce
     }
 
-    /// Whether its owner has said so.
-    pub fn is_finished(&self) -> bool {
-        self.mapping.words()[FINISHED].load(Ordering::Acquire) == 1
+    /// Says that this process, which has created the segment, has sent all of its messages.
+    pub fn finish(&self) {
+        self.header.words()[FINISHED].store(1, Ordering::Release);
+    }
+
+    /// The word that tells whether its owner has said so.
+    pub(crate) fn finished(&self) -> Word {
+        self.word(FINISHED)
+    }
+
+    /// Says that this process has connected as `peer`: from now on its ring is looked at.
+    ///
+    /// # Errors
+    /// When there is no such peer.
+    pub fn announce(&self, peer: usize) -> Result<(), SegmentError> {
+        if peer >= self.layout.peers() {
+            return Err(SegmentError::NoPeer { peer, peers: self.layout.peers() });
+        }
+        announce::announce::<Sound>(self.announced(), peer);
+        Ok(())
+    }
+
+    /// The words that tell who has connected.
+    pub(crate) fn announced(&self) -> &[AtomicU64] {
+        &self.header.words()[self.layout.announced()]
+    }
+
+    /// The first of these words, which changes whenever somebody connects.
+    pub(crate) fn bell(&self) -> Word {
+        self.word(self.layout.announced().start + announce::BELL)
+    }
+
+    fn word(&self, at: usize) -> Word {
+        Word { word: NonNull::from(&self.header.words()[at]), mapping: Arc::clone(&self.header) }
     }
 
     /// The ring of a peer: for a [`Consumer`](crate::Consumer) in the process that created the segment,
-    /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped.
+    /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped. The memory is taken at once, so
+    /// that a node that has too little says so here, and not by a signal when the first messages come.
+    ///
+    /// # Errors
+    /// When there is no such peer, or too little memory.
     pub fn ring(&self, peer: usize) -> Result<Ring, SegmentError> {
         let none = SegmentError::NoPeer { peer, peers: self.layout.peers() };
-        let words = self.layout.ring(peer).and_then(|range| self.mapping.words().get(range)).ok_or(none)?;
-        Ok(Ring { words: NonNull::from(words), mapping: Arc::clone(&self.mapping) })
+        let words = self.layout.ring(peer).ok_or(none)?;
+        let bytes = words.start as u64 * 8..words.end as u64 * 8;
+        allocate(self.fd.as_fd(), bytes.clone()).map_err(cannot("allocate a ring"))?;
+        let begin = bytes.start / PAGE_MAX * PAGE_MAX;
+        let mapping = Mapping::new(self.fd.as_fd(), begin..bytes.end)?;
+        let words = NonNull::from(&mapping.words()[(bytes.start - begin) as usize / 8..]);
+        Ok(Ring { words, mapping: Arc::new(mapping) })
+    }
+}
+
+/// Has the memory of these bytes taken. Where that cannot be asked for, it is when it is touched.
+fn allocate(fd: BorrowedFd<'_>, bytes: Range<u64>) -> Result<(), Errno> {
+    let (begin, len) = (bytes.start, bytes.end - bytes.start);
+    let allocate = || rustix::fs::fallocate(fd, FallocateFlags::empty(), begin, len);
+    match rustix::io::retry_on_intr(allocate) {
+        Err(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP) => Ok(()),
+        other => other,
     }
 }
 
@@ -188,6 +257,32 @@ impl Deref for Ring {
     }
 }
 
+/// A word of a header. It keeps the memory mapped.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    /// Within the mapping.
+    word: NonNull<AtomicU64>,
+    /// What keeps it.
+    #[expect(dead_code, reason = "dropped with the word, and no sooner")]
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: a `Word` is a reference to a word of its mapping, and as such may go where the mapping may.
+unsafe impl Send for Word {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Word {}
+
+impl Deref for Word {
+    type Target = AtomicU64;
+
+    #[inline]
+    fn deref(&self) -> &AtomicU64 {
+        // SAFETY: as for a `Ring`, of which this is one word.
+        // Noticed by: tests/processes.rs.
+        unsafe { self.word.as_ref() }
+    }
+}
+
 /// Memory that is mapped, and is unmapped with this value.
 #[derive(Debug)]
 struct Mapping {
@@ -201,14 +296,17 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of `fd`, which has as many, and is sealed. What does not fill a word is not
-    /// used.
-    fn new(fd: BorrowedFd<'_>, bytes: usize) -> Result<Self, SegmentError> {
+    /// Maps these bytes of `fd`, which has as many, and is sealed. They begin at a multiple of [`PAGE_MAX`]. What
+    /// does not fill a word is not used.
+    fn new(fd: BorrowedFd<'_>, range: Range<u64>) -> Result<Self, SegmentError> {
+        let bytes = (range.end - range.start) as usize;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: with a null address and without MAP_FIXED the kernel chooses a range that is free, so
         // no memory that anything of this process refers to changes.
-        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0) }
-            .map_err(cannot("map a segment"))?;
+        let start = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, range.start)
+        }
+        .map_err(cannot("map a segment"))?;
         // A mapping at address zero is not made unless asked for.
         let start = NonNull::new(start.cast()).ok_or(cannot("map a segment")(Errno::FAULT))?;
         Ok(Self { start, bytes })

@@ -322,3 +322,79 @@ mod shared {
         assert!(found::<Weak>().contains("is missing"));
     }
 }
+
+mod announced {
+    //! Peers that connect while the owner of the segment looks.
+
+    use carrousel_transport_shm::announce::{BELL, Listener, Orders, Sound, announce, words};
+    use loom::sync::atomic::{AtomicU64, Ordering};
+    use std::collections::BTreeSet;
+    use std::panic::catch_unwind;
+    use std::sync::{Arc, Mutex};
+
+    /// The peers, and those that connect: to two words, one of which two of them share.
+    const PEERS: usize = 128;
+    const CONNECT: [usize; 3] = [5, 6, 127];
+
+    /// Peers connect; the owner looks whenever it hears the bell, and for the last time when all have. Returns how many
+    /// were news at once.
+    fn explore<O: Orders + 'static>() -> BTreeSet<usize> {
+        let reached = Arc::new(Mutex::new(BTreeSet::new()));
+        let all = Arc::clone(&reached);
+        loom::model(move || {
+            let memory: Arc<[AtomicU64]> = (0..words(PEERS)).map(|_| AtomicU64::new(0)).collect();
+            let mut listener = Listener::<O>::new(PEERS);
+            let [first, rest @ ..] = CONNECT;
+            let peers = [vec![first], rest.to_vec()].map(|peers| {
+                let memory = Arc::clone(&memory);
+                loom::thread::spawn(move || peers.into_iter().for_each(|peer| announce::<O>(&memory, peer)))
+            });
+            let mut seen = Vec::new();
+            // The bell tells how many have rung: then nobody will again.
+            while listener.hears(&memory[BELL]) || memory[BELL].load(Ordering::Relaxed) < CONNECT.len() as u64
+            {
+                if listener.hears(&memory[BELL]) {
+                    let news = listener.news(&memory);
+                    reached.lock().expect("nobody panics with it").insert(news.len());
+                    seen.extend(news);
+                }
+                loom::thread::yield_now();
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, CONNECT, "somebody is overlooked");
+            peers.into_iter().for_each(|peer| peer.join().expect("it ends"));
+        });
+        let all = all.lock().expect("nobody panics with it").clone();
+        all
+    }
+
+    #[test]
+    fn whoever_connects_is_seen_once() {
+        let reached = explore::<Sound>();
+        assert!(reached.is_superset(&BTreeSet::from([1, 2, 3])), "{reached:?}");
+    }
+
+    /// What an exploration stopped at.
+    fn found<O: Orders + 'static>() -> String {
+        let failure = catch_unwind(explore::<O>).expect_err("it must be found");
+        failure.downcast_ref::<String>().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn without_the_release_of_the_bell_somebody_is_overlooked() {
+        enum Weak {}
+        impl Orders for Weak {
+            const RING: Ordering = Ordering::Relaxed;
+        }
+        assert!(found::<Weak>().contains("overlooked"));
+    }
+
+    #[test]
+    fn without_the_acquire_of_the_bell_somebody_is_overlooked() {
+        enum Weak {}
+        impl Orders for Weak {
+            const HEAR: Ordering = Ordering::Relaxed;
+        }
+        assert!(found::<Weak>().contains("overlooked"));
+    }
+}

@@ -2,6 +2,7 @@
 
 use carrousel_transport_sim::{Config, Network, simulate, timeline};
 use std::error::Error;
+use std::io::{Write, stdout};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -13,24 +14,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     let drawing = arguments.next();
     config.timeline = drawing.is_some();
     let started = Instant::now();
-    let scenario = carrousel_scenario::load(&file, &std::fs::read(&file)?)?;
+    let text = carrousel_scenario::read(std::fs::File::open(&file)?)?;
+    let scenario = carrousel_scenario::load(&file, &text)?;
     let loaded = started.elapsed().as_secs_f64();
     let started = Instant::now();
     let report = simulate(&scenario, &config)?;
     let seconds = started.elapsed().as_secs_f64();
     let events = report.statistics.events;
-    println!("makespan {} us, {} statements", report.makespan_us, report.statements.len());
-    println!(
+    let mut out = stdout().lock();
+    writeln!(out, "makespan {} us, {} statements", report.makespan_us, report.statements.len())?;
+    writeln!(
+        out,
         "loaded in {loaded:.2} s; {events} events in {seconds:.2} s: {:.0} a second",
         events as f64 / seconds
-    );
+    )?;
     let (used, unused) = (report.statistics.rtrs_used(), report.statistics.rtrs_unused());
-    println!("RTRs used {used}, unused {unused}");
+    writeln!(out, "RTRs used {used}, unused {unused}")?;
     for (kind, count) in &report.statistics.by_kind {
-        println!("  {kind}: {} packets, {} bytes", count.packets, count.bytes);
+        writeln!(out, "  {kind}: {} packets, {} bytes", count.packets, count.bytes)?;
     }
     if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
-        status.lines().filter(|line| line.starts_with("VmHWM")).for_each(|line| println!("{line}"));
+        for line in status.lines().filter(|line| line.starts_with("VmHWM")) {
+            writeln!(out, "{line}")?;
+        }
     }
     if let Some(path) = drawing {
         let page = if path.ends_with(".html") { timeline::html(&report) } else { timeline::svg(&report) };

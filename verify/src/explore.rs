@@ -1,6 +1,8 @@
 //! Running an exploration to its end, or to a bound.
 
-use crate::model::{Model, PROMISES, Reached, Settings, Shared};
+pub use crate::limits::{Footprint, Limits, Progress, Stopped};
+
+use crate::model::{Model, PROMISES, Reached, Settings};
 use crate::program::Job;
 use crate::state::State;
 use crate::step::Action;
@@ -12,38 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Bounds and means of an exploration.
-#[derive(Clone, Copy)]
-pub struct Limits<'a> {
-    /// Threads that explore.
-    pub threads: usize,
-    /// Distinct states, at most.
-    pub max_states: Option<u64>,
-    /// Resident bytes of the whole process, at most.
-    pub max_memory: Option<u64>,
-    /// Told now and then how far the exploration is.
-    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
-}
-
-impl Default for Limits<'_> {
-    fn default() -> Self {
-        Self { threads: 2, max_states: None, max_memory: None, progress: None }
-    }
-}
-
-/// How far an exploration is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Distinct states so far.
-    pub states: u64,
-    /// States generated so far, the same one several times.
-    pub generated: u64,
-    /// Distinct states whose successors have not been generated.
-    pub frontier: u64,
-    /// Since the start.
-    pub elapsed: Duration,
-}
-
 /// A path to a state, with that state's violation.
 pub struct Path<P: Protocol> {
     /// The states on the path, each with the action that leaves it; the last one has none.
@@ -52,8 +22,10 @@ pub struct Path<P: Protocol> {
 
 /// What an exploration found.
 pub struct Outcome<P: Protocol> {
-    /// No bound was hit.
+    /// All was explored.
     pub exhaustive: bool,
+    /// Why not.
+    pub stopped: Option<Stopped>,
     /// Distinct states.
     pub states: u64,
     /// States generated, the same one several times.
@@ -72,32 +44,15 @@ pub struct Outcome<P: Protocol> {
 
 /// Explores all executions of `jobs`.
 pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> Outcome<P> {
-    explore_to_depth(jobs, settings, limits, None)
+    search(Model::new(jobs, settings), limits, None)
 }
 
-/// Explores one job again, strictly by depth, with nothing left out, and no deeper than the longest of some
-/// paths that are known: the first one found is not always a shortest one. Several threads do not search
-/// strictly by depth, and a reduced search takes steps that a violation does not need.
-pub(crate) fn explore_for_shorter<'p, P: Protocol + 'p>(
-    job: Job,
-    settings: Settings,
-    paths: impl IntoIterator<Item = &'p Path<P>>,
-    limits: &Limits<'_>,
-) -> Outcome<P> {
-    let settings = Settings { reduce: false, ..settings };
-    let limits = Limits { threads: 1, progress: None, ..*limits };
-    // A search to depth d looks at states whose path has less than d states.
-    let depth = paths.into_iter().map(|path| path.steps.len()).max().unwrap_or_default();
-    explore_to_depth::<P>([job].into(), settings, &limits, NonZeroUsize::new(depth))
-}
-
-fn explore_to_depth<P: Protocol>(
-    jobs: Arc<[Job]>,
-    settings: Settings,
+/// Explores what a model has to offer; with `max_depth`, only states whose path has fewer states than that.
+pub(crate) fn search<P: Protocol>(
+    model: Model<P>,
     limits: &Limits<'_>,
     max_depth: Option<NonZeroUsize>,
 ) -> Outcome<P> {
-    let model = Model::<P>::new(jobs, settings);
     let shared = Arc::clone(model.shared());
     let began = Instant::now();
     let mut builder = model.checker().threads(limits.threads.max(1));
@@ -105,21 +60,17 @@ fn explore_to_depth<P: Protocol>(
         builder = builder.target_max_depth(depth.get());
     }
     let checker = builder.spawn_bfs();
-    let mut pause = Duration::from_micros(50);
-    let mut reported = began;
-    while !checker.is_done() {
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-        watch(&checker, &shared, limits, began, &mut reported);
-    }
+    let count = || {
+        let (states, generated) = (checker.unique_state_count(), checker.state_count());
+        (states as u64, generated as u64, shared.expanded.load(Ordering::Relaxed))
+    };
+    let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
     let checker = checker.join();
-    // A search that ends between two looks at its bounds has kept them, or has not.
-    let states = checker.unique_state_count() as u64;
-    let stopped = shared.stop.load(Ordering::Relaxed) || is_beyond(limits, states);
-    let exhaustive = !stopped && max_depth.is_none();
+    // Without one of these reasons, the search has stopped itself: it has what it was to find, or is at its bound.
+    let stopped = stopped.or(shared.is_beyond().then_some(Stopped::States));
     // Paths are found by walking the model again, which must not be stopped for that, nor counted.
     let reached = Reached::ALL.map(|what| shared.reached(what));
-    shared.stop.store(false, Ordering::Relaxed);
+    shared.end();
     let mut discoveries = checker.discoveries();
     let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
     let broken = discoveries.remove(PROMISES).map(path);
@@ -127,8 +78,9 @@ fn explore_to_depth<P: Protocol>(
         discoveries.into_iter().filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps)))).collect();
     violations.sort_by_key(|(check, _)| *check);
     Outcome {
-        exhaustive,
-        states,
+        exhaustive: stopped.is_none() && max_depth.is_none(),
+        stopped,
+        states: checker.unique_state_count() as u64,
         generated: checker.state_count() as u64,
         depth: checker.max_depth() as u64,
         elapsed: began.elapsed(),
@@ -136,40 +88,4 @@ fn explore_to_depth<P: Protocol>(
         broken,
         reached,
     }
-}
-
-fn watch<P: Protocol>(
-    checker: &impl Checker<Model<P>>,
-    shared: &Shared,
-    limits: &Limits<'_>,
-    began: Instant,
-    reported: &mut Instant,
-) {
-    let states = checker.unique_state_count() as u64;
-    if is_beyond(limits, states) {
-        shared.stop.store(true, Ordering::Relaxed);
-    }
-    if let Some(progress) = limits.progress
-        && reported.elapsed() > Duration::from_millis(100)
-    {
-        *reported = Instant::now();
-        progress(Progress {
-            states,
-            generated: checker.state_count() as u64,
-            frontier: states.saturating_sub(shared.expanded.load(Ordering::Relaxed)),
-            elapsed: began.elapsed(),
-        });
-    }
-}
-
-fn is_beyond(limits: &Limits<'_>, states: u64) -> bool {
-    limits.max_states.is_some_and(|most| states > most)
-        || limits.max_memory.is_some_and(|most| resident_bytes().is_some_and(|now| now > most))
-}
-
-/// Memory of this process, where the system tells.
-fn resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }

@@ -1,7 +1,7 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{RankId, Source, Speculation, TagSelector, Transfer};
+use carrousel_rank::{Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
 use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ pub(crate) struct Facts {
     ranks: Vec<RankFacts>,
     writes_end_silently: bool,
     release: Release,
+    may_exceed_window: bool,
 }
 
 /// Facts about one rank's program. A step is named by its position.
@@ -47,7 +48,8 @@ impl Facts {
             facts.answers_posts_from = answered;
         }
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
-        Self { ranks, writes_end_silently, release: P::RELEASE }
+        let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
+        Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window }
     }
 
     /// Whether the completion of a write concerns its request only: everything was said behind the data,
@@ -65,6 +67,12 @@ impl Facts {
     /// for the other elsewhere, are in conflict then.
     pub(crate) fn reads_race(&self) -> bool {
         self.release == Release::DoneBesideRead
+    }
+
+    /// Whether some message may find no room at its receiver, so that what it does depends on what has been said about
+    /// earlier ones: the reduction takes sends by their size and mode for what they are.
+    pub(crate) fn may_exceed_window(&self) -> bool {
+        self.may_exceed_window
     }
 
     /// Whether posting a receive may send something back, so that its order with announcements matters.
@@ -174,6 +182,47 @@ impl RankFacts {
             None => (0..ranks).for_each(|from| self.start(pc, 0, &one(Source::Rank(RankId(from))), job)),
         }
     }
+}
+
+/// Whether a rank may send more eager messages to another one, in one communicator, than the window takes, if no receive
+/// takes any.
+fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
+    let options = &job.options;
+    let process =
+        Rank::<P>::new(RankId(rank.into()), &carrousel_rank::Job { ranks: job.ranks.len() as u32 }, options);
+    let mut sent: BTreeMap<(bool, u32), u64> = BTreeMap::new();
+    let mut send = |collective, to, len| {
+        if len <= options.eager_threshold {
+            let sum = sent.entry((collective, to)).or_default();
+            *sum = sum.saturating_add(cost(len));
+        }
+    };
+    let program = &job.ranks[usize::from(rank)];
+    for start in &program.starts {
+        let call = match *start {
+            Start::Later(index) => {
+                let later = &program.later[usize::from(index)];
+                if later.sends && !later.is_synchronous() {
+                    // It may be to every rank, and of every size, that it does not rule out.
+                    let to = later.to().map_or(0..job.ranks.len() as u32, |to| to..to + 1);
+                    let len = later.len().unwrap_or(options.eager_threshold);
+                    to.for_each(|to| send(false, to, len));
+                }
+                continue;
+            }
+            start => start.call(),
+        };
+        match call {
+            Call::Send(message) if !message.synchronous => send(false, message.to.0, message.len),
+            Call::Collective(call) => {
+                let Ok(schedule) = process.schedule(&call) else { continue };
+                let messages = (0..schedule.rounds()).filter_map(|number| schedule.round(number).send);
+                messages.for_each(|message| send(true, message.peer, message.len));
+            }
+            _ => {}
+        }
+    }
+    sent.values().any(|sum| *sum > options.eager_window)
 }
 
 /// Whether a message by RTS may have nothing to transfer: it is answered at once.

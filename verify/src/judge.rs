@@ -56,27 +56,28 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
     (0..state.procs.len() as u16).find_map(|at| {
         let Some(Act::Wait(requests)) = model.next_act(state, at) else { return None };
         let proc = &state.procs[usize::from(at)];
-        let lost = requests.iter().copied().filter(|request| !proc.is_over(*request)).find(|request| {
-            match model.start(state, at, *request) {
-                Start::Receive { .. } => !proc.waiting.contains(request),
-                Start::Send { to, .. } => {
-                    !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
-                }
-                Start::Later(_) => false,
-                // It has its partners when all ranks have entered it, and agree on what it is.
-                start @ Start::Collective { .. } => {
-                    let facts = model.facts(state.job);
-                    let number = facts.rank(at).number_of(*request);
-                    (0..state.procs.len() as u16).all(|rank| {
-                        let its = facts.rank(rank).collectives.get(number);
-                        its.is_some_and(|(step, request)| {
-                            *step < state.procs[usize::from(rank)].pc
-                                && model.program(state.job, rank).starts[usize::from(*request)] == start
+        let lost =
+            requests.iter().copied().filter(|request| !model.is_over(state, at, *request)).find(|request| {
+                match model.start(state, at, *request) {
+                    Start::Receive { .. } => !proc.waiting.contains(request),
+                    Start::Send { to, .. } => {
+                        !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
+                    }
+                    Start::Later(_) => false,
+                    // It has its partners when all ranks have entered it, and agree on what it is.
+                    start @ Start::Collective { .. } => {
+                        let facts = model.facts(state.job);
+                        let number = facts.rank(at).number_of(*request);
+                        (0..state.procs.len() as u16).all(|rank| {
+                            let its = facts.rank(rank).collectives.get(number);
+                            its.is_some_and(|(step, request)| {
+                                *step < state.procs[usize::from(rank)].pc
+                                    && model.program(state.job, rank).starts[usize::from(*request)] == start
+                            })
                         })
-                    })
+                    }
                 }
-            }
-        });
+            });
         lost.map(|request| (at, request))
     })
 }
@@ -136,7 +137,7 @@ impl<P: Protocol> Turn<'_, P> {
         let should = bound.or_else(first);
         let open = proc.by_handle(receive).copied();
         let got = open.map(|open| open.ordinal);
-        let over = open.is_none_or(|open| proc.rank.is_complete(open.handle));
+        let over = open.is_none_or(|open| proc.is_complete(&open));
         let at = self.me;
         if over {
             self.wrong(Check::BufferSafety, Note::WrittenTooLate { at, message, receive: got });

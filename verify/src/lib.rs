@@ -29,24 +29,30 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod applicable;
 pub mod chart;
 pub mod cycle;
 pub mod explain;
 pub mod explore;
+mod explorer;
 mod facts;
 mod judge;
 mod later;
+mod limits;
 pub mod link;
+mod machine;
 pub mod memory;
 pub mod model;
 pub mod outcome;
 pub mod program;
+pub mod progress;
 mod reduce;
 pub mod replay;
 pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scenario;
+pub mod shortest;
 pub mod state;
 pub mod step;
 pub mod suite;

@@ -1,12 +1,12 @@
 //! The model that stateright explores.
 
 use crate::facts::Facts;
-use crate::later::{self, sought};
+use crate::later::{self, later_of, sought};
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Call, Protocol, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, Tag, TagSelector};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub struct Settings {
     /// Leave out orders that make no difference, and forget past ones that nobody can tell any more.
     pub reduce: bool,
-    /// The weakest MPI: a standard send may wait for its receive, or not.
+    /// The weakest MPI: a standard send may wait for its receive, or not, and a collective for ranks whose data it
+    /// does not need.
     pub portable: bool,
     /// Connections keep order. They do; rule R1 says that the protocols need it.
     pub ordered: bool,
@@ -65,13 +66,52 @@ impl Reached {
     }
 }
 
+/// The promises, and a property for each check: stateright wants functions, which can hold no check.
+macro_rules! properties {
+    ($model:ty, $state:ty, $promises:expr, $holds:expr) => {
+        properties!(@all $model, $state, $promises, $holds; DeadlockFreedom, MatchingOrder, BufferSafety,
+            MatchDeterminism, RmaRace, EpochUsage, LockExclusion, RequestLeak, UnmatchedMessage)
+    };
+    (@all $model:ty, $state:ty, $promises:expr, $holds:expr; $($check:ident),*) => {
+        vec![
+            Property::always(PROMISES, |model: &$model, state: &$state| $promises(model, state)),
+            $(Property::always(Check::$check.name(), |model: &$model, state: &$state| {
+                $holds(model, state, Check::$check)
+            })),*
+        ]
+    };
+}
+pub(crate) use properties;
+
 /// Some jobs over protocol `P`, each in every order of events.
 pub struct Model<P: Protocol> {
     jobs: Arc<[Job]>,
     facts: Vec<Facts>,
     settings: Settings,
+    reduces: bool,
     shared: Arc<Shared>,
+    focus: Option<Focus>,
     protocol: PhantomData<P>,
+}
+
+/// What a search is for: a shortest path to one violation. It ends when it has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Focus {
+    /// The check that is violated; `None` for a promise of the library's.
+    pub(crate) check: Option<Check>,
+    /// Where its violation is, and of what kind; `None` for one that is at the end of an execution.
+    pub(crate) at: Option<Place>,
+    /// States to expand, at most.
+    pub(crate) most: u64,
+}
+
+/// Where something goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a step of this rank's program, whatever has come to it before.
+    Step(u16),
+    /// In a step of this rank's program, or in what comes to it.
+    Rank(u16),
 }
 
 /// What the threads of an exploration write to.
@@ -81,8 +121,12 @@ pub struct Shared {
     reached: [AtomicU64; Reached::ALL.len()],
     /// States whose successors were asked for.
     pub expanded: AtomicU64,
-    /// Set from outside: explore no further.
+    /// Explore no further.
     pub stop: AtomicBool,
+    /// A search for something has expanded as much as it may.
+    beyond: AtomicBool,
+    /// Nothing is searched any more, only walked again: nothing stops that.
+    is_over: AtomicBool,
     /// The bits of the checks whose violation has been reported.
     reported: [AtomicBool; Check::ALL.len()],
     /// A broken promise has been reported.
@@ -96,12 +140,25 @@ impl Shared {
     pub fn reached(&self, what: Reached) -> u64 {
         self.reached[what as usize].load(Ordering::Relaxed)
     }
+
+    /// Whether a search for something has ended without it because it was too long.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.beyond.load(Ordering::Relaxed)
+    }
+
+    /// From now on paths are walked again.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.stop.store(false, Ordering::Relaxed);
+    }
 }
 
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts = jobs.iter().map(Facts::new::<P>).collect();
+        let facts: Vec<Facts> = jobs.iter().map(Facts::new::<P>).collect();
+        let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window();
+        let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let receives = match &*jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
             // Families of jobs are about the protocol, not about their programs.
@@ -109,7 +166,17 @@ impl<P: Protocol> Model<P> {
         };
         let matches = (0..receives).map(|_| AtomicU64::new(0)).collect();
         let shared = Arc::new(Shared { matches, ..Shared::default() });
-        Self { jobs, facts, settings, shared, protocol: PhantomData }
+        Self { jobs, facts, settings, reduces, shared, focus: None, protocol: PhantomData }
+    }
+
+    /// The same for a search that is for something.
+    pub(crate) fn focused(jobs: Arc<[Job]>, settings: Settings, focus: Focus) -> Self {
+        Self { focus: Some(focus), ..Self::new(jobs, settings) }
+    }
+
+    /// Whether orders that make no difference are left out.
+    pub(crate) fn reduces(&self) -> bool {
+        self.reduces
     }
 
     /// What the threads write to.
@@ -159,8 +226,43 @@ impl<P: Protocol> Model<P> {
     }
 
     pub(crate) fn can_step(&self, state: &State<P>, rank: u16) -> bool {
+        self.next_act(state, rank).is_some_and(|act| self.is_enabled(state, rank, act))
+    }
+
+    /// Whether a wait could end, or a probe find a message, and the values of the act are in their ranges.
+    fn is_enabled(&self, state: &State<P>, rank: u16, act: &Act) -> bool {
         let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
-        self.next_act(state, rank).is_some_and(|act| step::is_enabled(program, proc, act))
+        match act {
+            Act::Wait(requests) => requests.iter().all(|request| self.is_over(state, rank, *request)),
+            Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
+                proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
+            }),
+            act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
+        }
+    }
+
+    /// Whether a request is released or complete.
+    pub(crate) fn is_over(&self, state: &State<P>, rank: u16, request: Ordinal) -> bool {
+        let proc = &state.procs[usize::from(rank)];
+        let start = self.program(state.job, rank).starts[usize::from(request)];
+        proc.is_over(request) || self.settings.portable && self.may_leave(state, rank, request, start)
+    }
+
+    /// Whether MPI lets a rank leave a collective that it has entered, whatever the schedule: as soon as all ranks
+    /// are there whose data it needs, and from a barrier when all are (MPI-4.1, 6.1 and 6.14).
+    fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
+        let Start::Collective { kind, root, len } = start else { return false };
+        let facts = self.facts(state.job);
+        let number = facts.rank(rank).number_of(request);
+        let is_there = |other: u16| facts.rank(other).entered(state.procs[usize::from(other)].pc) > number;
+        let all_are = || !self.is_alone_in(state, rank, request);
+        match kind {
+            Kind::Barrier => all_are(),
+            _ if len == 0 => true,
+            Kind::Broadcast => u32::from(rank) == root || is_there(root as u16),
+            Kind::Reduce | Kind::Gather => u32::from(rank) != root || all_are(),
+            Kind::AllReduce | Kind::AllGather | Kind::AllToAll => all_are(),
+        }
     }
 
     /// Whether the next step of a rank returns from a wait only if MPI has buffered a message that nobody has
@@ -219,13 +321,13 @@ impl<P: Protocol> Model<P> {
         let Some(act) = self.next_act(state, rank) else { return };
         let proc = &state.procs[usize::from(rank)];
         let program = self.program(state.job, rank);
-        if !step::is_enabled(program, proc, act) {
+        if !self.is_enabled(state, rank, act) {
             return;
         }
         let mut push = |choice| actions.push(Action::Step { rank, choice });
         match act {
             Act::Test(ordinal) => {
-                if proc.is_over(*ordinal) {
+                if self.is_over(state, rank, *ordinal) {
                     push(Choice::Plain);
                 }
                 push(Choice::Fail);
@@ -263,7 +365,7 @@ impl<P: Protocol> Model<P> {
         }
         let proc = &state.procs[usize::from(rank)];
         for handle in proc.rank.announceable() {
-            if let Some(open) = proc.open.iter().find(|open| open.handle == handle) {
+            if let Some(open) = proc.open.iter().find(|open| open.handle == Some(handle)) {
                 actions.push(Action::Announce { rank, receive: open.ordinal });
             }
         }
@@ -321,15 +423,30 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    fn keeps_promises(&self, state: &State<P>) -> bool {
-        !state.wrong.iter().any(Wrong::is_fatal) || self.shared.broken.swap(true, Ordering::Relaxed)
+    /// Whether the library has kept its promises in a state. As for checks, only the first breach counts.
+    pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
+        if !state.wrong.iter().any(Wrong::is_fatal) {
+            return true;
+        }
+        self.found(None);
+        self.shared.broken.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the search if it is for this.
+    fn found(&self, check: Option<Check>) {
+        if self.focus.is_some_and(|focus| focus.check == check) {
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
     /// shortest path: stateright keeps the last one that it is told of.
-    fn holds(&self, state: &State<P>, check: Check) -> bool {
-        !state.wrong.iter().any(|wrong| wrong.check == check)
-            || self.shared.reported[check as usize].swap(true, Ordering::Relaxed)
+    pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
+        if !state.wrong.iter().any(|wrong| wrong.check == check) {
+            return true;
+        }
+        self.found(Some(check));
+        self.shared.reported[check as usize].swap(true, Ordering::Relaxed)
     }
 }
 
@@ -342,14 +459,20 @@ impl<P: Protocol> stateright::Model for Model<P> {
     }
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
-        self.shared.expanded.fetch_add(1, Ordering::Relaxed);
+        let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
         if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
             return;
         }
-        if self.settings.reduce && self.settings.ordered && !self.facts(state.job).reads_race() {
-            reduce::enough_actions(self, state, actions);
-        } else {
-            self.all_actions(state, actions);
+        if self.focus.is_some_and(|focus| expanded >= focus.most)
+            && !self.shared.is_over.load(Ordering::Relaxed)
+        {
+            self.shared.beyond.store(true, Ordering::Relaxed);
+            return;
+        }
+        match self.focus.and_then(|focus| focus.at) {
+            _ if !self.reduces => self.all_actions(state, actions),
+            Some(place) => reduce::actions_towards(self, state, place, actions),
+            None => reduce::enough_actions(self, state, actions),
         }
     }
 
@@ -358,26 +481,6 @@ impl<P: Protocol> stateright::Model for Model<P> {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        macro_rules! always {
-            ($($check:ident),*) => {
-                vec![
-                    Property::always(PROMISES, |model: &Self, state: &State<P>| model.keeps_promises(state)),
-                    $(Property::always(Check::$check.name(), |model: &Self, state: &State<P>| {
-                        model.holds(state, Check::$check)
-                    })),*
-                ]
-            };
-        }
-        always!(
-            DeadlockFreedom,
-            MatchingOrder,
-            BufferSafety,
-            MatchDeterminism,
-            RmaRace,
-            EpochUsage,
-            LockExclusion,
-            RequestLeak,
-            UnmatchedMessage
-        )
+        properties!(Self, State<P>, Self::keeps_promises, Self::holds)
     }
 }

@@ -24,7 +24,7 @@ mod closure;
 
 use crate::facts::Facts;
 use crate::later::sought;
-use crate::model::Model;
+use crate::model::{Model, Place};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Flight, Route, State, What};
 use crate::step::Action;
@@ -109,6 +109,31 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
             }
         }
     }
+}
+
+/// Appends a persistent set of which every execution that goes wrong at `place` takes something: whoever takes only
+/// these finds a shortest one of them, because whatever an execution takes of a persistent set it may take first.
+/// None if nothing happens at `place` any more.
+pub(crate) fn actions_towards<P: Protocol>(
+    model: &Model<P>,
+    state: &State<P>,
+    place: Place,
+    actions: &mut Vec<Action>,
+) {
+    let view = View { model, state, facts: model.facts(state.job), far: false };
+    let mut seeds = Vec::new();
+    match place {
+        Place::Step(rank) => seeds.push(Node::Step(rank)),
+        Place::Rank(rank) => {
+            seeds.extend([Node::Step(rank), Node::Collective(rank)]);
+            for peer in 0..view.ranks() {
+                seeds.extend([view.receive_end(rank, peer), Node::SendEnd(rank, peer)]);
+            }
+        }
+    }
+    let far = View { far: true, ..view };
+    let (near, far) = (view.closure_of(seeds.clone()), far.closure_of(seeds));
+    actions.extend(if near.is_empty() || (!far.is_empty() && far.len() < near.len()) { far } else { near });
 }
 
 struct View<'a, P: Protocol> {

@@ -1,11 +1,12 @@
 //! What a person or a script is told.
 
+use crate::explore::Stopped;
 use carrousel_scenario::Check;
 use serde::{Deserialize, Serialize};
 
 /// The verdict of a check, or of a whole scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It holds in every execution.
     Proven,
@@ -13,6 +14,8 @@ pub enum Verdict {
     Violated,
     /// A bound was hit before all executions were explored.
     Inconclusive,
+    /// There is nothing that it speaks of.
+    NotApplicable,
 }
 
 impl Verdict {
@@ -22,6 +25,7 @@ impl Verdict {
             Self::Proven => "proven",
             Self::Violated => "violated",
             Self::Inconclusive => "inconclusive",
+            Self::NotApplicable => "not-applicable",
         }
     }
 }
@@ -33,9 +37,15 @@ pub struct Report {
     pub scenario: String,
     /// The worst verdict of its checks, notes aside.
     pub verdict: Verdict,
-    /// No bound was hit.
+    /// All was explored.
     pub exhaustive: bool,
-    /// Distinct states.
+    /// Somebody has ended it before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Why not all was explored.
+    #[serde(skip)]
+    pub stopped: Option<Stopped>,
+    /// Distinct states, and those of the searches for shorter counterexamples.
     pub states: u64,
     /// Steps between them.
     pub transitions: u64,

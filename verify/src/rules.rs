@@ -4,6 +4,7 @@
 use crate::link;
 use crate::memory;
 use crate::model::Settings;
+use crate::progress;
 use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_rendezvous::{MirrorRules, PublishedRules, Release, Resume};
 
@@ -101,12 +102,13 @@ without! {
     }
 }
 
-/// Every rule that can be switched off, of protocols, registered memory and connections: the name of its set, and
+/// Every rule that can be switched off, of protocols, their drivers, registered memory and connections: the name of its set, and
 /// its own.
 pub fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
     let protocols = RULES.iter().map(|(set, rule)| (set.name(), *rule));
     let memory = memory::RULES.iter().map(|rule| (memory::SET, *rule));
-    protocols.chain(memory).chain(link::RULES.iter().map(|rule| (link::SET, *rule)))
+    let progress = progress::RULES.iter().map(|rule| (progress::SET, *rule));
+    protocols.chain(progress).chain(memory).chain(link::RULES.iter().map(|rule| (link::SET, *rule)))
 }
 
 /// No such rule.

@@ -1,12 +1,15 @@
 //! Verifying one scenario: explore, find the shortest counterexamples, report.
 
+use crate::applicable::is_applicable;
 use crate::explain::explain;
-use crate::explore::{Limits, explore, explore_for_shorter};
-use crate::model::{Model, Settings};
+use crate::explore::{Limits, Stopped, explore};
+use crate::explorer::Explorer;
+use crate::model::Settings;
 use crate::program::Job;
 use crate::report::{CheckReport, Report, Verdict};
 use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
 use crate::scenario::{Refusal, job};
+use crate::shortest::shorten;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use stateright::Model as _;
@@ -64,10 +67,9 @@ pub enum Error {
     },
 }
 
-/// Work of an unreduced search for shorter counterexamples: states, at most, times the square of half the
-/// ranks. A state is as large as there are ranks, and states of many ranks differ in what most of them do,
-/// so that the search does not come far.
-const SHORTENING_WORK: u64 = 400_000;
+/// Said of a counterexample that is not known to be a shortest one.
+const MAYBE_SHORTER: &str =
+    " There may be a shorter way: the search for it has ended at its bound, or was interrupted.";
 
 /// Verifies a scenario.
 ///
@@ -93,19 +95,20 @@ pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) ->
     std::net::TcpListener::bind(address)
         .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    with_every_rule(request.rule_set, settings, Serving { job, address });
+    with_every_rule(request.rule_set, settings, Serving { job, scenario: scenario.clone(), address });
     Ok(())
 }
 
 struct Serving {
     job: Job,
+    scenario: Scenario,
     address: SocketAddr,
 }
 
 impl WithProtocol for Serving {
     type Output = ();
     fn run<P: Protocol>(self, settings: Settings) {
-        Model::<P>::new([self.job].into(), settings).checker().serve(self.address);
+        Explorer::<P>::new(self.job, self.scenario, settings).checker().serve(self.address);
     }
 }
 
@@ -121,28 +124,24 @@ impl WithProtocol for Checking<'_> {
     fn run<P: Protocol>(self, settings: Settings) -> Report {
         let began = Instant::now();
         let jobs: Arc<[Job]> = [self.job].into();
-        let outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
+        let mut outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
         // Behind a broken promise nothing was explored: what was not found there is not known.
         let known = outcome.exhaustive && outcome.broken.is_none();
-        let again = (!outcome.violations.is_empty()).then(|| {
-            let half = (jobs[0].ranks.len() as u64).div_ceil(2).max(1);
-            let limits = Limits { max_states: Some(SHORTENING_WORK / (half * half)), ..self.limits };
-            let paths = outcome.violations.iter().map(|(_, path)| path);
-            explore_for_shorter(jobs[0].clone(), settings, paths, &limits)
-        });
+        let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits);
         let checks: Vec<CheckReport> = Check::ALL
             .into_iter()
             .map(|check| {
-                let path =
-                    outcome.violations.iter().find(|(violated, _)| *violated == check).map(|(_, path)| path);
-                let counterexample = path.map(|path| {
-                    let again = again.iter().flat_map(|again| &again.violations);
-                    let found = again.filter(|(violated, _)| *violated == check).map(|(_, path)| path);
-                    let path = found.chain([path]).min_by_key(|path| path.steps.len()).unwrap_or(path);
-                    explain(&jobs[0], path, check, Some(self.scenario))
+                let shortest = shortened.counterexamples.iter().find(|shortest| shortest.check == check);
+                let counterexample = shortest.map(|shortest| {
+                    let mut told = explain(&jobs[0], &shortest.path, check, Some(self.scenario));
+                    if !shortest.is_known {
+                        told.summary.push_str(MAYBE_SHORTER);
+                    }
+                    told
                 });
-                let verdict = match path {
+                let verdict = match shortest {
                     Some(_) => Verdict::Violated,
+                    None if !is_applicable(check, self.scenario) => Verdict::NotApplicable,
                     None if known => Verdict::Proven,
                     None => Verdict::Inconclusive,
                 };
@@ -153,8 +152,10 @@ impl WithProtocol for Checking<'_> {
             scenario: self.scenario.title.clone().unwrap_or_else(|| self.scenario.file.clone()),
             verdict: overall(&checks),
             exhaustive: outcome.exhaustive,
-            states: outcome.states,
-            transitions: outcome.generated.saturating_sub(1),
+            interrupted: outcome.stopped == Some(Stopped::Interrupted),
+            stopped: outcome.stopped,
+            states: outcome.states + shortened.states,
+            transitions: outcome.generated.saturating_sub(1) + shortened.generated,
             depth: outcome.depth,
             seconds: began.elapsed().as_secs_f64(),
             checks,
@@ -162,15 +163,11 @@ impl WithProtocol for Checking<'_> {
     }
 }
 
-/// The worst verdict, notes aside.
+/// The worst verdict, notes aside; that there is nothing to speak of if no check has anything.
 fn overall(checks: &[CheckReport]) -> Verdict {
     let counts =
         |verdict: Verdict| checks.iter().any(|report| report.verdict == verdict && !report.check.is_note());
-    if counts(Verdict::Violated) {
-        Verdict::Violated
-    } else if counts(Verdict::Inconclusive) {
-        Verdict::Inconclusive
-    } else {
-        Verdict::Proven
-    }
+    let worst =
+        [Verdict::Violated, Verdict::Inconclusive, Verdict::Proven].into_iter().find(|it| counts(*it));
+    worst.unwrap_or(Verdict::NotApplicable)
 }

@@ -71,6 +71,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     if portable {
         // Any size may be buffered, or not: a choice of each send.
         options.eager_threshold = u64::MAX;
+        options.eager_window = u64::MAX;
         options.speculation = Speculation::Off;
     }
     let mut compiled: HashMap<*const scn::Program, Arc<Program>> = HashMap::new();

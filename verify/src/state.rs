@@ -103,8 +103,9 @@ pub struct Proc<P: Protocol> {
 pub struct Open {
     /// Its name here.
     pub ordinal: Ordinal,
-    /// Its name in the library.
-    pub handle: Handle,
+    /// Its name in the library. A collective has none under the weakest MPI: of that MPI's rule is asked, not our
+    /// schedule.
+    pub handle: Option<Handle>,
     /// Of a receive: the message that MPI's rule gives it, until it is complete.
     pub message: Option<Message>,
     /// Of a send: its peer may read its buffer. Of a receive: its peer may have been told of its buffer.
@@ -126,15 +127,17 @@ impl<P: Protocol> Proc<P> {
 
     /// The open request with this name in the library.
     pub fn by_handle(&mut self, handle: Handle) -> Option<&mut Open> {
-        self.open.iter_mut().find(|open| open.handle == handle)
+        self.open.iter_mut().find(|open| open.handle == Some(handle))
     }
 
-    /// Whether `ordinal` is released or complete.
+    /// Whether `ordinal` is released, or complete by the library's word.
     pub fn is_over(&self, ordinal: Ordinal) -> bool {
-        self.open
-            .iter()
-            .find(|open| open.ordinal == ordinal)
-            .is_none_or(|open| self.rank.is_complete(open.handle))
+        self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.is_complete(open))
+    }
+
+    /// Whether an open request is complete by the library's word.
+    pub fn is_complete(&self, open: &Open) -> bool {
+        open.handle.is_some_and(|handle| self.rank.is_complete(handle))
     }
 }
 

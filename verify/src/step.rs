@@ -5,7 +5,7 @@
 //! form, and what the library does with a message is compared with it.
 
 use crate::judge::{Rule, judge_end};
-use crate::later::{self, later_of, sought};
+use crate::later::sought;
 use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
@@ -42,6 +42,16 @@ pub enum Action {
         /// Its receive.
         receive: Ordinal,
     },
+}
+
+impl Action {
+    /// The rank where it happens.
+    pub fn rank(self) -> u16 {
+        match self {
+            Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
+            Self::Land(route) | Self::Overtake { route, .. } => route.at,
+        }
+    }
 }
 
 /// A choice that the environment makes for a step.
@@ -91,10 +101,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         begun: state.begun.clone(),
         wrong: SmallVec::new(),
     };
-    let me = match action {
-        Action::Step { rank, .. } | Action::Announce { rank, .. } => rank,
-        Action::Land(route) | Action::Overtake { route, .. } => route.at,
-    };
+    let me = action.rank();
     // The rank's state is taken out for the turn, so that it and the network can change side by side.
     let mut procs = std::mem::take(&mut next.procs);
     procs[usize::from(me)].change(|proc| {
@@ -191,7 +198,7 @@ impl<P: Protocol> Turn<'_, P> {
             }
             Act::Compute(_) => {}
             Act::Cancel(ordinal) => {
-                if let Some(handle) = proc.by_ordinal(*ordinal).map(|open| open.handle) {
+                if let Some(handle) = proc.by_ordinal(*ordinal).and_then(|open| open.handle) {
                     let mut outputs = Outputs::default();
                     let cancelled = proc.rank.call(Call::Cancel(handle), &mut outputs);
                     debug_assert!(cancelled.is_ok(), "the generator cancels open receives only");
@@ -235,6 +242,11 @@ impl<P: Protocol> Turn<'_, P> {
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
         }
+        if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
+            // When it may leave, MPI's rule says: the library's schedule waits for more ranks, and for others.
+            proc.open.push(Open { ordinal, handle: None, message: None, exposed: false, busy: false });
+            return;
+        }
         let is_send = matches!(start, Start::Send { .. });
         let subject = is_send.then_some(Message { from: self.me, send: ordinal });
         let rule = match start {
@@ -250,7 +262,7 @@ impl<P: Protocol> Turn<'_, P> {
             Rule::Match(Some((receive, message))) if receive == ordinal => Some(message),
             _ => None,
         };
-        proc.open.push(Open { ordinal, handle, message, exposed: false, busy: false });
+        proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         if choice == Choice::Decline {
             self.model.reach(Reached::Declined);
         }
@@ -261,7 +273,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {
-        let Some(handle) = proc.by_ordinal(receive).map(|open| open.handle) else { return };
+        let Some(handle) = proc.by_ordinal(receive).and_then(|open| open.handle) else { return };
         self.event(proc, Event::Announce(handle), None, Rule::Silent);
     }
 
@@ -456,25 +468,13 @@ impl<P: Protocol> Turn<'_, P> {
 /// message from now on.
 fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
-        let handle = proc.open[at].handle;
+        let Some(handle) = proc.open.remove(at).handle else { return };
         let released = proc.rank.release(handle);
         debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
-        proc.open.remove(at);
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
             && let Some((source, tag)) = status.message
         {
             proc.learn(*name, Received { source: source.0, tag: tag.0 });
         }
-    }
-}
-
-/// Whether a wait could end, or a probe find a message, and the values of the act are in their ranges.
-pub(crate) fn is_enabled<P: Protocol>(program: &Program, proc: &Proc<P>, act: &Act) -> bool {
-    match act {
-        Act::Wait(ordinals) => ordinals.iter().all(|ordinal| proc.is_over(*ordinal)),
-        Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
-            proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
-        }),
-        act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
     }
 }

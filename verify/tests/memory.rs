@@ -1,8 +1,13 @@
 //! Registered memory keeps its promises in all that can happen within the bounds of the suite, and what they
 //! are about does happen.
 
+use carrousel_verify::explore::Limits;
 use carrousel_verify::memory::{Bounds, RULES, explore, explore_without};
 use carrousel_verify::suite::{SuiteSettings, memory};
+
+fn one_thread() -> Limits<'static> {
+    Limits { threads: 1, ..Limits::default() }
+}
 
 #[test]
 fn the_suite_is_proven_and_not_emptily() {
@@ -30,12 +35,12 @@ fn the_shards_of_the_suite_are_the_suite() {
 /// still reaches as far as it did.
 #[test]
 fn as_many_states_are_reached_as_before() {
-    let outcome = explore(Bounds { moves: 1, ..Bounds::SMALL }, 1);
+    let outcome = explore(Bounds { moves: 1, ..Bounds::SMALL }, &one_thread());
     assert_eq!((outcome.states, outcome.broken), (123_152, None));
 }
 
 #[test]
 fn a_rule_that_does_not_exist_cannot_be_switched_off() {
-    assert!(explore_without("COVER", Bounds::SMALL, 1).is_none());
+    assert!(explore_without("COVER", Bounds::SMALL, &one_thread()).is_none());
     assert!(RULES.iter().all(|rule| rule.chars().all(|c| c.is_ascii_uppercase() || c == '_')));
 }

@@ -7,7 +7,7 @@ use carrousel_rank::{
     Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options, Packet,
     Pattern, Rank, RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Work,
 };
-use carrousel_trace::{Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of};
+use carrousel_trace::{Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, sealed};
 use carrousel_verify::replay::{Report, Verdict, check};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -89,7 +89,12 @@ impl Pair {
             Ok(request) => Answer::Request(request),
             Err(error) => Answer::Refused(error.to_string()),
         };
-        recorder.record(&Record::Call { call, answer: answer.clone(), line: Some(line) });
+        recorder.record(&Record::Call {
+            call,
+            answer: answer.clone(),
+            line: Some(line),
+            ignored: Vec::new(),
+        });
         self.perform(me, work);
         if let Answer::Request(request) = answer { request } else { Handle { index: 0, generation: 0 } }
     }
@@ -179,22 +184,28 @@ fn replayed(place: &Place) -> Result<Report, TraceError> {
 
 type Parts = [Vec<String>; 2];
 
+/// Without check values: what the model says of an altered trace is asked as if it had been recorded.
 fn parts() -> Parts {
     let place = Place::new();
     trace(&place);
     let lines = |rank| {
         let text = fs::read_to_string(part_of(&place.0, rank)).expect("it is there");
-        text.lines().map(str::to_owned).collect()
+        let bare = |line: &str| Some(format!("{}}}", line.rsplit_once(",\"crc32\":")?.0));
+        text.lines().map(|line| bare(line).expect("every line has a check value")).collect()
     };
     [lines(0), lines(1)]
 }
 
 fn replay_of(parts: &Parts) -> Result<Report, TraceError> {
+    replay_of_bytes(&[0, 1].map(|rank: usize| sealed(parts[rank].iter().map(String::as_str)).into_bytes()))
+}
+
+/// What `check` says of these bytes as the two parts of a trace.
+fn replay_of_bytes(parts: &[Vec<u8>; 2]) -> Result<Report, TraceError> {
     let place = Place::new();
     fs::create_dir_all(&place.0).expect("it can be made");
-    for (lines, rank) in parts.iter().zip(0..) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(part_of(&place.0, rank), text).expect("it can be written");
+    for (bytes, rank) in parts.iter().zip(0..) {
+        fs::write(part_of(&place.0, rank), bytes).expect("it can be written");
     }
     replayed(&place)
 }
@@ -259,7 +270,7 @@ fn add(lines: &mut Vec<String>, line: &str, behind: &str) {
     lines.insert(at(lines, behind) + 1, line.to_owned());
 }
 
-const ABLATIONS: [Ablation; 20] = [
+const ABLATIONS: [Ablation; 21] = [
     Ablation {
         name: "an event is missing",
         rank: 1,
@@ -382,7 +393,20 @@ const ABLATIONS: [Ablation; 20] = [
         rank: 1,
         change: |lines| add(lines, "{\"event\":{\"lost\":0}}", "\"fin\""),
     },
+    Ablation {
+        name: "a call that may be a rendezvous ignores what has arrived",
+        rank: 0,
+        change: |lines| replace(lines, "\"line\":5", "\"line\":5", "\"line\":5,\"ignored\":[1]"),
+    },
 ];
+
+/// Only calls that may be a rendezvous come behind all that has arrived.
+#[test]
+fn a_call_that_stays_eager_may_ignore_what_has_arrived() {
+    let mut parts = parts();
+    replace(&mut parts[0], "\"line\":4", "\"line\":4", "\"line\":4,\"ignored\":[1]");
+    assert_eq!(replay_of(&parts).expect("it is a trace").verdict, Verdict::Allowed);
+}
 
 #[test]
 fn every_change_is_found_and_told() {
@@ -400,7 +424,8 @@ fn every_change_is_found_and_told() {
     insta::assert_snapshot!(told);
 }
 
-/// Of all records that can be missing without anybody noticing: those that nothing in the trace depends on.
+/// Of all records that can be missing without the model noticing: those that nothing in the trace depends on. So
+/// that they are there is for check values to say.
 #[test]
 fn what_can_be_missing_is_what_nobody_needs() {
     let whole = parts();
@@ -473,6 +498,55 @@ fn much_may_be_in_flight() {
     let report = replayed(&place).expect("it is a trace");
     // Of the counts of what has been seen, the last one is behind the last send.
     assert_eq!((report.verdict, report.calls, report.answers), (Verdict::Allowed, 10_000, 10_000));
+}
+
+/// Ways in which a line of a file goes wrong, by its position.
+type Corruption = (&'static str, fn(&mut Vec<Vec<u8>>, usize));
+
+const CORRUPTIONS: [Corruption; 5] = [
+    ("is deleted", |lines, at| drop(lines.remove(at))),
+    ("is doubled", |lines, at| lines.insert(at, lines[at].clone())),
+    ("changes places with the next one", |lines, at| lines.swap(at, at + 1)),
+    ("has another digit first", |lines, at| {
+        let digit = lines[at].iter_mut().find(|byte| byte.is_ascii_digit());
+        *digit.expect("every line has a number") ^= 1;
+    }),
+    ("has another digit last", |lines, at| {
+        let digit = lines[at].iter_mut().rfind(|byte| byte.is_ascii_digit());
+        *digit.expect("every line has a number") ^= 1;
+    }),
+];
+
+/// A trace is evidence only if it is what was recorded: whatever happens to a line, nobody takes the rest for it.
+#[test]
+fn a_trace_with_a_corrupted_line_is_never_allowed() {
+    let place = Place::new();
+    trace(&place);
+    let whole = [0, 1].map(|rank| fs::read(part_of(&place.0, rank)).expect("it is there"));
+    let mut accepted = String::new();
+    for (rank, part) in whole.iter().enumerate() {
+        let lines: Vec<Vec<u8>> = part.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        // The last line says how the part ends. Without it, the part is one that was cut short.
+        for at in 0..lines.len() - 1 {
+            for (what, corrupt) in &CORRUPTIONS {
+                let mut lines = lines.clone();
+                corrupt(&mut lines, at);
+                let mut parts = whole.clone();
+                parts[rank] = lines.concat();
+                match replay_of_bytes(&parts) {
+                    Ok(report) => {
+                        accepted += &format!("rank {rank}: line {} {what}: {:?}\n", at + 1, report.verdict)
+                    }
+                    Err(error) => {
+                        let found = at + 1 + usize::from(*what == "is doubled");
+                        let place = format!("rank-{rank}.jsonl:{found}: ");
+                        assert!(error.to_string().contains(&place), "line {} {what}: {error}", at + 1);
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(accepted, "");
 }
 
 /// A number in a line of JSON becomes another one.

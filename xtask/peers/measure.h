@@ -51,6 +51,15 @@ static inline double median(double *samples, int count) {
     return count % 2 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
 }
 
+/* One result about one call of an overlap, as one line; of the second message, the call's name ends with a 2. */
+static inline void print_call(const char *bench, const char *name, const char *call, int message, long size, double value,
+                              const char *unit, int repetitions) {
+    printf("{\"bench\": \"%s\", \"case\": \"%s\", \"call\": \"%s%s\", \"size\": %ld, \"value\": %.9g, "
+           "\"unit\": \"%s\", \"repetitions\": %d}\n",
+           bench, name, call, message > 0 ? "2" : "", size, value, unit, repetitions);
+    fflush(stdout);
+}
+
 /* One result, as one line. */
 static inline void print_result(const char *bench, long size, double value, const char *unit, int repetitions) {
     printf("{\"bench\": \"%s\", \"size\": %ld, \"value\": %.9g, \"unit\": \"%s\", \"repetitions\": %d}\n", bench,

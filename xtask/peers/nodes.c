@@ -1,9 +1,10 @@
 /* Measures an MPI library between two ranks on different nodes; bench/examples/nodes.rs is its twin, call by
- * call: who changes one changes both. Arguments are names of measurements, all by default. Standard output has one
+ * call, with overlap.h: who changes one changes both. Arguments are names of measurements, all by default. Standard output has one
  * JSON object a line, as that of pt2pt.c; rank 0 prints. Rounds are counted, not timed: on emulated nodes a second
  * is a long time, and both ranks know when they are done. */
 #define _GNU_SOURCE
 #include "measure.h"
+#include "overlap.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -12,18 +13,13 @@
 enum { MI = 1 << 20, SMALL = 8, WARM_PINGS = 500, PINGS = 1000, WINDOW = 16, WINDOWS = 2, EXCHANGES = 5,
        TAG_DATA = 1, TAG_TOKEN = 2, TAG_TIMES = 3 };
 
-/* What the receiver computes, and by how much later than it a sender comes that is late. */
-static const double COMPUTE_SECONDS = 200e-3, LATE_SECONDS = 10e-3;
+/* What both ranks compute, and by how much later than the other rank the late one begins. Nodes share no clock: both
+ * begin by the barrier. */
+static const double COMPUTE_SECONDS = 100e-3, LATE_SECONDS = 5e-3;
 
 static int rank, peer;
 static char *outgoing, *incoming;
 static double times[PINGS], held[PINGS];
-
-/* Computes without entering the library. */
-static void compute(double seconds) {
-    for (double until = now() + seconds; now() < until;) {
-    }
-}
 
 static void give_token(void) { MPI_Send(NULL, 0, MPI_BYTE, peer, TAG_TOKEN, MPI_COMM_WORLD); }
 
@@ -31,17 +27,8 @@ static void take_token(void) {
     MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG_TOKEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void send(int size) { MPI_Send(outgoing, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD); }
-
 static void receive(int size) {
     MPI_Recv(incoming, size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static void check(const char *bench, int size, char stamp) {
-    if (incoming[size - 1] != stamp) {
-        fprintf(stderr, "%s: what came is not what was sent\n", bench);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
 }
 
 /* Half a round trip of `size` bytes, and how long the isend and its end hold rank 0, if there is a name for it: isend and
@@ -105,63 +92,43 @@ static void bandwidth(void) {
         print_result("bandwidth", MI, median(times, WINDOWS), "MB/s", WINDOWS);
 }
 
-/* Irecv, tell the sender, compute, wait; the sender comes late: what is left for the wait, and what the send takes. */
-static void early_receive(void) {
+/* Irecv at one rank, isend at the other, which is late or early; both compute, and both wait: what each of these calls
+ * takes. The first exchange connects. */
+static void overlap_of(const struct overlap_case *which) {
+    static double samples[2][OVERLAP_CALLS][EXCHANGES];
+    bool sends = rank == 0, late = sends == which->receiver_is_early;
+    char *memory = sends ? outgoing : incoming;
     for (int i = -1; i < EXCHANGES; ++i) {
+        double took[2][OVERLAP_CALLS] = {{0}};
         char stamp = (char)(i + 2);
-        double began = 0;
-        outgoing[MI - 1] = stamp;
+        for (int j = 0; sends && j < which->messages; ++j)
+            memory[(size_t)(j + 1) * MI - 1] = stamp;
         MPI_Barrier(MPI_COMM_WORLD);
-        if (rank == 0) {
-            take_token();
-            compute(LATE_SECONDS);
-            began = now();
-            send(MI);
-        } else {
-            MPI_Request request;
-            MPI_Irecv(incoming, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
-            give_token();
-            compute(COMPUTE_SECONDS);
-            began = now();
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-            check("early_receive", MI, stamp);
+        overlap_exchange(which, sends, memory, MI, peer, now() + (late ? LATE_SECONDS : 0), COMPUTE_SECONDS, took[sends]);
+        for (int j = 0; !sends && j < which->messages; ++j)
+            if (memory[(size_t)(j + 1) * MI - 1] != stamp) {
+                fprintf(stderr, "overlap, %s: what came is not what was sent\n", which->name);
+                MPI_Abort(MPI_COMM_WORLD, 1);
+            }
+        if (sends)
+            MPI_Recv(took[0], OVERLAP_CALLS, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(took[0], OVERLAP_CALLS, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD);
+        for (int j = 0; i >= 0 && j < 2 * OVERLAP_CALLS; ++j)
+            samples[j / OVERLAP_CALLS][j % OVERLAP_CALLS][i] = took[j / OVERLAP_CALLS][j % OVERLAP_CALLS];
+    }
+    for (int message = 0; sends && message < which->messages; ++message)
+        for (int call = 0; call < 4; ++call) {
+            int side = call / 2, wait = call % 2;
+            double *of_call = samples[side][wait * OVERLAP_MESSAGES + message];
+            print_call("overlap", which->name, OVERLAP_NAMES[side][wait], message, MI, median(of_call, EXCHANGES) * 1e3,
+                       "ms", EXCHANGES);
         }
-        if (i >= 0)
-            times[i] = now() - began;
-    }
-    if (rank == 1) {
-        MPI_Send(times, EXCHANGES, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD);
-        return;
-    }
-    print_result("early_receive_held", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
-    MPI_Recv(times, EXCHANGES, MPI_DOUBLE, peer, TAG_TIMES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    print_result("early_receive_wait", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
 }
 
-/* Isend, tell the receiver, wait; the receiver posts upon that and computes: how long the sender is held. */
-static void early_send(void) {
-    for (int i = -1; i < EXCHANGES; ++i) {
-        char stamp = (char)(i + 2);
-        MPI_Request request;
-        outgoing[MI - 1] = stamp;
-        MPI_Barrier(MPI_COMM_WORLD);
-        double began = now();
-        if (rank == 0) {
-            MPI_Isend(outgoing, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
-            give_token();
-        } else {
-            take_token();
-            MPI_Irecv(incoming, MI, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
-            compute(COMPUTE_SECONDS);
-        }
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        if (i >= 0)
-            times[i] = now() - began;
-        if (rank == 1)
-            check("early_send", MI, stamp);
-    }
-    if (rank == 0)
-        print_result("early_send_held", MI, median(times, EXCHANGES) * 1e3, "ms", EXCHANGES);
+static void overlap(void) {
+    for (int i = 0; i < OVERLAP_CASE_COUNT; ++i)
+        overlap_of(&OVERLAP_CASES[i]);
 }
 
 static const struct {
@@ -170,8 +137,7 @@ static const struct {
 } MEASUREMENTS[] = {
     {"latency", latency},
     {"eager", eager},
-    {"early_receive", early_receive},
-    {"early_send", early_send},
+    {"overlap", overlap},
     {"bandwidth", bandwidth}};
 
 int main(int argc, char **argv) {
@@ -180,14 +146,14 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     peer = 1 - rank;
-    outgoing = malloc(MI);
+    outgoing = malloc((size_t)OVERLAP_MESSAGES * MI);
     incoming = malloc((size_t)WINDOW * MI);
     if (ranks != 2 || !outgoing || !incoming) {
         fprintf(stderr, "two ranks are needed, with memory\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     /* Pages are there before anything is measured. */
-    memset(outgoing, 0, MI);
+    memset(outgoing, 0, (size_t)OVERLAP_MESSAGES * MI);
     memset(incoming, 0, (size_t)WINDOW * MI);
     for (size_t i = 0; i < sizeof MEASUREMENTS / sizeof *MEASUREMENTS; ++i) {
         bool wanted = argc < 2;

@@ -5,6 +5,7 @@
  * Rank 0 measures and decides; the others learn from broadcasts between batches how long to go on. */
 #define _GNU_SOURCE
 #include "measure.h"
+#include "overlap.h"
 
 #include <getopt.h>
 #include <mpi.h>
@@ -20,14 +21,17 @@ enum { WINDOW = 64, TAG_DATA = 1, TAG_TOKEN = 2, SIZES_MAX = 16, SAMPLES_MIN = 5
 /* A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
  * interruption spoils one of many batches. */
 static const double BATCH_SECONDS_MIN = 0.5e-3;
-/* What the receiver computes in `progress_receive`. */
-static const double COMPUTE_SECONDS = 1e-3;
+/* An overlap: by how much later the late rank begins; for how many times what the transfer alone takes both compute,
+ * within which bounds; how many exchanges say what that is; and from the message that names the start to the start. */
+static const double DELAY_SECONDS = 50e-6, TRANSFERS_COMPUTED = 4, COMPUTE_SECONDS_MIN = 1e-3, COMPUTE_SECONDS_MAX = 0.5,
+                    SOON_SECONDS = 100e-6;
+enum { ALONE = 5 };
 
 static int rank, ranks;
 /* Every message of a window has its own place at the receiver, as MPI demands; at the sender they share one. */
 static char *outgoing, *incoming;
 static MPI_Request requests[2 * WINDOW];
-/* How long rank 0 computes inside `overlap_send` and `overlap_receive`. */
+/* How long rank 0 computes inside `hidden_send` and `hidden_receive`. */
 static double compute_seconds;
 
 /* Computes without entering the library. */
@@ -105,24 +109,6 @@ static double both_ways(int size, int calls) {
     return now() - began;
 }
 
-static double wait_after_computing(int size, int calls) {
-    double waited = 0;
-    for (int i = 0; i < calls; ++i) {
-        if (rank == 0) {
-            MPI_Irecv(incoming, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, requests);
-            give_token(1);
-            compute(COMPUTE_SECONDS);
-            double began = now();
-            MPI_Wait(requests, MPI_STATUS_IGNORE);
-            waited += now() - began;
-        } else {
-            take_token(0);
-            send(size, 0);
-        }
-    }
-    return waited;
-}
-
 static double sender_computes(int size, int calls) {
     double began = now();
     for (int i = 0; i < calls; ++i) {
@@ -164,7 +150,7 @@ static double meet(int size, int calls) {
     return now() - began;
 }
 
-enum kind { TIME, TIME_SINGLE, BYTES, MESSAGES, OVERLAP };
+enum kind { TIME, BYTES, MESSAGES, HIDDEN, OVERLAP };
 
 static const struct bench {
     const char *name, *unit;
@@ -187,11 +173,11 @@ static const struct bench {
      {8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, 1 * MI, 4 * MI, -1},
      "the same both ways at once, bytes of both counted"},
     {"message_rate", "messages/s", MESSAGES, WINDOW, 2, one_way, {8, -1}, "messages of `bandwidth` a second"},
-    {"progress_receive", "us", TIME_SINGLE, 1, 1, wait_after_computing, {1 * MI, -1},
-     "irecv, tell the sender, compute 1 ms: what the wait then takes"},
-    {"overlap_send", "percent", OVERLAP, 1, 2, sender_computes, {64 * KI, 1 * MI, -1},
+    {"overlap", "us", OVERLAP, OVERLAP_MESSAGES, 2, NULL, {64 * KI, 256 * KI, 1 * MI, 4 * MI, -1},
+     "irecv | isend; both compute; both wait: what each of these calls takes"},
+    {"hidden_send", "percent", HIDDEN, 1, 2, sender_computes, {64 * KI, 1 * MI, -1},
      "isend, compute, wait; the other receives: computation that costs nothing"},
-    {"overlap_receive", "percent", OVERLAP, 1, 1, receiver_computes, {64 * KI, 1 * MI, -1},
+    {"hidden_receive", "percent", HIDDEN, 1, 1, receiver_computes, {64 * KI, 1 * MI, -1},
      "irecv, compute, wait; the other sends"},
     {"allreduce", "us", TIME, 1, 0, sum, {8, 64 * KI, -1}, "a call that sums doubles"},
     {"barrier", "us", TIME, 1, 0, meet, {0, -1}, "a call"},
@@ -239,7 +225,7 @@ static int agreed(int value) {
 }
 
 /* These must not be repeated within a batch: each begins with both ranks at the same place. */
-static bool is_single(const struct bench *bench) { return bench->kind == TIME_SINGLE || bench->kind == OVERLAP; }
+static bool is_single(const struct bench *bench) { return bench->kind == HIDDEN; }
 
 /* Doubles the calls of a batch until it is long enough; this is the warming up as well. */
 static int calls_of_batch(const struct bench *bench, int size) {
@@ -271,7 +257,7 @@ static double seconds_of_call(const struct bench *bench, int size, int calls, do
 
 /* The share of a transfer that can be computed through: the computation grows by tenths of the transfer's time
  * l0 until the whole takes a tenth longer; with the last (c, l) before that, (c - (l - l0)) / l0. */
-static double overlap(const struct bench *bench, int size, const struct options *options, int *count) {
+static double hidden_share(const struct bench *bench, int size, const struct options *options, int *count) {
     double budget = options->seconds / 12;
     compute_seconds = 0;
     double l0 = seconds_of_call(bench, size, 1, budget, options->repetitions, count), c = 0, l = l0;
@@ -290,12 +276,83 @@ static double overlap(const struct bench *bench, int size, const struct options 
     return 100 * (c - (l - l0)) / l0;
 }
 
+/* One exchange of an overlap, whose times rank 0 gets: its own, as the sender's, and those of the receiver. */
+static void exchange(const struct overlap_case *which, int size, double seconds, double took[2][OVERLAP_CALLS]) {
+    static char stamp;
+    bool sends = rank == 0;
+    char *memory = sends ? outgoing : incoming;
+    stamp = (char)((stamp + 1) & 0x7f);
+    for (int i = 0; sends && size > 0 && i < which->messages; ++i)
+        memory[(i + 1) * size - 1] = stamp;
+    /* Both ranks are on one node: its clock is that of both. */
+    double start = now() + SOON_SECONDS;
+    MPI_Bcast(&start, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    bool late = sends == which->receiver_is_early;
+    MPI_Barrier(MPI_COMM_WORLD);
+    overlap_exchange(which, sends, memory, size, 1 - rank, start + (late ? DELAY_SECONDS : 0), seconds, took[sends]);
+    for (int i = 0; !sends && size > 0 && i < which->messages; ++i)
+        if (memory[(i + 1) * size - 1] != stamp) {
+            fprintf(stderr, "overlap, %s of %d bytes: what came is not what was sent\n", which->name, size);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    if (sends)
+        MPI_Recv(took[0], OVERLAP_CALLS, MPI_DOUBLE, 1, TAG_TOKEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(took[0], OVERLAP_CALLS, MPI_DOUBLE, 0, TAG_TOKEN, MPI_COMM_WORLD);
+}
+
+/* For how long both ranks compute: some times what the transfer takes, which is rather too long here, since the early
+ * rank waits for the late one as well. The first exchange connects. */
+static double seconds_to_compute(const struct overlap_case *which, int size) {
+    double longer[ALONE], took[2][OVERLAP_CALLS] = {{0}};
+    exchange(which, size, 0, took);
+    for (int i = 0; i < ALONE; ++i) {
+        double seconds[2] = {0};
+        exchange(which, size, 0, took);
+        for (int j = 0; j < 2 * OVERLAP_CALLS; ++j)
+            seconds[j / OVERLAP_CALLS] += took[j / OVERLAP_CALLS][j % OVERLAP_CALLS];
+        longer[i] = seconds[0] > seconds[1] ? seconds[0] : seconds[1];
+    }
+    double seconds = TRANSFERS_COMPUTED * median(longer, ALONE);
+    seconds = seconds < COMPUTE_SECONDS_MIN ? COMPUTE_SECONDS_MIN : seconds;
+    seconds = seconds > COMPUTE_SECONDS_MAX ? COMPUTE_SECONDS_MAX : seconds;
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return seconds;
+}
+
+/* The medians of what each call of an overlap takes. */
+static void overlap(const struct overlap_case *which, int size, const struct options *options) {
+    static double samples[2][OVERLAP_CALLS][SAMPLES_MAX];
+    double took[2][OVERLAP_CALLS] = {{0}}, seconds = seconds_to_compute(which, size), until = now() + options->seconds;
+    int count = 0;
+    for (; count < SAMPLES_MAX; ++count) {
+        bool more = options->repetitions > 0 ? count < options->repetitions : count < SAMPLES_MIN || now() < until;
+        if (!agreed(more))
+            break;
+        exchange(which, size, seconds, took);
+        for (int j = 0; j < 2 * OVERLAP_CALLS; ++j)
+            samples[j / OVERLAP_CALLS][j % OVERLAP_CALLS][count] = took[j / OVERLAP_CALLS][j % OVERLAP_CALLS];
+    }
+    for (int message = 0; rank == 0 && message < which->messages; ++message)
+        for (int call = 0; call < 4; ++call) {
+            int side = call / 2, wait = call % 2;
+            double *of_call = samples[side][wait * OVERLAP_MESSAGES + message];
+            print_call("overlap", which->name, OVERLAP_NAMES[side][wait], message, size, median(of_call, count) * 1e6,
+                       "us", count);
+        }
+}
+
 static void measure(const struct bench *bench, long size, const struct options *options) {
+    if (bench->kind == OVERLAP) {
+        for (int i = 0; i < OVERLAP_CASE_COUNT; ++i)
+            overlap(&OVERLAP_CASES[i], (int)size, options);
+        return;
+    }
     double value;
     int count, bytes = (int)size;
     int calls = calls_of_batch(bench, bytes);
-    if (bench->kind == OVERLAP)
-        value = overlap(bench, bytes, options, &count);
+    if (bench->kind == HIDDEN)
+        value = hidden_share(bench, bytes, options, &count);
     else {
         double seconds;
         /* An interruption while the batch was sized leaves it too short: its ends would count, and a single call
@@ -444,8 +501,9 @@ int main(int count, char **arguments) {
                 refuse("allreduce needs sizes of whole doubles", "");
             bool windowed = bench->kind == BYTES || bench->kind == MESSAGES;
             size_t size = own[s] > 0 ? (size_t)own[s] : 1;
-            outgoing = touched(size);
-            incoming = touched(windowed ? WINDOW * size : size);
+            size_t places = bench->kind == OVERLAP ? OVERLAP_MESSAGES : 1;
+            outgoing = touched(places * size);
+            incoming = touched(windowed ? WINDOW * size : places * size);
             measure(bench, own[s], &options);
             free(outgoing);
             free(incoming);

@@ -8,6 +8,8 @@ use crate::slurm::{self, Slurm};
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Versions that are compiled where a tool is missing.
 const DENY: &str = "0.20.2";
@@ -75,7 +77,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "memory", "link", "ablations"] {
+        for suite in ["rendezvous", "progress", "memory", "link", "ablations"] {
             steps.step(&format!("suite {suite}"), || {
                 let mut command = Command::new(COMMAND.build()?);
                 command.args(["verify", "--suite", suite]);
@@ -83,6 +85,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
             });
         }
         steps.step("example programs as jobs", examples);
+        steps.step("jobs of many ranks that begin and end", ends);
         guest::steps(&mut steps);
     }
     steps.finish()
@@ -101,10 +104,59 @@ fn examples() -> Result<(), String> {
             tools::run(job)?;
         }
     }
-    for (name, ranks) in [("pi", "4096"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")] {
+    for (name, ranks) in
+        [("pi", "4096"), ("ring", "1000"), ("heat", "16"), ("workers", "64"), ("pingpong", "2")]
+    {
         let mut simulation = Command::new(&carrousel);
         simulation.args(["sim", "-n", ranks, "--app"]).arg(example(name).build()?);
         tools::run(simulation)?;
     }
     Ok(())
+}
+
+/// Runs jobs that do next to nothing again and again, on an idle machine and on one that has other things to do: each rank
+/// gets away, whatever the order in which they do.
+fn ends() -> Result<(), String> {
+    let carrousel = COMMAND.build()?;
+    let (empty, ring) = (example("empty").build()?, example("ring").build()?);
+    let run = |program, ranks: u32, times: u32| {
+        let mut failed = Vec::new();
+        for _ in 0..times {
+            let mut job = Command::new(&carrousel);
+            job.args(["run", "-n", &ranks.to_string(), "--"]).arg(program);
+            let output = job.output().map_err(|error| format!("a job cannot be started: {error}"))?;
+            if !output.status.success() {
+                failed.push(String::from_utf8_lossy(&output.stderr).into_owned());
+            }
+        }
+        match failed.first() {
+            None => Ok(()),
+            Some(first) => Err(format!("{} of {times} jobs of {ranks} ranks fail: {first}", failed.len())),
+        }
+    };
+    let all = || {
+        [(16, 20), (32, 20), (64, 10), (100, 5)]
+            .into_iter()
+            .try_for_each(|(ranks, times)| run(&empty, ranks, times))
+    };
+    all()?;
+    beside(thread::available_parallelism().map_or(1, usize::from), all)?;
+    run(&ring, 200, 1)
+}
+
+/// Does something while so many threads compute.
+fn beside<T>(threads: usize, work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
+    })
 }

@@ -33,7 +33,8 @@ impl Bar {
             Progress::Begins(step) => {
                 let size = units::size(step.size);
                 let to = step.connections.map_or(String::new(), |partners| format!(", partners: {partners}"));
-                self.bar.set_message(format!("{}, {size} bytes{to}", step.benchmark.name()));
+                let case = step.case.map_or(String::new(), |case| format!(", {}", case.name()));
+                self.bar.set_message(format!("{}{case}, {size} bytes{to}", step.benchmark.name()));
                 self.bar.tick();
             }
             Progress::Done(_) => self.bar.inc(1),

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::out::Out;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
-use carrousel_bench::{Benchmark, Results};
+use carrousel_bench::{Benchmark, Call, CallKind, Measured, Overlapped, Results};
 use carrousel_scenario::units;
 
 /// Prints a table for each benchmark.
@@ -16,11 +16,52 @@ pub(super) fn print(results: &Results, out: &mut Out) -> Result<(), Failure> {
         if results.of(benchmark).next().is_some() {
             let name = out.style.paint(Paint::Strong, benchmark.name());
             out.line(&format!("\n{name}: {}", benchmark.says()))?;
-            let text = table(results, benchmark).render(2, out.style);
-            out.text(&text)?;
+            let table = match benchmark {
+                Benchmark::Overlap => overlap(results),
+                _ => table(results, benchmark),
+            };
+            out.text(&table.render(2, out.style))?;
         }
     }
     Ok(())
+}
+
+/// A row for each message of an exchange, with the calls of both ranks: median, and the quartiles in brackets.
+fn overlap(results: &Results) -> Table {
+    let columns = ["bytes", "compute us", "message", "irecv us", "its wait us", "isend us", "its wait us"];
+    let right = columns.map(|name| (name, Align::Right));
+    let last = [("exchanges", Align::Right), ("out of order", Align::Right)];
+    let mut table = Table::headed(&[&[("case", Align::Left)][..], &right, &last].concat());
+    let about = |measured: &Measured| measured.record.overlapped;
+    let measured: Vec<(&Measured, Overlapped)> =
+        results.of(Benchmark::Overlap).filter_map(|measured| Some((measured, about(measured)?))).collect();
+    for (first, Overlapped { case, call, compute_us, out_of_order }) in &measured {
+        // A message's first call stands for the row.
+        if call.kind != CallKind::ALL[0] {
+            continue;
+        }
+        let size = first.record.size;
+        let time = |kind| {
+            let of = |(measured, about): &&(&Measured, Overlapped)| {
+                measured.record.size == size
+                    && about.case == *case
+                    && about.call == Call { kind, message: call.message }
+            };
+            let text = measured.iter().find(of).map_or(String::new(), |(measured, _)| {
+                let spread = measured.quartiles.map(|both| both.map(digits));
+                let spread = spread.map_or(String::new(), |[from, to]| format!(" ({from}..{to})"));
+                digits(measured.record.value) + &spread
+            });
+            Cell::painted(text, if kind.is_wait() { Paint::Strong } else { Paint::Faint })
+        };
+        let mut cells: Vec<Cell> = vec![case.name().into(), units::size(size).into()];
+        cells.extend([compute_us.to_string().into(), (call.message + 1).to_string().into()]);
+        cells.extend(CallKind::ALL.map(time));
+        cells.push(Cell::painted(first.record.repetitions.to_string(), Paint::Faint));
+        cells.push(Cell::painted(out_of_order.to_string(), Paint::Faint));
+        table.row(cells);
+    }
+    table
 }
 
 fn table(results: &Results, benchmark: Benchmark) -> Table {

@@ -39,7 +39,7 @@ pub(super) enum Format {
 /// or a quieter machine.
 ///
 /// The library adapts to what it has seen (`speculation`; see `carrousel info`), and takes that from one
-/// measurement into the next of the same job. To see one alone, name it: --bench progress_receive.
+/// measurement into the next of the same job. To see one alone, name it: --bench overlap.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Measurements:
@@ -61,15 +61,21 @@ Measurements:
                     bytes counted; for the same k. Of pairs: multi_pair
   multi_pair        `bandwidth` from each rank 2k to rank 2k+1 at once, by the
                     time of the slowest pair; with -n 4 and more
-  overlap_send      isend, compute, wait: how much of the transfer's time the
-                    computing hides, in percent. 100 is all: messages move
-                    while the sender computes
-  overlap_receive   irecv, compute, wait: the same for the receiver
-  progress_send     isend of 1 MiB, tell the receiver, compute 1 ms, wait: how
-                    much longer the receiver's recv takes for that, in us.
-                    Near 0: it need not wait for the sender; near 1000: it does
-  progress_receive  irecv of 1 MiB, tell the sender, compute 1 ms, wait: what
-                    the wait then takes, in us. Near 0: all came meanwhile
+  overlap           as a plain program does it: a barrier; irecv at one rank,
+                    isend at the other; both compute 1 ms, or 4 times what the
+                    transfer takes, if that is longer; both wait. What each of
+                    these calls takes, in us. A wait near 0: the data has moved
+                    while both computed. Nothing else enters the library in
+                    between. Cases: receiver_early (the isend begins 50 us after
+                    the irecv), sender_early, and each with two messages, one
+                    right behind the other (.._two). `out of order` counts
+                    exchanges in which the early rank was stopped by the system
+                    until the late one began
+  hidden_send       isend, compute, wait; the other rank waits in recv: how much
+                    of the transfer's time the sender's computation can hide, in
+                    percent. 100 is all
+  hidden_receive    irecv, compute, wait; the other rank is in send: the same of
+                    the receiver's computation
   allreduce         an allreduce of all ranks that sums doubles, in us
   barrier           a barrier of all ranks, in us
 
@@ -78,6 +84,7 @@ Examples:
   carrousel bench pt2pt --bench latency --size 8,1MiB --seconds 2
   carrousel bench pt2pt --bench latency,bandwidth --plot speed.svg
   carrousel bench pt2pt -n 4                           several partners, and collectives
+  carrousel bench pt2pt --bench overlap --size 1MiB    do transfers go on while both compute?
   carrousel bench pt2pt --format json | jq '.results[] | {bench, size, value}'
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel bench pt2pt --bench latency
 
@@ -105,7 +112,7 @@ pub(crate) struct Args {
     /// How to print the results: human, json (one object) or jsonl (a result a line)
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     pub(super) format: Format,
-    /// Draw latency, bandwidth and reuse_ratio over the size
+    /// Draw latency, bandwidth, reuse_ratio and overlap over the size
     #[arg(long, value_name = "OUT.svg")]
     pub(super) plot: Option<PathBuf>,
     /// The terminal on which rank 0 shows how far it is
@@ -123,11 +130,11 @@ pub(super) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     // What is wrong is told once, and not by every rank.
     args.plan(ranks)?;
     let mut job = Job::new(run::own_path()?, ranks);
-    job.arguments = env::args_os().skip(1).collect();
+    job.programs[0].arguments = env::args_os().skip(1).collect();
     // Lines that come one by one would be written through the bar.
     if errors.terminal && !(args.format == Format::Jsonl && stdout().is_terminal()) {
         let terminal = format!("/proc/{}/fd/2", std::process::id());
-        job.arguments.extend(["--terminal".into(), terminal.into()]);
+        job.programs[0].arguments.extend(["--terminal".into(), terminal.into()]);
     }
     if out.style.color {
         // The output of a rank is a pipe to this process.

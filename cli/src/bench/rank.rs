@@ -66,7 +66,7 @@ fn carry_out(
             bar.show(progress);
         }
         if let (Progress::Done(measured), Format::Jsonl, Ok(())) = (progress, args.format, &printed) {
-            printed = line(&measured.record, out);
+            printed = measured.iter().try_for_each(|measured| line(&measured.record, out));
         }
     })?;
     Ok(printed.map(|()| results))

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
 use crate::sim::human;
+use crate::sim::overlap::Printed;
 use crate::status::Status;
 use crate::style::Style;
 use crate::verify::json;
@@ -61,7 +62,7 @@ pub(super) fn run(
     if rank == 0 {
         let report = report(scenario, &all);
         match format {
-            Format::Json => out.line(&json(&report)?)?,
+            Format::Json => out.line(&json(&Printed::from(&report))?)?,
             Format::Human => human::print(scenario, &report, out)?,
         }
     }
@@ -76,9 +77,11 @@ pub(super) fn wrong_size(scenario: &Scenario, size: u32) -> Failure {
 }
 
 fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Times>, (usize, PlayError)> {
+    // Its memory is there before the clock starts.
+    let player = Player::new(world, scenario.program(world.rank()));
     // So that times have one beginning, as far as a barrier ends at one time for all.
     world.barrier().map_err(|error| (0, error.into()))?;
-    Player::new(world, scenario.program(world.rank())).play()
+    player.play()
 }
 
 /// The times of all ranks, at rank 0; nothing at others.

@@ -2,6 +2,7 @@
 
 use super::Args;
 use super::human;
+use super::overlap::Printed;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
@@ -99,7 +100,7 @@ pub(super) fn run(args: &Args, program: &Path, out: &mut Out, errors: Style) -> 
         }
     };
     match args.format {
-        Format::Json => out.line(&json(&report)?)?,
+        Format::Json => out.line(&json(&Printed::from(&report))?)?,
         Format::Human => human::print_app(&report, &statistics, out)?,
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {

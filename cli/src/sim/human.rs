@@ -1,5 +1,6 @@
 //! A run for a person: every statement, or, of many, what each line of the file took.
 
+use super::overlap::{Overlap, overlaps};
 use crate::failure::Failure;
 use crate::numbers::{bytes, count};
 use crate::out::Out;
@@ -52,7 +53,8 @@ fn print_as(
 }
 
 fn every(report: &Report) -> Table {
-    let mut table = Table::headed(&[
+    let overlaps = overlaps(&report.statements);
+    let columns = [
         ("rank", Align::Right),
         ("line", Align::Right),
         ("label", Align::Left),
@@ -60,11 +62,18 @@ fn every(report: &Report) -> Table {
         ("begin us", Align::Right),
         ("end us", Align::Right),
         ("complete us", Align::Right),
-    ]);
-    for statement in &report.statements {
+        ("computed us", Align::Right),
+        ("waited us", Align::Right),
+    ];
+    // Without requests nothing can overlap.
+    let last = columns.len() - if overlaps.iter().any(Option::is_some) { 0 } else { 2 };
+    let mut table = Table::headed(&columns[..last]);
+    for (statement, overlap) in report.statements.iter().zip(overlaps) {
+        let overlap =
+            overlap.map(|Overlap { computed_us, waited_us }| [computed_us, waited_us].map(microseconds));
         let Statement { rank, line, label, op, begin_us, end_us, complete_us, .. } = statement;
         let complete = complete_us.map_or_else(|| "never".to_owned(), microseconds);
-        table.row([
+        let cells = [
             rank.to_string().into(),
             line.to_string().into(),
             label.as_deref().unwrap_or("").into(),
@@ -77,7 +86,8 @@ fn every(report: &Report) -> Table {
             } else {
                 complete.into()
             },
-        ]);
+        ];
+        table.row(cells.into_iter().chain(overlap.into_iter().flatten().map(Cell::from)));
     }
     table
 }
@@ -90,6 +100,10 @@ struct Sum {
     in_call_us: f64,
     longest_us: f64,
     to_complete_us: f64,
+    /// Of the requests among them.
+    requests: u64,
+    computed_us: f64,
+    waited_us: f64,
 }
 
 impl Sum {
@@ -100,7 +114,7 @@ impl Sum {
 
 fn by_line(report: &Report, written: impl Fn(&Statement) -> String) -> Table {
     let mut lines: BTreeMap<(Option<&str>, u32, &str), Sum> = BTreeMap::new();
-    for statement in &report.statements {
+    for (statement, overlap) in report.statements.iter().zip(overlaps(&report.statements)) {
         let place = (statement.file.as_deref(), statement.line, &*statement.op);
         let sum = lines.entry(place).or_insert_with(|| Sum::of(written(statement)));
         let in_call = statement.end_us - statement.begin_us;
@@ -108,25 +122,39 @@ fn by_line(report: &Report, written: impl Fn(&Statement) -> String) -> Table {
         sum.in_call_us += in_call;
         sum.longest_us = sum.longest_us.max(in_call);
         sum.to_complete_us += statement.complete_us.unwrap_or(statement.end_us) - statement.begin_us;
+        if let Some(Overlap { computed_us, waited_us }) = overlap {
+            sum.requests += 1;
+            sum.computed_us += computed_us;
+            sum.waited_us += waited_us;
+        }
     }
-    let mut table = Table::headed(&[
+    let requests = lines.values().any(|sum| sum.requests > 0);
+    let overlap = [("mean computed us", Align::Right), ("mean waited us", Align::Right)];
+    let columns = [
         ("line", Align::Right),
         ("times", Align::Right),
         ("mean in call us", Align::Right),
         ("longest us", Align::Right),
         ("mean to complete us", Align::Right),
-        ("statement", Align::Left),
-    ]);
+    ];
+    let overlap = overlap.into_iter().filter(|_| requests);
+    let columns: Vec<_> = columns.into_iter().chain(overlap).chain([("statement", Align::Left)]).collect();
+    let mut table = Table::headed(&columns);
     for ((_, line, _), sum) in &lines {
         let of = sum.times as f64;
-        table.row([
+        let cells: [Cell; 5] = [
             line.to_string().into(),
             sum.times.to_string().into(),
             microseconds(sum.in_call_us / of).into(),
             microseconds(sum.longest_us).into(),
             microseconds(sum.to_complete_us / of).into(),
-            sum.statement.as_str().into(),
-        ]);
+        ];
+        let of_request = |us: f64| match sum.requests {
+            0 => Cell::from(""),
+            count => microseconds(us / count as f64).into(),
+        };
+        let overlap = [sum.computed_us, sum.waited_us].into_iter().filter(|_| requests).map(of_request);
+        table.row(cells.into_iter().chain(overlap).chain([sum.statement.as_str().into()]));
     }
     table
 }

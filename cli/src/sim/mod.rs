@@ -2,7 +2,9 @@
 
 mod app;
 pub(crate) mod human;
+pub(crate) mod overlap;
 
+use self::overlap::Printed;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
@@ -26,7 +28,9 @@ const RANKS_MAX: i64 = 1 << 20;
 /// it says that it costs. What it prints comes first, and with --format json goes to standard error.
 ///
 /// Every run with the same arguments is the same. Times are virtual microseconds: when each statement
-/// was called, when the call returned, and when what it started was complete.
+/// was called, when the call returned, and when what it started was complete. Of a request also what its rank
+/// did between that return and that completion: how long it computed (`computed us`), and how long it was in
+/// calls that wait (`waited us`). Where the data has moved while the rank computed, the second is next to nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -105,7 +109,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     config.timeline = drawing.is_some();
     let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
     match args.format {
-        Format::Json => out.line(&json(&report)?)?,
+        Format::Json => out.line(&json(&Printed::from(&report))?)?,
         Format::Human => human::print(&scenario, &report, out)?,
     }
     if let (Some(path), Some(drawing)) = (&args.timeline, drawing) {

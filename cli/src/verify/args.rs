@@ -11,8 +11,9 @@ use std::path::PathBuf;
 /// Explores every order in which the ranks, the protocol and the network can act, and reports nine
 /// checks: `deadlock-freedom` and `matching-order`, `buffer-safety`, `match-determinism` (a note: it
 /// does not change the exit status), `rma-race`, `epoch-usage`, `lock-exclusion`, `request-leak`,
-/// `unmatched-message`. Each is `proven`, `violated` with a shortest counterexample, or `inconclusive`
-/// when a bound was hit. A file with `expect CHECK violated` lines is its own regression test.
+/// `unmatched-message`. Each is `proven`, `violated` with a shortest counterexample, `inconclusive` when
+/// a bound was hit, or `not-applicable` when the file has nothing that the check speaks of. Ctrl-C ends
+/// the search, and what is known by then is told; a second one ends the command. A file with `expect CHECK violated` lines is its own regression test.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,20 +33,22 @@ Exit status:
   0  all proven; or, with `expect` lines, exactly the expected checks violated
   1  some check violated (match-determinism aside); or, with `expect` lines, anything else than that
   2  a file is wrong, or holds what cannot be explored yet
-  3  inconclusive: a bound was hit before all was explored
+  3  inconclusive: a bound was hit, or Ctrl-C pressed, before all was explored
 Of several files, the worst: 2, then 1, then 3. With --suite: 1 when a line is not as it must be.")]
 pub(crate) struct Args {
     /// Scenarios; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["suite", "merge"])]
     pub(crate) files: Vec<PathBuf>,
-    /// Ask for the weakest MPI: any standard send may wait for its receive, or not, and a receive from any
-    /// source may take any sender's message that has come
+    /// Ask for the weakest MPI: any standard send may wait for its receive, or not; a receive from any source
+    /// may take any sender's message that has come; a collective may wait for all ranks, or only for those
+    /// whose data it needs
     #[arg(long)]
     pub(crate) portable: bool,
     /// Stop after about so many distinct states; what is not decided by then is inconclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_states: Option<u64>,
-    /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what is available]
+    /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what the host and its
+    /// control groups have left]. Limits of address space and data (`ulimit -v`, `ulimit -d`) are kept in any case
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<u64>,
     /// Threads that explore [default: one for each core]
@@ -73,7 +76,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["suite", "merge"])]
     pub(crate) protocol: Protocol,
     /// Run a built-in suite instead of scenarios
-    #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states", "max_memory"])]
+    #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states"])]
     pub(crate) suite: Option<Suite>,
     /// With --suite: as far as the longest search that was ever done; hours
     #[arg(long, requires = "suite", conflicts_with_all = ["files", "merge"])]
@@ -92,6 +95,8 @@ pub(crate) struct Args {
 pub(crate) enum Suite {
     /// Every program of two and three ranks up to a bound, in every order, under both rule sets
     Rendezvous,
+    /// What a driver takes in before a call, so that data moves while both ranks compute
+    Progress,
     /// Registered memory: everything that an application, a kernel and an adapter can do, up to a bound
     Memory,
     /// Connections: everything that two ends and the network between them can do, up to a bound

@@ -10,6 +10,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
 use crate::wrap::wrapped;
 use carrousel_scenario::{Check, Scenario};
+use carrousel_verify::explore::Stopped;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
 
 /// Prints a report.
@@ -32,7 +33,7 @@ pub(crate) fn print(
         ]);
     }
     out.text(&table.render(2, style))?;
-    out.line(&format!("  {}", effort(args, report)))?;
+    out.line(&format!("  {}", effort(report)))?;
     for check in &report.checks {
         if let Some(counterexample) = &check.counterexample {
             out.line("")?;
@@ -77,18 +78,23 @@ fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> S
     format!("{text}: {}", style.paint(paint(report.verdict), report.verdict.name()))
 }
 
-fn effort(args: &Args, report: &Report) -> String {
-    let by_states = args.max_states.is_some_and(|most| report.states >= most);
-    let bound = if by_states { "--max-states" } else { "--max-memory" };
-    let bound =
-        format!("; a bound was hit before all was explored: raise {bound}, or make the pattern smaller");
+fn effort(report: &Report) -> String {
+    let raise = |bound: &str| {
+        format!("; a bound was hit before all was explored: raise {bound}, or make the pattern smaller")
+    };
+    let end = match report.stopped {
+        None => String::new(),
+        Some(Stopped::States) => raise("--max-states"),
+        Some(Stopped::Memory) => raise("--max-memory or the limits of this process"),
+        Some(Stopped::Interrupted) => "; interrupted before all was explored".to_owned(),
+    };
     format!(
         "{}, {}, depth {}, {}{}",
         count(report.states, "state"),
         count(report.transitions, "transition"),
         report.depth,
         seconds(report.seconds),
-        if report.exhaustive { "" } else { &bound }
+        end
     )
 }
 
@@ -97,6 +103,7 @@ fn paint(verdict: Verdict) -> Paint {
         Verdict::Proven => Paint::Good,
         Verdict::Violated => Paint::Bad,
         Verdict::Inconclusive => Paint::Note,
+        Verdict::NotApplicable => Paint::Faint,
     }
 }
 
@@ -113,7 +120,9 @@ fn remark(scenario: &Scenario, check: &CheckReport) -> String {
     let expected = scenario.expects.iter().find(|expect| expect.check == check.check);
     match (check.verdict, expected) {
         (Verdict::Violated, Some(expect)) => format!("as line {} expects", expect.line),
-        (Verdict::Proven, Some(expect)) => format!("but line {} expects a violation", expect.line),
+        (Verdict::Proven | Verdict::NotApplicable, Some(expect)) => {
+            format!("but line {} expects a violation", expect.line)
+        }
         (Verdict::Violated, None) if check.check.is_note() => "a note".to_owned(),
         _ => String::new(),
     }
@@ -150,7 +159,8 @@ fn expectations(
         return out.line(&style.paint(Paint::Good, &as_expected(scenario, &report.checks)));
     }
     if !conclusion.open.is_empty() {
-        let text = format!("not as expected: a bound was hit before {} was decided", names(&conclusion.open));
+        let why = if report.interrupted { "interrupted" } else { "not as expected: a bound was hit" };
+        let text = format!("{why} before {} was decided", names(&conclusion.open));
         out.line(&style.paint(Paint::Bad, &text))?;
     }
     if !conclusion.missing.is_empty() {

@@ -3,6 +3,7 @@
 mod args;
 mod charts;
 mod human;
+mod interrupt;
 pub(crate) mod memory;
 mod progress;
 mod scenario;

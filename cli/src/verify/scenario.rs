@@ -2,7 +2,7 @@
 
 use super::args::{Args, Protocol};
 use super::verdict::conclude;
-use super::{Drawing, charts, human, memory, progress};
+use super::{Drawing, charts, human, interrupt, memory, progress};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
@@ -16,6 +16,7 @@ use carrousel_verify::rules::RuleSet;
 use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Verifies each file; the status is the worst one.
 pub(crate) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style) -> Result<Status, Failure> {
@@ -25,15 +26,22 @@ pub(crate) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
     }
     let drawing = args.chart.as_deref().map(Drawing::of).transpose()?;
     say_environment(settings, errors);
+    let interrupted = interrupt::catch()?;
     let mut worst = Status::Fine;
     for (at, file) in args.files.iter().enumerate() {
         if at > 0 && args.format == Format::Human {
             out.line("")?;
         }
-        let result = one(args, file, drawing, settings, out, errors);
+        let result = one(args, file, drawing, settings, &interrupted, out, errors);
         let status = Failure::settle(result, out, errors)?;
         worst = worst.max(status);
         out.flush()?;
+        let left = args.files.len() - at - 1;
+        if left > 0 && interrupted.load(Ordering::Relaxed) {
+            let files = if left == 1 { "1 file is".to_owned() } else { format!("{left} files are") };
+            to_stderr(&format!("{} {files} not verified", errors.paint(Paint::Note, "interrupted:")));
+            return Ok(worst.max(Status::Inconclusive));
+        }
     }
     Ok(worst)
 }
@@ -49,6 +57,7 @@ fn one(
     file: &Path,
     drawing: Option<Drawing>,
     settings: &Settings,
+    interrupted: &AtomicBool,
     out: &mut Out,
     errors: Style,
 ) -> Result<Status, Failure> {
@@ -56,7 +65,8 @@ fn one(
     let report = {
         let line = progress::Line::new(&scenario.file, errors);
         let show = |progress: Progress| line.show(progress);
-        let request = request(args, &show);
+        let mut request = request(args, &show);
+        request.limits.interrupt = Some(interrupted);
         check(&scenario, &request).map_err(|error| refusal(&scenario, &error, errors))?
     };
     let conclusion = conclude(&scenario, &report);
@@ -101,7 +111,8 @@ fn request<'a>(args: &Args, progress: &'a (dyn Fn(Progress) + Sync)) -> Request<
         limits: Limits {
             threads: args.threads(),
             max_states: args.max_states,
-            max_memory: args.max_memory.or_else(memory::default_bound),
+            memory: memory::bounds(args.max_memory),
+            interrupt: None,
             progress: Some(progress),
         },
         rule_set: match args.protocol {

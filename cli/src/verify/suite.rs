@@ -2,7 +2,7 @@
 
 use super::args::{Args, Suite};
 use super::human::verdict_cell;
-use super::{progress, scenario};
+use super::{interrupt, memory, progress, scenario};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
@@ -11,23 +11,31 @@ use crate::out::Out;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
+use carrousel_verify::explore::Limits;
 use carrousel_verify::report::Verdict;
 use carrousel_verify::suite::{self, Row, SuiteReport, SuiteSettings};
 
 /// Runs a suite.
 pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    let interrupted = interrupt::catch()?;
     let report = {
         let line = progress::Line::new("suite", errors);
         let began = |name: &str, at: usize, of: usize| line.say(format!("{}/{of}: {name}", at + 1));
         let settings = SuiteSettings {
             full: args.full,
             shard: args.shard.unwrap_or((1, 1)),
-            threads: args.threads(),
+            limits: Limits {
+                threads: args.threads(),
+                memory: memory::bounds(args.max_memory),
+                interrupt: Some(&interrupted),
+                ..Limits::default()
+            },
             reduce: !args.no_reduction,
             began: Some(&began),
         };
         match which {
             Suite::Rendezvous => suite::rendezvous(&settings),
+            Suite::Progress => suite::progress(&settings),
             Suite::Memory => suite::memory(&settings),
             Suite::Link => suite::link(&settings),
             Suite::Ablations => suite::ablations(&settings),
@@ -40,7 +48,7 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
 pub(crate) fn merge(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     let mut reports = Vec::with_capacity(args.merge.len());
     for path in &args.merge {
-        let report: SuiteReport = serde_json::from_slice(&input::read(path)?).map_err(|error| {
+        let report: SuiteReport = serde_json::from_slice(&input::read_report(path)?).map_err(|error| {
             Failure::wrong(format_args!("{} is no report of a suite: {error}", path.display()))
         })?;
         reports.push(report);
@@ -56,7 +64,7 @@ fn conclude(args: &Args, report: &SuiteReport, out: &mut Out) -> Result<Status, 
     }
     let wrong: Vec<&Row> = report.rows.iter().filter(|row| !is_right(report, row)).collect();
     Ok(if wrong.is_empty() {
-        Status::Fine
+        if report.interrupted { Status::Inconclusive } else { Status::Fine }
     } else if wrong.iter().all(|row| row.verdict == Verdict::Inconclusive) {
         Status::Inconclusive
     } else {
@@ -102,6 +110,9 @@ fn print(report: &SuiteReport, out: &mut Out) -> Result<(), Failure> {
     }
     let failed = report.rows.iter().filter(|row| !is_right(report, row)).count();
     let paint = if failed == 0 { Paint::Good } else { Paint::Bad };
+    if report.interrupted {
+        out.line(&style.paint(Paint::Note, "interrupted: what is not in the table was not explored"))?;
+    }
     let states: u64 = report.rows.iter().map(|row| row.states).sum();
     let summary = format!("{} as it must be, {failed} not", report.rows.len() - failed);
     out.line(&format!(
@@ -150,7 +161,9 @@ fn explain(row: &Row, out: &mut Out) -> Result<(), Failure> {
     let name = style.paint(Paint::Bad, &format!("{} ({})", row.name, row.protocol));
     let missed = row.not_reached();
     out.line("")?;
-    if row.source.is_some() {
+    if row.verdict == Verdict::Inconclusive {
+        out.line(&format!("{name}: it was ended before all was explored"))?;
+    } else if row.source.is_some() {
         out.line(&format!("{name}: no counterexample was found without this rule"))?;
     } else if row.verdict == Verdict::Proven {
         out.line(&format!("{name}: the proof is empty, it never met: {}", missed.join(", ")))?;

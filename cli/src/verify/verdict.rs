@@ -9,7 +9,7 @@ use carrousel_verify::report::{Report, Verdict};
 pub(crate) struct Conclusion {
     /// For the exit status.
     pub(crate) status: Status,
-    /// Expected to be violated, and proven.
+    /// Expected to be violated, and proven, or nothing that the file speaks of.
     pub(crate) missing: Vec<Check>,
     /// Violated, and not expected to be; notes aside.
     pub(crate) surprising: Vec<Check>,
@@ -21,21 +21,21 @@ pub(crate) struct Conclusion {
 ///
 /// A note (match-determinism) may be expected; that it is violated unexpectedly changes nothing. A check
 /// that is neither proven nor found violated may yet be either, so it leaves the file inconclusive; but a
-/// file with `expect` lines is a test, and one that has not passed has failed.
+/// file with `expect` lines is a test, and one that has not passed has failed, if nobody has interrupted it.
 pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
     let expected = |check: Check| scenario.expects.iter().any(|expect| expect.check == check);
-    let with = |verdict: Verdict, counts: &dyn Fn(Check) -> bool| -> Vec<Check> {
-        let checks = report.checks.iter().filter(|of| of.verdict == verdict).map(|of| of.check);
+    let with = |verdicts: &[Verdict], counts: &dyn Fn(Check) -> bool| -> Vec<Check> {
+        let checks = report.checks.iter().filter(|of| verdicts.contains(&of.verdict)).map(|of| of.check);
         checks.filter(|check| counts(*check)).collect()
     };
-    let missing = with(Verdict::Proven, &expected);
-    let surprising = with(Verdict::Violated, &|check| !expected(check) && !check.is_note());
-    let open = with(Verdict::Inconclusive, &|check| expected(check) || !check.is_note());
+    let missing = with(&[Verdict::Proven, Verdict::NotApplicable], &expected);
+    let surprising = with(&[Verdict::Violated], &|check| !expected(check) && !check.is_note());
+    let open = with(&[Verdict::Inconclusive], &|check| expected(check) || !check.is_note());
     let status = if !missing.is_empty() || !surprising.is_empty() {
         Status::Violated
     } else if open.is_empty() {
         Status::Fine
-    } else if scenario.expects.is_empty() {
+    } else if scenario.expects.is_empty() || report.interrupted {
         Status::Inconclusive
     } else {
         Status::Violated

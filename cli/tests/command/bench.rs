@@ -31,6 +31,50 @@ fn tables_are_for_people_and_a_plot_is_drawn() {
 }
 
 #[test]
+fn an_overlap_says_what_each_call_of_each_case_takes() {
+    let place = Place::new();
+    let words = "bench pt2pt --bench overlap --size 64KiB,1MiB --repetitions 3 --format json --plot p.svg";
+    let ran = place.run(words).status(0);
+    let object: Value = serde_json::from_str(&ran.out).expect("it is JSON");
+    let results = object["results"].as_array().expect("there are some");
+    let mut expected = Vec::new();
+    for case in ["receiver_early", "receiver_early_two", "sender_early", "sender_early_two"] {
+        for size in [64 << 10, 1 << 20] {
+            let calls = ["irecv", "recv_wait", "isend", "send_wait"].map(str::to_owned);
+            let second = calls.clone().map(|call| call + "2");
+            let second = second.into_iter().filter(|_| case.ends_with("_two"));
+            expected.extend(calls.into_iter().chain(second).map(|call| (case.to_owned(), size, call)));
+        }
+    }
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let found =
+        results.iter().map(|it| (text(&it["case"]), it["size"].as_u64().expect("bytes"), text(&it["call"])));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    for result in results {
+        assert_eq!((&result["bench"], &result["unit"]), (&"overlap".into(), &"us".into()));
+        assert_eq!(result["repetitions"], 3);
+        assert!(result["value"].as_f64().is_some_and(|us| us > 0.0), "{result}");
+        assert!(result["compute_us"].as_u64().is_some_and(|us| us >= 1000), "{result}");
+        assert_eq!(result["quartiles"].as_array().map(Vec::len), Some(2), "{result}");
+    }
+    assert!(place.text("p.svg").contains("Overlap, sender early, two messages"));
+}
+
+#[test]
+fn the_table_of_an_overlap_has_a_row_for_each_message() {
+    let ran = Place::new().run("bench pt2pt --bench overlap --size 64KiB --repetitions 3").status(0);
+    let rows: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    let cases = |row: &Vec<&str>| row.first().is_some_and(|word| word.contains("_early"));
+    let found: Vec<_> = rows.into_iter().filter(cases).map(|row| (row[0], row[1], row[3])).collect();
+    let (receiver, sender) = ("receiver_early", "sender_early");
+    let two = ["receiver_early_two", "sender_early_two"];
+    let expected =
+        [(receiver, "1"), (two[0], "1"), (two[0], "2"), (sender, "1"), (two[1], "1"), (two[1], "2")];
+    assert_eq!(found, expected.map(|(case, message)| (case, "64KiB", message)));
+    ran.says("irecv us").says("its wait us").says("out of order");
+}
+
+#[test]
 fn one_object_has_all_results() {
     let ran = Place::new().run("bench pt2pt -n 3 --size 64 --repetitions 5 --format json").status(0);
     let object: Value = serde_json::from_str(&ran.out).expect("it is JSON");
@@ -84,8 +128,9 @@ fn the_help_says_what_each_measurement_means() {
         "multi_pair",
         "multi_latency",
         "reuse_none",
-        "overlap_receive",
-        "progress_send",
+        "overlap ",
+        "sender_early",
+        "hidden_receive",
         "barrier",
     ] {
         assert!(ran.out.contains(name), "{name} is not in {}", ran.out);

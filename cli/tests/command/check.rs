@@ -3,6 +3,7 @@
 //! A rank that is no scenario is this program once more, in a role that an environment variable names.
 
 use crate::common::{Place, Ran};
+use carrousel_trace::sealed;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -119,7 +120,7 @@ fn the_part_of_a_rank_that_is_killed_is_cut_short() {
     let checked = place.run("check out").status(3);
     let told = "rank-1.jsonl: it is cut short behind record ";
     checked.says("OK as far as it goes, ").says(told).says("rank 1 did not end by itself");
-    assert!(place.text("out/rank-2.jsonl").contains("{\"event\":{\"lost\":1}}"));
+    assert!(place.text("out/rank-2.jsonl").contains("{\"event\":{\"lost\":1},"));
 }
 
 #[test]
@@ -127,7 +128,8 @@ fn a_change_of_a_real_trace_is_found() {
     let place = Place::new().with("exchange.scn", &scenario("exchange-2.scn"));
     place.run("run --trace out exchange.scn").status(0);
     let part = "out/rank-1.jsonl";
-    let text = place.text(part);
+    let bare = |line: &str| Some(format!("{}}}\n", line.rsplit_once(",\"crc32\":")?.0));
+    let text: String = place.text(part).lines().filter_map(bare).collect();
     // The last statement that the application was told of, of a receive.
     let (at, line) = text
         .lines()
@@ -136,7 +138,8 @@ fn a_change_of_a_real_trace_is_found() {
         .last()
         .expect("it has received");
     let wrong = line.replace("\"message\":[0,", "\"message\":[1,");
-    fs::write(place.path(part), text.replace(line, &wrong)).expect("it can be written");
+    // As if it had been recorded so.
+    fs::write(place.path(part), sealed(text.replace(line, &wrong).lines())).expect("it can be written");
     let checked = place.run("check out").status(1);
     let checked = checked.says("the model does not allow this").says("until then ").says("from rank 1, tag");
     // The first one that is like it.
@@ -144,8 +147,22 @@ fn a_change_of_a_real_trace_is_found() {
     checked.says(&format!("{part}:{first}:")).says(&format!("rank 1, record {first}, at line "));
 }
 
+#[test]
+fn a_trace_that_is_not_what_was_recorded_is_no_trace() {
+    let place = Place::new().with("exchange.scn", &scenario("exchange-2.scn"));
+    place.run("run --trace out exchange.scn").status(0);
+    let part = "out/rank-0.jsonl";
+    let whole = place.text(part);
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    // Without a packet that nobody answers, the model would have nothing against it.
+    let without = [&lines[..3], &lines[4..]].concat().concat();
+    fs::write(place.path(part), without).expect("it can be written");
+    let checked = place.run("check out").status(2);
+    checked.complains("rank-0.jsonl:4: the check value is ").complains("record once more");
+}
+
 /// A message from rank 0 to rank 1, as the two have recorded it.
-const HEAD: &str = r#"{"carrousel_trace":1,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
+const HEAD: &str = r#"{"carrousel_trace":2,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"eager_window":4194304,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
 const SENDS: &str = r#"
 {"call":{"call":{"send":{"to":1,"tag":0,"communicator":0,"len":8,"memory":{"address":0,"key":0},"synchronous":false}},"answer":{"request":{"index":0,"generation":0}},"line":3}}
 {"release":{"request":{"index":0,"generation":0},"status":{"len":8}}}
@@ -167,6 +184,7 @@ fn what_a_person_is_told() {
         for (rank, text) in [(0, sends), (1, Some(receives))] {
             if let Some(text) = text {
                 let text = HEAD.replace("ME", &rank.to_string()) + text;
+                let text = sealed(text.lines());
                 fs::write(place.path(&format!("out/rank-{rank}.jsonl")), text).expect("it can be written");
             }
         }
@@ -195,7 +213,7 @@ fn what_is_no_trace_is_refused() {
     place.run("run --trace halo.scn halo.scn").status(2).complains("cannot create");
     place.run("run --trace out halo.scn").status(0);
     let part = place.text("out/rank-0.jsonl");
-    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":1", "\"carrousel_trace\":9"))
+    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":2", "\"carrousel_trace\":9"))
         .expect("it can be written");
     place.run("check out").status(2).complains("rank-0.jsonl:1: version 9");
 }

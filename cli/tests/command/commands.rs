@@ -45,6 +45,34 @@ fn the_report_of_a_run_is_the_specified_object() {
 }
 
 #[test]
+fn a_request_has_what_its_rank_computed_and_waited_until_it_was_complete() {
+    let early = "ranks 2\nrank 0\n  irecv from 1 tag 0 size 1MiB\n  compute 2ms\n  wait all\nrank 1\n  \
+                 compute 50us\n  isend to 0 tag 0 size 1MiB\n  compute 2ms\n  wait all\n";
+    let place = Place::new().with("early.scn", early);
+    for command in ["sim", "run"] {
+        place.run(&format!("{command} early.scn")).status(0).says("  computed us  waited us\n");
+        let ran = place.run(&format!("{command} early.scn --format json")).status(0);
+        let report: Value = serde_json::from_str(&ran.out).expect("it is JSON");
+        let statements = report["statements"].as_array().expect("there are some");
+        let us = |at: usize, name: &str| statements[at][name].as_f64().expect("a number");
+        for request in [0, 4] {
+            // For real it is known to be complete when the wait returns; in virtual time it may be while the rank computes.
+            assert!(us(request, "computed_us") >= if command == "run" { 2000.0 } else { 1.0 }, "{}", ran.out);
+            assert!(
+                us(request, "waited_us") <= us(request + 2, "end_us") - us(request + 2, "begin_us") + 0.002
+            );
+        }
+        let without = statements.iter().filter(|statement| statement.get("computed_us").is_none()).count();
+        assert_eq!((statements.len(), without), (7, 5), "{}", ran.out);
+        let names: Vec<&String> = report.as_object().expect("an object").keys().collect();
+        assert_eq!(names.len(), 4, "{names:?}");
+    }
+    // Where nothing is started there is nothing to overlap.
+    let place = place.with("pair.scn", PAIR);
+    assert!(!place.run("sim pair.scn").status(0).out.contains("computed us"));
+}
+
+#[test]
 fn a_run_is_drawn() {
     let place = Place::new().with("pair.scn", PAIR);
     place.run("sim pair.scn --timeline t.svg").status(0);
@@ -130,7 +158,7 @@ fn completions_and_manual_are_generated() {
     }
     place.run("man").status(0).says(".TH carrousel 1").says("verify");
     place.run("man verify").status(0).says(".TH carrousel-verify 1").says("max\\-states");
-    place.run("man bench pt2pt").status(0).says(".TH carrousel-bench-pt2pt 1").says("progress_send");
+    place.run("man bench pt2pt").status(0).says(".TH carrousel-bench-pt2pt 1").says("hidden_send");
     place.run("man bench pt2pt magic").status(2).complains("no command `magic`");
     place.run("man magic").status(2).complains("there are verify");
 }

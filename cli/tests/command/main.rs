@@ -5,6 +5,8 @@ mod bench;
 mod check;
 mod commands;
 mod common;
+mod explore;
 mod jobs;
+mod limits;
 mod run;
 mod verify;

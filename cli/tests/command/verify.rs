@@ -29,7 +29,9 @@ fn json(text: &str) -> Value {
 fn a_proof_ends_with_0_and_names_all_checks() {
     let ran =
         place().run("verify ring.scn").status(0).says("ring.scn \"ring\": proven").says("deadlock-freedom");
-    assert_eq!(ran.out.matches("proven").count(), 10, "{}", ran.out);
+    // The scenario, and each check that speaks of something in it: there is no wildcard, and no window.
+    assert_eq!(ran.out.matches("proven").count(), 6, "{}", ran.out);
+    assert_eq!(ran.out.matches("not-applicable").count(), 4, "{}", ran.out);
     assert_eq!(ran.err, "");
 }
 
@@ -64,6 +66,29 @@ fn the_report_is_the_specified_object() {
     assert!(steps.as_array().is_some_and(|steps| !steps.is_empty()));
     assert_eq!(steps[0].as_object().map(|step| step.len()), Some(3));
     assert!(checks[1]["counterexample"].is_null());
+}
+
+#[test]
+fn a_check_of_what_is_not_there_is_not_applicable() {
+    let place = Place::new()
+        .with("ring.scn", RING)
+        .with("nothing.scn", "ranks 2\n")
+        .with("expects.scn", &RING.replacen("rank ", "expect rma-race violated\nrank ", 1));
+    let report = json(&place.run("verify --format json ring.scn").status(0).out);
+    let not_applicable = ["match-determinism", "rma-race", "epoch-usage", "lock-exclusion"];
+    for check in report["checks"].as_array().expect("a list") {
+        let name = check["name"].as_str().unwrap_or_default();
+        let expected = if not_applicable.contains(&name) { "not-applicable" } else { "proven" };
+        assert_eq!(check["verdict"], expected, "{name}");
+        assert!(check["counterexample"].is_null(), "{name}");
+    }
+    assert_eq!(report["verdict"], "proven");
+    // A bound changes nothing about that.
+    let report = json(&place.run("verify --format json --max-states 2 --threads 1 ring.scn").status(3).out);
+    assert_eq!(report["checks"][4]["verdict"], "not-applicable");
+    let report = json(&place.run("verify --format json nothing.scn").status(0).out);
+    assert_eq!(report["verdict"], "not-applicable");
+    place.run("verify expects.scn").status(1).says("rma-race should be violated");
 }
 
 #[test]
@@ -187,6 +212,12 @@ fn a_scenario_may_come_by_standard_input() {
 fn reports_of_all_shards_are_merged_and_others_are_not() {
     let place = Place::new().with("none.json", "{}");
     place.run("verify --merge none.json").status(2).complains("none.json is no report of a suite");
+    // Files without end.
+    place.run("verify --merge /dev/zero").status(2).complains("/dev/zero: it is too large, or has no end");
+    std::os::unix::fs::symlink("/dev/zero", place.path("endless.scn")).expect("it can be made");
+    for command in ["verify", "sim", "run", "fmt --check"] {
+        place.run(&format!("{command} endless.scn")).status(2).complains("endless.scn");
+    }
     place.run("verify --suite rendezvous --shard 3/2").status(2);
     place.run("verify").status(2);
 }

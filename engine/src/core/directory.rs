@@ -33,27 +33,61 @@ impl Directory {
         }
     }
 
+    /// Has the end of `rank` noticed. A peer of this node takes no memory for that, as a connection would; to others there
+    /// is one. What goes wrong is as for [`Directory::connect`].
+    #[cold]
+    pub(crate) fn watch(&mut self, rank: RankId, ways: &mut Ways<'_>, trouble: &mut Option<Error>) {
+        if !ways.near.serves(rank) {
+            self.connect(rank, ways, trouble);
+            return;
+        }
+        let watch = |addresses: String| {
+            let (near, _) = split(&addresses);
+            let address: shm::Address = near.parse().map_err(|error| refused(rank, &error))?;
+            ways.near.watch(rank, &address).map_err(|error| unconnected(rank, &error))
+        };
+        if let Err(error) = (self.look_up)(rank).and_then(watch) {
+            trouble.get_or_insert(error);
+            ways.abandon(rank);
+        }
+    }
+
     fn try_connect(&mut self, rank: RankId, ways: &mut Ways<'_>) -> Result<(), Error> {
         let addresses = (self.look_up)(rank)?;
-        let (near, far) = addresses.split_once(' ').unwrap_or((&addresses, ""));
-        let fail = |why: String| Error::Connect { rank: rank.0, why };
+        let (near, far) = split(&addresses);
+        let fail = |error: &dyn fmt::Display| refused(rank, error);
         match &mut ways.far {
             Some(out) if !ways.near.serves(rank) => {
                 if far.is_empty() {
-                    return Err(fail("it has no transport between nodes".to_owned()));
+                    return Err(fail(&"it has no transport between nodes"));
                 }
-                let address: verbs::Address = far.parse().map_err(|error| fail(format!("{error}")))?;
+                let address: verbs::Address = far.parse().map_err(|error: verbs::BadAddress| fail(&error))?;
                 out.connect(rank, &address);
                 Ok(())
             }
             _ => {
-                let address: shm::Address = near.parse().map_err(|error| fail(format!("{error}")))?;
-                ways.near.connect(rank, &address).map_err(|error| match error {
-                    ConnectError::Gone(rank) => Error::PeerLost { rank: rank.0, why: None },
-                    other => fail(other.to_string()),
-                })
+                let address: shm::Address = near.parse().map_err(|error: shm::BadAddress| fail(&error))?;
+                ways.near.connect(rank, &address).map_err(|error| unconnected(rank, &error))
             }
         }
+    }
+}
+
+/// What a rank has published, in its parts: see [`LookUp`].
+fn split(addresses: &str) -> (&str, &str) {
+    addresses.split_once(' ').unwrap_or((addresses, ""))
+}
+
+fn refused(rank: RankId, why: &dyn fmt::Display) -> Error {
+    Error::Connect { rank: rank.0, why: why.to_string() }
+}
+
+/// Why a peer of this node is not connected.
+fn unconnected(rank: RankId, error: &ConnectError) -> Error {
+    match error {
+        ConnectError::Gone(rank) => Error::PeerLost { rank: rank.0, why: None },
+        shortage if shortage.is_shortage() => Error::Memory(shortage.to_string()),
+        other => refused(rank, other),
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Hands {
     pub(super) tools: Tools,
     /// Who writes down what the rank is given, if somebody does.
     pub(super) recorder: Option<Box<Recorder>>,
+    /// For the recorder: peers of which something had arrived when the call at hand was made, and was not taken in.
+    pub(super) ignored: Vec<u32>,
 }
 
 /// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet
@@ -97,6 +99,12 @@ impl Tools {
     #[inline]
     pub(super) fn reaches(&mut self, peer: RankId, ways: &mut Ways<'_>) -> bool {
         ways.is_connected(peer) || self.directory.connect(peer, ways, &mut self.trouble)
+    }
+
+    /// Has the end of a peer noticed.
+    #[cold]
+    pub(super) fn watch(&mut self, peer: RankId, ways: &mut Ways<'_>) {
+        self.directory.watch(peer, ways, &mut self.trouble);
     }
 
     #[inline(never)]

@@ -108,6 +108,11 @@ impl Launcher {
         self.told = false;
     }
 
+    /// Whether the present wait has lasted so long.
+    pub(super) fn waits_for(&self, time: Duration) -> bool {
+        self.since.elapsed() >= time
+    }
+
     /// The present wait goes on. Returns how long it has lasted if it is time to say so.
     pub(super) fn wait_on(&mut self) -> Option<Duration> {
         let waited = self.since.elapsed();

@@ -37,7 +37,6 @@ use carrousel_transport::Transport;
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use carrousel_transport_verbs::Verbs;
 use std::collections::VecDeque;
-use std::thread;
 
 /// Who this process is, and who its peers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,9 +112,9 @@ impl Core {
             trouble: None,
         };
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
-        let hands = Hands { rank, tools, recorder: None };
+        let hands = Hands { rank, tools, recorder: None, ignored: Vec::new() };
         let neighbours = place.neighbours.clone();
-        let processors = thread::available_parallelism().ok().map(usize::from);
+        let processors = carrousel_launch::processors();
         let is_far = far.is_some();
         Ok(Self {
             node,
@@ -158,11 +157,6 @@ impl Core {
             Some(far) => format!("{} {}", self.node.address(), far.address()),
             None => self.node.address().to_string(),
         }
-    }
-
-    /// Whether there is a transport to other nodes.
-    pub(crate) fn is_far(&self) -> bool {
-        self.far.is_some()
     }
 
     pub(crate) fn me(&self) -> u32 {
@@ -250,10 +244,19 @@ impl Core {
 
     #[inline(always)]
     fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Fault> {
-        self.look_in();
+        let rendezvous = self.hands.rank.needs_initial_progress(&call);
+        let arrived = self.hands.recorder.is_some().then(|| self.node.arrived());
+        if rendezvous {
+            self.progress_all();
+        } else {
+            self.progress_sometimes();
+        }
+        if let Some(arrived) = arrived {
+            self.hands.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();
+        }
         match self.hands.call(call, &[], &mut Ways::of(&mut self.node, &mut self.far)) {
             Ok(request) => {
-                self.pending.begin(request, what, key);
+                self.pending.begin(request, what, key, rendezvous);
                 Ok(request)
             }
             Err(error) => {
@@ -269,14 +272,28 @@ impl Core {
         let _ = self.hands.call(Call::Cancel(request), &[], &mut Ways::of(&mut self.node, &mut self.far));
     }
 
-    /// Takes in what has arrived, now and then: an application that starts messages and never waits has to
+    /// Takes in what has arrived, for a call that stays eager: always while a rendezvous of this rank is open, whose peer
+    /// may wait for an answer; else now and then, because an application that starts messages and never waits has to
     /// hear what its peers have seen of them, too.
     #[inline]
-    fn look_in(&mut self) {
+    fn progress_sometimes(&mut self) {
         const CALLS: u32 = 32;
         self.calls = self.calls.wrapping_add(1);
-        if self.calls.is_multiple_of(CALLS) {
+        if self.pending.has_rendezvous() || self.calls.is_multiple_of(CALLS) {
             self.progress();
+        }
+    }
+
+    /// Initial progress (speculative-rendezvous 4.2.1): takes in all that has arrived, before a call that may be a
+    /// rendezvous. What arrives meanwhile may be taken in too, but does not hold the call up.
+    #[inline(never)]
+    fn progress_all(&mut self) {
+        // A peer that sends all the time must not keep this rank from its call: rings hold less than that.
+        const TURNS: u32 = 1 << 12;
+        for _ in 0..TURNS {
+            if !self.progress() {
+                break;
+            }
         }
     }
 
@@ -319,15 +336,15 @@ impl Core {
 
     #[inline]
     fn is_complete(&self, request: Handle) -> bool {
-        self.hands.rank.is_complete(request) && !self.is_lent(|pending| pending.end(request))
+        self.hands.rank.is_complete(request) && !self.is_lent(self.pending.key(request))
     }
 
     /// Whether the adapter still reads the memory of a request, which is known under `key`: its message has no more to
     /// wait for, and its buffer is not the application's yet (rule COMPLETES_LOCALLY).
     #[inline(always)]
-    fn is_lent(&self, key: impl Fn(&Pending) -> u32) -> bool {
+    fn is_lent(&self, key: u32) -> bool {
         let registry = &self.hands.tools.registry;
-        registry.lends() && registry.is_lent(key(&self.pending))
+        registry.lends() && registry.is_lent(key)
     }
 
     /// Whether a request has not been ended.
@@ -344,21 +361,20 @@ impl Core {
         request: Handle,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, Fault>> {
-        self.release(request, |pending| pending.end(request), read)
+        self.release::<true, T>(request, read)
     }
 
-    /// As [`Core::finish`], of a request whose memory is known under `key`. Its status is not copied: as a whole it
-    /// would have to wait until all of its parts are stored.
+    /// As [`Core::finish`], of a request that is pending or, if not `PENDING`, of one that was complete when it began and
+    /// has no memory. Its status is not copied: as a whole it would have to wait until all of its parts are stored.
     #[inline(always)]
-    fn release<T>(
+    fn release<const PENDING: bool, T>(
         &mut self,
         request: Handle,
-        key: impl Fn(&Pending) -> u32,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, Fault>> {
         let ended = match self.hands.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if self.is_lent(&key) => return None,
+            Ok(Some(_)) if PENDING && self.is_lent(self.pending.key(request)) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;
@@ -368,7 +384,9 @@ impl Core {
             Err(error) => return Some(Err(error.into())),
         };
         self.hands.release(request);
-        self.hands.tools.registry.release(key(&self.pending));
+        if PENDING {
+            self.hands.tools.registry.release(self.pending.end(request));
+        }
         Some(ended)
     }
 
@@ -385,8 +403,9 @@ impl Core {
     #[cold]
     fn gone(&mut self, rank: RankId) -> Fault {
         let lost = || {
-            let loss = self.far.as_mut().and_then(|far| far.out().loss_of(rank));
-            Error::PeerLost { rank: rank.0, why: loss.map(ToString::to_string) }
+            let far = self.far.as_mut().and_then(|far| far.out().loss_of(rank)).map(ToString::to_string);
+            let near = || self.node.out().loss_of(rank).map(ToString::to_string);
+            Error::PeerLost { rank: rank.0, why: far.or_else(near) }
         };
         self.hands.tools.trouble.take().unwrap_or_else(lost).into()
     }

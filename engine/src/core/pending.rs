@@ -52,33 +52,63 @@ pub(crate) enum Awaited {
     Message(Source, TagSelector),
 }
 
+/// What is known of a request.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    what: What,
+    /// The key of its memory.
+    key: u32,
+    /// It may be a rendezvous, and has not been ended.
+    rendezvous: bool,
+}
+
 /// What is known of requests, by position.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    list: Vec<(What, u32)>,
+    list: Vec<Known>,
+    /// How many may be a rendezvous and have not been ended.
+    rendezvous: u32,
 }
 
 impl Pending {
     /// A request begins, with the memory under `key`.
     #[inline]
-    pub(super) fn begin(&mut self, request: Handle, what: What, key: u32) {
+    pub(super) fn begin(&mut self, request: Handle, what: What, key: u32, rendezvous: bool) {
         let index = request.index as usize;
+        let known = Known { what, key, rendezvous };
+        self.rendezvous += u32::from(rendezvous);
         if index < self.list.len() {
-            self.list[index] = (what, key);
+            self.list[index] = known;
         } else {
-            self.list.resize(index, (What::Collective(Kind::Barrier), u32::MAX));
-            self.list.push((what, key));
+            let none = Known { what: What::Collective(Kind::Barrier), key: u32::MAX, rendezvous: false };
+            self.list.resize(index, none);
+            self.list.push(known);
         }
     }
 
     /// A request ends. Returns the key of its memory.
     #[inline]
-    pub(super) fn end(&self, request: Handle) -> u32 {
-        self.list[request.index as usize].1
+    pub(super) fn end(&mut self, request: Handle) -> u32 {
+        let known = &mut self.list[request.index as usize];
+        self.rendezvous -= u32::from(known.rendezvous);
+        known.rendezvous = false;
+        known.key
+    }
+
+    /// The key of a request's memory.
+    #[inline]
+    pub(super) fn key(&self, request: Handle) -> u32 {
+        self.list[request.index as usize].key
+    }
+
+    /// Whether a request that may be a rendezvous has not been ended.
+    #[inline]
+    pub(super) fn has_rendezvous(&self) -> bool {
+        self.rendezvous > 0
     }
 
     /// What a request is.
     pub(super) fn what(&self, request: Handle) -> What {
-        self.list[request.index as usize].0
+        self.list[request.index as usize].what
     }
 }

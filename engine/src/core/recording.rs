@@ -92,7 +92,8 @@ impl Hands {
             Err(error) => Answer::Refused(error.to_string()),
         };
         let line = self.recorder.as_ref().and_then(|recorder| recorder.line());
-        self.write_down(&Record::Call { call, answer, line });
+        let ignored = std::mem::take(&mut self.ignored);
+        self.write_down(&Record::Call { call, answer, line, ignored });
         self.announce(ways);
         result
     }

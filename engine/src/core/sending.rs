@@ -101,7 +101,7 @@ impl Core {
         let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
         let ways = &mut Ways::of(&mut self.node, &mut self.far);
         let request = self.hands.call(call, bytes, ways)?;
-        self.release(request, |_| Registry::NONE.key, |_| true)
+        self.release::<false, _>(request, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
 
@@ -125,8 +125,10 @@ impl Core {
         if len > self.eager_threshold || !self.is_reachable(to) {
             return None;
         }
-        self.look_in();
+        self.progress_sometimes();
         let (to, tag) = (RankId(to), Tag(tag));
-        Some(Call::Send(Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false }))
+        let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
+        // A receiver that has no room for it takes it by rendezvous: then it needs a name.
+        self.hands.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }
 }

@@ -13,6 +13,11 @@ use carrousel_transport::{Arrival, Transport};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// A wait for any rank lasts so long before ranks that have not been met are looked up.
+const LONG: Duration = Duration::from_secs(1);
+/// How many of them, each time that it is looked around.
+const STRANGERS: usize = 1;
+
 impl Core {
     /// Waits for a request and ends it, see [`Core::finish`].
     #[inline]
@@ -84,25 +89,7 @@ impl Core {
     /// What is too dear to be done whenever nothing has arrived.
     #[cold]
     fn look_around(&mut self) {
-        // Whoever is waited for is connected, so that its end is noticed.
-        let pending = self.hands.rank.pending().map(|request| self.pending.what(request));
-        let awaited: BTreeSet<RankId> = pending
-            .chain(self.probed())
-            .flat_map(|what| match what {
-                What::Send { to: peer, .. }
-                | What::Receive { from: Source::Rank(RankId(peer)), .. }
-                | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
-                    vec![RankId(peer)]
-                }
-                What::Receive { from: Source::Any, .. }
-                | What::Probe { from: Source::Any, .. }
-                | What::Collective(_) => self.neighbours.clone(),
-            })
-            .collect();
-        let me = self.hands.tools.me;
-        for peer in awaited.into_iter().filter(|peer| *peer != me) {
-            self.hands.tools.reaches(peer, &mut Ways::of(&mut self.node, &mut self.far));
-        }
+        self.watch_awaited();
         self.node.check();
         self.far.iter_mut().for_each(|far| far.check());
         self.flush_trace();
@@ -114,19 +101,56 @@ impl Core {
         }
     }
 
+    /// Has the ends of the ranks noticed that are waited for. Where that may be all of them, those that have not been met
+    /// are looked up one at a time, once the wait is long: each asks the launcher, and so do all ranks that wait.
+    fn watch_awaited(&mut self) {
+        let mut awaited = BTreeSet::new();
+        let mut any = false;
+        let pending = self.hands.rank.pending().map(|request| self.pending.what(request));
+        for what in pending.chain(self.probed()) {
+            match what {
+                What::Send { to: peer, .. }
+                | What::Receive { from: Source::Rank(RankId(peer)), .. }
+                | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
+                    awaited.insert(RankId(peer));
+                }
+                What::Receive { from: Source::Any, .. }
+                | What::Probe { from: Source::Any, .. }
+                | What::Collective(_) => any = true,
+            }
+        }
+        let me = self.hands.tools.me;
+        let ways = &mut Ways::of(&mut self.node, &mut self.far);
+        let unseen = |peer: &RankId, ways: &Ways<'_>| *peer != me && !ways.is_watched(*peer);
+        for peer in awaited {
+            if unseen(&peer, ways) {
+                self.hands.tools.watch(peer, ways);
+            }
+        }
+        if any && self.launcher.as_ref().is_none_or(|launcher| launcher.waits_for(LONG)) {
+            let strangers = self.neighbours.iter().copied().filter(|peer| unseen(peer, ways)).take(STRANGERS);
+            for peer in strangers.collect::<Vec<_>>() {
+                self.hands.tools.watch(peer, ways);
+            }
+        }
+    }
+
     fn hear(&mut self, launcher: &mut Launcher) -> Result<(), Error> {
         if let Some(waited) = launcher.wait_on() {
             launcher.tell(&self.waiting(waited))?;
         }
-        // Those of this node are seen by the transport, once what they had sent has been taken.
-        for rank in launcher.lost()?.into_iter().filter(|rank| self.neighbours.binary_search(rank).is_err()) {
-            match &mut self.far {
-                Some(far) => far.out().has_ended(rank),
-                None => self.hands.arrival(
-                    Arrival::Lost(rank),
-                    &[] as &[u8],
-                    &mut Ways::of(&mut self.node, &mut self.far),
-                ),
+        for rank in launcher.lost()? {
+            let ways = &mut Ways::of(&mut self.node, &mut self.far);
+            // The transport sees the end of those that it watches, once what they had sent has been taken.
+            if ways.near.serves(rank) {
+                if !ways.is_watched(rank) {
+                    self.hands.tools.watch(rank, ways);
+                }
+                continue;
+            }
+            match &mut ways.far {
+                Some(far) => far.has_ended(rank),
+                None => self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], ways),
             }
         }
         Ok(())

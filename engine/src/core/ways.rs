@@ -28,6 +28,11 @@ impl<'a> Ways<'a> {
         self.near.is_connected(peer) || self.far.as_ref().is_some_and(|far| far.is_known(peer))
     }
 
+    /// Whether the end of a peer is noticed.
+    pub(super) fn is_watched(&self, peer: RankId) -> bool {
+        self.near.is_watched(peer) || self.far.as_ref().is_some_and(|far| far.is_known(peer))
+    }
+
     /// The transport between nodes, if that is the way to a peer.
     #[inline]
     pub(super) fn far_to(&mut self, peer: RankId) -> Option<&mut verbs::Out> {

@@ -21,6 +21,16 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// are options, and the command refuses what it does not know.
 pub(crate) const LAUNCHER: &str = "LAUNCHED_BY_CARROUSEL";
 
+/// Set by our own launcher: how many processors the ranks of a node have together.
+pub(crate) const PROCESSORS: &str = "LAUNCHED_ON_PROCESSORS";
+
+/// How many processors the ranks of this node have together, as far as that is known: what the launcher says, which
+/// may have bound each of them to some, or else what this process may use.
+pub fn processors() -> Option<usize> {
+    let told = env::var(PROCESSORS).ok().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
+    told.or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+}
+
 /// The answer to the first request.
 const INITIALISED: &str = "response_to_init";
 

@@ -5,16 +5,20 @@ mod lines;
 mod spawn;
 mod sweep;
 
+use crate::binding::Places;
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox};
 use crate::job::{INSISTENCE, Share};
+use crate::limits::make_room;
 use crate::poll::{Interest, Poll, Token};
-use crate::server::LINE_MAX;
-use guard::Guard;
+use crate::server::line_max;
+use crate::signals::asks_for_the_end;
+use guard::{Guard, job_name};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::process::Stdio;
+use spawn::{Common, Output};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 use sweep::Sweep;
 pub(crate) use sweep::{PAUSE, adopt};
@@ -39,14 +43,21 @@ pub(crate) enum Stdin {
     Fed,
 }
 
+/// With more than this in hand for a rank that does not read its answers, it is not asked for more.
+const UNREAD_MAX: usize = 256 << 10;
+
 /// Ranks of one node.
 #[derive(Debug)]
 pub(crate) struct Crew {
     members: Vec<Member>,
+    /// How many have not ended.
+    running: usize,
     first: u32,
     prefix: bool,
     feed: Option<Feed>,
     paused: bool,
+    /// No lines are read, either.
+    held: bool,
     guard: Option<Guard>,
     sweep: Sweep,
     /// When all was swept.
@@ -58,6 +69,8 @@ struct Member {
     pid: Pid,
     pidfd: OwnedFd,
     control: Option<OwnedFd>,
+    /// For what the poll watches it.
+    watched: Option<Interest>,
     inbox: Inbox,
     outbox: Outbox,
     taps: [Option<Tap>; 2],
@@ -82,32 +95,60 @@ struct Feed {
 const TAPS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
 
 impl Crew {
-    /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between.
+    /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between. Before
+    /// each, `may` is asked, with the number of those that have been started. What is to be said goes to `out`.
     ///
     /// On an error those that were started are still there: [`Self::signal`] and [`Self::sweep`] end them.
     pub(crate) fn start(
         &mut self,
         share: &Share,
-        stdin: Stdin,
-        direct: bool,
+        (stdin, direct): (Stdin, bool),
         poll: &Poll,
+        may: &mut dyn FnMut(u32) -> Result<(), LaunchError>,
+        out: &mut Vec<Happening>,
     ) -> Result<(), LaunchError> {
         (self.first, self.prefix) = (share.first, share.prefix);
-        self.guard = Guard::start();
-        let mut command = spawn::command(share);
-        for index in 0..share.count {
+        let output = match &share.output_directory {
+            Some(directory) => Output::Files(directory),
+            None if direct => Output::Inherited,
+            None => Output::Piped,
+        };
+        if let Output::Files(path) = output {
+            std::fs::create_dir_all(path).map_err(|source| LaunchError::File {
+                doing: "make",
+                path: path.to_owned(),
+                source,
+            })?;
+        }
+        // Its end, its lines, and its output.
+        let descriptors = if matches!(output, Output::Piped) { 4 } else { 2 };
+        make_room(share.count, descriptors)?;
+        let places = Places::find(share.bind, share.count)?;
+        let common = Common { share, job: job_name(), processors: places.processors() };
+        self.guard = Guard::start(&common.job);
+        let mut command: Option<(usize, Command)> = None;
+        for (index, number) in (0..).zip(share.programs_of_ranks()) {
+            may(index)?;
             let rank = share.first + index;
             let stdin = match stdin {
                 _ if rank > 0 => Stdio::null(),
                 Stdin::Inherited => Stdio::inherit(),
                 Stdin::Fed => Stdio::piped(),
             };
-            let output = if direct { Stdio::inherit } else { Stdio::piped };
-            let started = spawn::start(&mut command, &share.program, rank, stdin, output)?;
+            let program = &share.programs[number];
+            let (_, command) = match &mut command {
+                Some(known) if known.0 == number => known,
+                other => other.insert((number, spawn::command(&common, program)?)),
+            };
+            places.enter(index)?;
+            let started = spawn::start(command, &program.program, rank, stdin, output)?;
             if let Some(guard) = &mut self.guard {
                 guard.watch(started.pid);
             }
             self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
+            if share.report_bindings {
+                out.push(Happening::Output { stream: 1, bytes: places.describe(rank, index).into_bytes() });
+            }
         }
         Ok(())
     }
@@ -115,10 +156,12 @@ impl Crew {
     pub(crate) fn new() -> Self {
         Self {
             members: Vec::new(),
+            running: 0,
             first: 0,
             prefix: false,
             feed: None,
             paused: false,
+            held: false,
             guard: None,
             sweep: Sweep::default(),
             swept: None,
@@ -142,27 +185,35 @@ impl Crew {
             pid: started.pid,
             pidfd: started.pidfd,
             control: Some(started.control),
+            watched: Some(Interest::Read),
             inbox: Inbox::default(),
             outbox: Outbox::default(),
             taps,
             ended: false,
         });
+        self.running += 1;
         Ok(())
     }
 
     /// Whether every rank's process has ended.
     pub(crate) fn all_ended(&self) -> bool {
-        self.members.iter().all(|member| member.ended)
+        self.running == 0
     }
 
     /// When all ranks have ended: whether nothing is left of them, nor of their output. Sweeps; if false, to be
-    /// asked again after [`PAUSE`]. Output that nobody ends is waited for as long as [`INSISTENCE`].
-    pub(crate) fn is_over(&mut self, now: Duration) -> bool {
-        if self.swept.is_none() && self.sweep(now) {
+    /// asked again after [`PAUSE`]. Output that nobody ends is waited for as long as [`INSISTENCE`]; what is not
+    /// read for the sake of a slow reader has not had its time, unless there is a `hurry`.
+    pub(crate) fn is_over(&mut self, now: Duration, hurry: bool) -> bool {
+        if self.swept.is_none() && self.sweep(now) || self.swept.is_some() && self.paused && !hurry {
             self.swept = Some(now);
         }
         let is_silent = self.members.iter().flat_map(|member| &member.taps).all(Option::is_none);
         self.swept.is_some_and(|since| is_silent || now >= since + INSISTENCE)
+    }
+
+    /// The processes that [`Self::is_over`] could not end, for a person. Told once.
+    pub(crate) fn take_left(&mut self) -> Vec<String> {
+        self.sweep.take_left()
     }
 
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.
@@ -204,7 +255,7 @@ impl Crew {
         for member in self.members.iter().filter(|member| !member.ended) {
             // The number cannot be another's: nobody has collected the rank yet.
             let _ = kill_process_group(member.pid, signal);
-            if signal == Signal::TERM {
+            if asks_for_the_end(number) {
                 // One that was stopped would notice only when it goes on.
                 let _ = kill_process_group(member.pid, Signal::CONT);
             }
@@ -248,11 +299,11 @@ impl Crew {
         }
     }
 
-    /// Nobody reads this stream any more: ranks that go on writing are told as in any pipeline.
-    pub(crate) fn close(&mut self, stream: u32, poll: &Poll) {
-        for member in &mut self.members {
-            if let Some(tap) = member.taps[stream as usize].take() {
-                poll.remove(&tap.fd);
+    /// Reads no lines, so that the ranks wait for their answers; or reads them again.
+    pub(crate) fn hold(&mut self, held: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.held, held) != held {
+            for (member, index) in self.members.iter_mut().zip(0..) {
+                member.watch(index, held, poll);
             }
         }
     }
@@ -264,7 +315,7 @@ impl Crew {
             Ok(Some(status)) => status,
             _ => return,
         };
-        member.ended = true;
+        self.running -= usize::from(!std::mem::replace(&mut member.ended, true));
         poll.remove(&member.pidfd);
         let ending = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Ending::Exited(code),
@@ -288,7 +339,7 @@ impl Crew {
         while let Some(line) = member.inbox.line() {
             out.push(Happening::Line { rank, line });
         }
-        if member.inbox.len() > LINE_MAX {
+        if member.inbox.len() > line_max(member.inbox.bytes()) {
             // The server refuses it.
             let begun = member.inbox.take(member.inbox.len());
             out.push(Happening::Line { rank, line: begun });
@@ -306,12 +357,11 @@ impl Crew {
         if member.outbox.is_empty() {
             return;
         }
-        if !member.outbox.flush(control, usize::MAX, || true) {
+        if member.outbox.flush(control, usize::MAX, || true).is_err() {
             // It has closed its end, or died: its own end says more.
             member.outbox.clear();
         }
-        let interest = if member.outbox.is_empty() { Interest::Read } else { Interest::Both };
-        let _ = poll.change(control, Token::Control(index), interest);
+        member.watch(index, self.held, poll);
     }
 
     fn tap(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<Happening>) {
@@ -332,7 +382,7 @@ impl Crew {
 
     fn flush_feed(&mut self, poll: &Poll) {
         let Some(feed) = &mut self.feed else { return };
-        let open = feed.outbox.flush(&feed.pipe, usize::MAX, || true);
+        let open = feed.outbox.flush(&feed.pipe, usize::MAX, || true).is_ok();
         let over = feed.over && feed.outbox.is_empty();
         let wait = open && !feed.outbox.is_empty();
         if wait && !feed.watched {
@@ -343,6 +393,28 @@ impl Crew {
         }
         if !open || over {
             self.feed = None;
+        }
+    }
+}
+
+impl Member {
+    /// Waits for what can be done at its connection: a rank that reads no answers is not read either, so that they
+    /// do not pile up here.
+    fn watch(&mut self, index: u32, held: bool, poll: &Poll) {
+        let Some(control) = &self.control else { return };
+        let read = !held && self.outbox.len() <= UNREAD_MAX;
+        let wanted = match (read, !self.outbox.is_empty()) {
+            (true, true) => Some(Interest::Both),
+            (true, false) => Some(Interest::Read),
+            (false, true) => Some(Interest::Write),
+            (false, false) => None,
+        };
+        let token = Token::Control(index);
+        match (std::mem::replace(&mut self.watched, wanted), wanted) {
+            (before, wanted) if before == wanted => {}
+            (None, Some(interest)) => drop(poll.add(control, token, interest)),
+            (Some(_), Some(interest)) => drop(poll.change(control, token, interest)),
+            (_, None) => poll.remove(control),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! Starting one rank.
 
-use crate::client::LAUNCHER;
+use super::guard::JOB;
+use crate::client::{LAUNCHER, PROCESSORS};
 use crate::error::LaunchError;
 use crate::flow::nonblocking;
-use crate::job::Share;
+use crate::job::{Program, Share};
 use rustix::fs::Access;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -30,42 +33,84 @@ pub(super) struct Started {
     pub(super) stderr: Option<OwnedFd>,
 }
 
-/// The command of all ranks of a share: what differs between them is set for each.
-pub(super) fn command(share: &Share) -> Command {
-    let mut command = Command::new(find(share).as_deref().unwrap_or(Path::new(&share.program)));
-    command
-        .arg0(&share.program)
-        .args(&share.arguments)
-        .envs(share.environment.iter().map(|(key, value)| (key, value)));
+/// What the ranks of a node have in common.
+pub(super) struct Common<'a> {
+    pub(super) share: &'a Share,
+    /// What no other job has.
+    pub(super) job: String,
+    /// How many processors they have together.
+    pub(super) processors: usize,
+}
+
+/// Where a rank writes to.
+#[derive(Clone, Copy)]
+pub(super) enum Output<'a> {
+    /// Where this process does.
+    Inherited,
+    /// To this process.
+    Piped,
+    /// To files in this directory.
+    Files(&'a Path),
+}
+
+impl Output<'_> {
+    /// For a stream of a rank: its name ends the file's.
+    fn of(self, rank: u32, stream: &str) -> Result<Stdio, LaunchError> {
+        let Self::Files(directory) = self else {
+            return Ok(if matches!(self, Self::Piped) { Stdio::piped() } else { Stdio::inherit() });
+        };
+        let path = directory.join(format!("rank.{rank}.{stream}"));
+        let file = File::create(&path);
+        file.map(Stdio::from).map_err(|source| LaunchError::File { doing: "write", path, source })
+    }
+}
+
+/// The command of the ranks that run one of the programs: what differs between them is set for each.
+pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command, LaunchError> {
+    let share = common.share;
+    let mut command = Command::new(find(share, program).as_deref().unwrap_or(Path::new(&program.program)));
+    command.arg0(&program.program).args(&program.arguments);
+    command.envs(share.environment.iter().chain(&program.environment).map(|(key, value)| (key, value)));
     for variable in FOREIGN {
         command.env_remove(variable);
     }
     command.env("PMI_SIZE", share.size.to_string());
     command.env(LAUNCHER, std::process::id().to_string());
+    command.env(JOB, &common.job).env(PROCESSORS, common.processors.to_string());
+    if let Some(path) = &program.directory {
+        // Otherwise it would be said of the program that it is not there.
+        std::fs::read_dir(path).map_err(|source| LaunchError::File {
+            doing: "start ranks in",
+            path: path.clone(),
+            source,
+        })?;
+        command.current_dir(path);
+    }
     // A group of its own: its children end with it, and a key at the terminal reaches it once, from us.
     command.process_group(0);
-    command
+    Ok(command)
 }
 
 /// Where the program is, if that is a question of `PATH`. Asked once: otherwise every rank would try all
 /// directories.
-fn find(share: &Share) -> Option<PathBuf> {
-    if share.program.as_bytes().contains(&b'/') {
+fn find(share: &Share, program: &Program) -> Option<PathBuf> {
+    if program.program.as_bytes().contains(&b'/') {
         return None;
     }
-    let given = share.environment.iter().rev().find(|(key, _)| key == "PATH");
+    let mut given = share.environment.iter().chain(&program.environment).rev();
+    let given = given.find(|(key, _)| key == "PATH");
     let path = given.map(|(_, value)| value.clone()).or_else(|| std::env::var_os("PATH"))?;
-    let mut places = std::env::split_paths(&path).map(|directory| directory.join(&share.program));
+    let mut places = std::env::split_paths(&path).map(|directory| directory.join(&program.program));
     places.find(|place| place.is_file() && rustix::fs::access(place, Access::EXEC_OK).is_ok())
 }
 
-/// Starts a rank that writes to what `output` makes.
+/// Starts a rank.
 pub(super) fn start(
     command: &mut Command,
     program: &OsStr,
     rank: u32,
     stdin: Stdio,
-    output: fn() -> Stdio,
+    output: Output<'_>,
 ) -> Result<Started, LaunchError> {
     let system = LaunchError::system::<Errno>;
     let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
@@ -74,10 +119,14 @@ pub(super) fn start(
     // Only the child that is started next inherits it: no other thread of a launcher starts programs.
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(system("make a socket for a rank"))?;
     command.env("PMI_RANK", rank.to_string()).env("PMI_FD", theirs.as_raw_fd().to_string());
-    command.stdin(stdin).stdout(output()).stderr(output());
-    let mut child = command
-        .spawn()
-        .map_err(|source| LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source })?;
+    command.stdin(stdin).stdout(output.of(rank, "out")?).stderr(output.of(rank, "err")?);
+    let child = command.spawn();
+    // These are the child's now: they must not stay open here until the next one is started.
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.map_err(|source| match source.kind() {
+        ErrorKind::WouldBlock => LaunchError::Processes { rank, source },
+        _ => LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source },
+    })?;
     let pid = Pid::from_child(&child);
     let started = Started {
         pid,

@@ -25,6 +25,7 @@ pub(crate) fn adopt() {
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     begun: Option<Duration>,
+    left: Vec<String>,
 }
 
 impl Sweep {
@@ -43,8 +44,24 @@ impl Sweep {
         if now >= begun + INSISTENCE {
             signal(Signal::KILL);
         }
-        now >= begun + PATIENCE
+        let is_over = now >= begun + PATIENCE;
+        if is_over {
+            self.left = children().into_iter().map(name).collect();
+        }
+        is_over
     }
+
+    /// The processes that could not be ended, for a person. Told once.
+    pub(super) fn take_left(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.left)
+    }
+}
+
+/// `process 123 (sleep)`.
+fn name(process: Pid) -> String {
+    let process = process.as_raw_nonzero();
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    format!("process {process} ({})", name.trim_end())
 }
 
 /// Collects the children that have ended. Whether there are no others.

@@ -3,18 +3,20 @@
 mod input;
 
 use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
-use crate::ending::Ending;
+use crate::ending::{Ending, Stop};
 use crate::error::LaunchError;
 use crate::job::{INSISTENCE, Job};
-use crate::judge::{Judge, Verdict};
+use crate::judge::{Judge, Times, Verdict};
+use crate::limits::make_room;
 use crate::poll::{Interest, Poll, Token};
 use crate::remote::frame::Order;
 use crate::remote::link::Link;
 use crate::server::{Effect, Server, lost};
-use crate::signals::{Signals, stop};
+use crate::signals::{Signals, asks_for_the_end, stop};
 use crate::sink::Sink;
 use input::{Input, Read};
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use rustix::io::Errno;
+use rustix::process::Signal;
 use std::io::{IsTerminal, Stderr, Stdout};
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,18 @@ pub enum Event<'a> {
     },
     /// Ranks have said something, and for [`SETTLED`] none has said more.
     ReportsOver,
+    /// The launcher ends the job, although no rank has failed.
+    Stopped {
+        /// Why.
+        stop: Stop,
+        /// The ranks that were still there.
+        ranks: &'a [u32],
+    },
+    /// Processes that the ranks have left behind cannot be ended.
+    Left {
+        /// Which, each as a person knows it: `process 123 (sleep)`.
+        processes: &'a [String],
+    },
 }
 
 /// How long after the last report [`Event::ReportsOver`] comes: ranks that wait for each other find out
@@ -50,10 +64,12 @@ pub const SETTLED: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// What the launcher should exit with: 0, or the status of the first failure.
+    /// What the launcher should exit with: 0, or the status of what ended the job.
     pub status: u8,
     /// The rank that failed first, and how.
     pub failure: Option<(u32, Ending)>,
+    /// Why the launcher has ended the job, if no failure came before that.
+    pub stop: Option<Stop>,
 }
 
 /// Runs a job, and returns when all its processes are gone.
@@ -74,8 +90,12 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
     if let Some(failure) = launcher.links.iter().find_map(Link::failure) {
         return Err(failure);
     }
-    let failure = launcher.judge.into_first();
-    Ok(Outcome { status: failure.as_ref().map_or(0, |(_, ending)| ending.status()), failure })
+    if let Some(error) = launcher.broken {
+        return Err(LaunchError::Output { source: error.into() });
+    }
+    let (failure, stop) = launcher.judge.into_outcome();
+    let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
+    Ok(Outcome { status: stop.map_or(failed, Stop::status), failure, stop })
 }
 
 struct Launcher {
@@ -93,20 +113,34 @@ struct Launcher {
     killed: Option<Duration>,
     /// When reports are over, if there are any.
     settled: Option<Duration>,
+    /// What has happened while the ranks were started.
+    early: Vec<Happening>,
+    /// The failures so far, for ranks that take part later.
+    lost: Vec<String>,
+    /// What ranks have written can be written nowhere.
+    broken: Option<Errno>,
+    /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
+    hurry: bool,
+    /// When nothing was left but to be read.
+    over: Option<Duration>,
 }
+
+/// With more than this on its way to a host, no more is read from there.
+const LINK_FULL: usize = 4 << 20;
 
 impl Launcher {
     fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
-        adopt();
-        allow_descriptors(job.ranks);
-        let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
         let signals = Signals::catch()?;
+        adopt();
+        let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
+        let by_program: Vec<u32> = job.programs.iter().map(|program| program.ranks).collect();
+        let times = Times { grace: job.grace, kill_after: job.kill_after, timeout: job.timeout };
         poll.add(&signals, Token::Signals, Interest::Read).map_err(LaunchError::system("watch signals"))?;
         Ok(Self {
             poll,
             signals,
-            server: Server::new(layout),
-            judge: Judge::new(job.ranks, job.grace),
+            server: Server::new(layout, &by_program),
+            judge: Judge::new(job.ranks(), times),
             crew: Crew::new(),
             links: Vec::new(),
             input: None,
@@ -115,26 +149,45 @@ impl Launcher {
             begun: Instant::now(),
             killed: None,
             settled: None,
+            early: Vec::new(),
+            lost: Vec::new(),
+            broken: None,
+            hurry: false,
+            over: None,
         })
     }
 
     fn start(&mut self, job: &Job, layout: &[u32]) -> Result<(), LaunchError> {
         let stdin = std::io::stdin();
+        let ranks = job.ranks();
+        let Self { signals, judge, crew, poll, early, links, .. } = self;
+        // Other signals are for ranks that are there to get them.
+        let mut may = |started: u32| match signals.take().into_iter().find(|signal| asks_for_the_end(*signal))
+        {
+            Some(signal) => Err(LaunchError::Interrupted { signal, started, ranks }),
+            None => Ok(()),
+        };
         if job.hosts.is_empty() {
             // In its group of its own, a rank that reads from the terminal would be stopped.
             let fed = stdin.is_terminal();
-            let share = job.share(0, job.ranks);
-            let direct = job.ranks == 1 && !job.prefix;
+            let share = job.share(0, ranks);
+            let direct = ranks == 1 && !job.prefix;
+            if direct {
+                // A shell says nothing of that either.
+                judge.forwarded(Signal::PIPE.as_raw());
+            }
             let from = if fed { Stdin::Fed } else { Stdin::Inherited };
-            self.crew.start(&share, from, direct, &self.poll)?;
+            crew.start(&share, (from, direct), poll, &mut may, early)?;
             self.input = fed.then(|| Input::new(stdin));
             return Ok(());
         }
+        make_room(layout.len() as u32, 2)?;
         let mut first = 0;
         for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
-            let index = self.links.len() as u32;
+            may(first)?;
+            let index = links.len() as u32;
             let share = job.share(first, *count);
-            self.links.push(Link::start(job, &host.name, index, &share, &self.poll)?);
+            links.push(Link::start(job, &host.name, index, &share, poll)?);
             first += count;
         }
         self.input = Some(Input::new(stdin));
@@ -142,13 +195,13 @@ impl Launcher {
     }
 
     fn run(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<(), LaunchError> {
-        while !self.is_over() {
-            let mut happened = Vec::new();
+        while !self.is_over(watch) {
+            let mut happened = std::mem::take(&mut self.early);
             self.prepare_input();
             let timeout = self.timeout();
             for token in self.poll.wait(timeout).map_err(LaunchError::system("wait for the ranks"))? {
                 match token {
-                    Token::Signals => self.forward(),
+                    Token::Signals => self.forward(watch),
                     Token::Input => self.read_input(),
                     Token::Sink(_) => {}
                     Token::LinkIn(link) | Token::LinkOut(link) => {
@@ -173,23 +226,36 @@ impl Launcher {
                 self.settled = None;
                 self.tell(Event::ReportsOver, watch);
             }
-            self.write();
+            self.write(watch);
         }
         Ok(())
     }
 
     /// Whether all has ended and has been said.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> bool {
         let now = self.begun.elapsed();
         if !self.judge.all_ended() || self.links.iter().any(|link| !link.is_over()) {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        self.crew.is_over(now) && self.output.is_empty() && self.errors.is_empty()
+        if !self.crew.is_over(now, self.hurry) {
+            return false;
+        }
+        let left = self.crew.take_left();
+        if !left.is_empty() {
+            self.tell(Event::Left { processes: &left }, watch);
+        }
+        let over = *self.over.get_or_insert(now);
+        let is_read = self.output.is_empty() && self.errors.is_empty();
+        is_read || self.hurry && now >= over + INSISTENCE
     }
 
     fn timeout(&self) -> Option<Duration> {
         if self.input.as_ref().is_some_and(Input::is_ready) {
+            return Some(Duration::ZERO);
+        }
+        // What has happened already is not waited for.
+        if !self.early.is_empty() {
             return Some(Duration::ZERO);
         }
         if self.judge.all_ended() {
@@ -213,7 +279,11 @@ impl Launcher {
                 for effect in effects {
                     match effect {
                         Effect::Send(rank, line) => self.send(rank, &line),
-                        Effect::Initialised(rank) => self.judge.initialised(rank, now, &mut verdicts),
+                        Effect::Initialised(rank) => {
+                            self.judge.initialised(rank, now, &mut verdicts);
+                            let known: String = self.lost.concat();
+                            self.send(rank, &known);
+                        }
                         Effect::Finalised(rank) => self.judge.finalised(rank),
                         Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),
                         Effect::Report(rank, json) => {
@@ -237,12 +307,18 @@ impl Launcher {
                 }
                 // Of a job that has not begun, the host's reason is all that matters.
                 Verdict::Failed { .. } if self.has_refused() => {}
+                Verdict::Stopped { stop } => {
+                    self.hurry = true;
+                    let ranks = self.judge.running();
+                    self.tell(Event::Stopped { stop, ranks: &ranks }, watch);
+                }
                 Verdict::Failed { rank, ending, expected } => {
                     self.tell(Event::Failed { rank, ending: &ending, expected }, watch);
                     let line = lost(rank, &ending);
                     for other in self.judge.others(rank) {
                         self.send(other, &line);
                     }
+                    self.lost.push(line);
                 }
             }
         }
@@ -256,6 +332,9 @@ impl Launcher {
     }
 
     fn send(&mut self, rank: u32, line: &str) {
+        if line.is_empty() {
+            return;
+        }
         match self.links.iter_mut().find(|link| link.has(rank)) {
             Some(link) => link.send(&Order::Line { rank }, line.as_bytes(), &self.poll),
             None => self.crew.send(rank, line.as_bytes(), &self.poll),
@@ -270,10 +349,16 @@ impl Launcher {
     }
 
     /// Passes on what the user has sent to this process.
-    fn forward(&mut self) {
+    fn forward(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
             self.judge.forwarded(number);
             self.signal(number);
+            if asks_for_the_end(number) {
+                self.hurry = true;
+                let mut verdicts = Vec::new();
+                self.judge.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
+                self.carry_out(verdicts, watch);
+            }
             if number == Signal::TSTP.as_raw() {
                 stop();
             }
@@ -321,20 +406,24 @@ impl Launcher {
     }
 
     /// Writes what is taken; while the reader is slow, the ranks are not read.
-    fn write(&mut self) {
-        // A reader that has gone ends the writers: as in any pipeline, they get SIGPIPE.
-        if !self.output.flush(&self.poll) {
-            self.judge.forwarded(Signal::PIPE.as_raw());
-            self.crew.close(0, &self.poll);
-        }
-        if !self.errors.flush(&self.poll) {
-            self.judge.forwarded(Signal::PIPE.as_raw());
-            self.crew.close(1, &self.poll);
+    fn write(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        for flushed in [self.output.flush(&self.poll), self.errors.flush(&self.poll)] {
+            let Err(error) = flushed else { continue };
+            let (now, mut verdicts) = (self.begun.elapsed(), Vec::new());
+            if error == Errno::PIPE {
+                // As in any pipeline. What the ranks write meanwhile is read, and goes nowhere: they end because the
+                // launcher says so, and not by whatever each makes of a pipe that is closed.
+                self.judge.reader_left(now, &mut verdicts);
+            } else {
+                self.broken = Some(error);
+                self.judge.give_up(now, &mut verdicts);
+            }
+            self.carry_out(verdicts, watch);
         }
         let full = self.output.is_full() || self.errors.is_full();
         self.crew.pause(full, &self.poll);
         for link in &mut self.links {
-            link.pause(full, &self.poll);
+            link.pause(full || link.backlog() > LINK_FULL, &self.poll);
         }
     }
 
@@ -347,15 +436,5 @@ impl Launcher {
         while !self.crew.sweep(self.begun.elapsed()) {
             std::thread::sleep(PAUSE);
         }
-    }
-}
-
-/// A rank needs five descriptors here; the usual limit of 1,024 is for less than that.
-fn allow_descriptors(ranks: u32) {
-    let limit = getrlimit(Resource::Nofile);
-    let needed = u64::from(ranks) * 5 + 64;
-    if limit.current.is_some_and(|current| current < needed) {
-        // Where it does not suffice, starting a rank fails, and says why.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
 }

@@ -39,7 +39,8 @@ impl Agent {
             .map_err(LaunchError::system("watch standard input"))?;
         let mut output = Sink::new(std::io::stdout(), 0);
         output.push(format!("{HELLO}\n").as_bytes());
-        output.flush(&poll);
+        // One that is closed is noticed when the launcher's orders end.
+        let _ = output.flush(&poll);
         Ok(Self {
             poll,
             crew: Crew::new(),
@@ -67,15 +68,11 @@ impl Agent {
                     _ => self.crew.ready(token, &self.poll, &mut happened),
                 }
             }
-            for happening in happened {
-                match happening {
-                    Happening::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
-                    Happening::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
-                    Happening::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
-                }
-            }
-            let open = self.output.flush(&self.poll);
-            self.crew.pause(self.output.is_full(), &self.poll);
+            happened.into_iter().for_each(|happening| self.pass_on(happening));
+            let open = self.output.flush(&self.poll).is_ok();
+            let full = self.output.is_full();
+            self.crew.pause(full, &self.poll);
+            self.crew.hold(full, &self.poll);
             let now = self.begun.elapsed();
             if !open {
                 self.orphan(now);
@@ -84,12 +81,29 @@ impl Agent {
                 self.crew.signal(Signal::KILL.as_raw());
             }
             if self.is_over(now) {
+                for process in self.crew.take_left() {
+                    let host = rustix::system::uname();
+                    let host = host.nodename().to_string_lossy();
+                    let text = format!("{process} of the job could not be ended, and is left on {host}\n");
+                    self.say(&Notice::Output { stream: 1 }, text.as_bytes());
+                }
                 self.say(&Notice::Done, b"");
-                while self.output.flush(&self.poll) && !self.output.is_empty() && self.orphaned.is_none() {
+                while self.output.flush(&self.poll).is_ok()
+                    && !self.output.is_empty()
+                    && self.orphaned.is_none()
+                {
                     self.poll.wait(Some(PAUSE))?;
                 }
                 return Ok(());
             }
+        }
+    }
+
+    fn pass_on(&mut self, happening: Happening) {
+        match happening {
+            Happening::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
+            Happening::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
+            Happening::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
         }
     }
 
@@ -98,7 +112,7 @@ impl Agent {
         if !self.crew.all_ended() || !(self.started || self.orphaned.is_some()) {
             return false;
         }
-        self.crew.is_over(now)
+        self.crew.is_over(now, self.orphaned.is_some())
     }
 
     fn listen(&mut self) {
@@ -144,7 +158,10 @@ impl Agent {
             std::env::set_current_dir(directory)
                 .map_err(LaunchError::system("change to the directory that the job was started in"))?;
         }
-        self.crew.start(share, Stdin::Fed, false, &self.poll)
+        let mut out = Vec::new();
+        let started = self.crew.start(share, (Stdin::Fed, false), &self.poll, &mut |_| Ok(()), &mut out);
+        out.into_iter().for_each(|happening| self.pass_on(happening));
+        started
     }
 
     fn say(&mut self, notice: &Notice, payload: &[u8]) {

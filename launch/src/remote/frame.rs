@@ -63,9 +63,12 @@ pub(crate) fn encode(header: &impl Serialize, payload: &[u8]) -> Vec<u8> {
 
 /// Takes a frame, if one has arrived whole.
 pub(crate) fn decode<H: DeserializeOwned>(inbox: &mut Inbox) -> Result<Option<(H, Vec<u8>)>, FrameError> {
-    let Some(end) = inbox.bytes().iter().take(HEADER_MAX).position(|byte| *byte == b'\n') else {
+    let Some(end) = inbox.line_end() else {
         return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::Header) };
     };
+    if end > HEADER_MAX {
+        return Err(FrameError::Header);
+    }
     let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::Header)?;
     let (length, header) = header.split_once(' ').ok_or(FrameError::Header)?;
     let length: usize = length.parse().map_err(|_| FrameError::Header)?;

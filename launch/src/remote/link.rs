@@ -151,7 +151,12 @@ impl Link {
         }
         loop {
             match decode(&mut self.inbox) {
-                Ok(Some((Notice::Done, _))) | Err(_) => return self.give_up(poll, out),
+                Ok(Some((Notice::Done, _))) => return self.give_up(poll, out),
+                Err(error) => {
+                    let text = format!("host {} is given up: {error}\n", self.host);
+                    out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
+                    return self.give_up(poll, out);
+                }
                 Ok(Some((notice, payload))) => self.take(notice, payload, out),
                 Ok(None) => break,
             }
@@ -183,7 +188,7 @@ impl Link {
 
     fn flush(&mut self, poll: &Poll) {
         let Some((to, _)) = &self.pipes else { return };
-        if !self.outbox.flush(to, usize::MAX, || true) {
+        if self.outbox.flush(to, usize::MAX, || true).is_err() {
             // What comes from there says more; this direction is over.
             self.outbox.clear();
         }

@@ -1,6 +1,7 @@
 //! Jobs on several hosts, which are all this one: the `ssh` in front of `PATH` runs its command here.
 
 use crate::support::*;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,6 +13,7 @@ host=$2; shift 2
 echo 'Welcome to this host.'
 case $host in
   closed) echo 'connection refused' >&2; exit 255;;
+  babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
   lost) { sleep 0.5; kill -9 0; } & ;;
 esac
 export FAKE_HOST=$host
@@ -24,7 +26,7 @@ fn launcher(spec: &str, program: &[&str]) -> Command {
     std::fs::create_dir_all(&directory).expect("it can be made");
     // Written aside and moved: another test may be running the old one.
     let (ssh, new) = (directory.join("ssh"), directory.join(format!("{:?}", std::thread::current().id())));
-    std::fs::write(&new, SSH).expect("it can be written");
+    std::fs::write(&new, SSH.replace("VERSION", env!("CARGO_PKG_VERSION"))).expect("it can be written");
     std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     std::fs::rename(&new, &ssh).expect("it is ours");
     let mut path = directory.into_os_string();
@@ -116,4 +118,37 @@ fn a_program_that_a_host_does_not_have_is_named_with_the_host() {
 #[test]
 fn a_launcher_that_is_killed_takes_the_ranks_of_all_hosts_with_it() {
     ends_with_its_launcher(launcher("3 hosts=a,b:2", &["@sleep"]));
+}
+
+#[test]
+fn a_host_that_does_not_keep_to_the_protocol_is_named() {
+    let done = finish(launcher("2 grace=50 hosts=a,babble", &["sleep", "60"]));
+    assert_eq!(done.status, 255, "{}", done.stderr);
+    assert!(done.stderr.contains("host babble is given up: a frame has no valid header"), "{}", done.stderr);
+}
+
+#[test]
+fn ranks_on_other_hosts_that_ignore_a_signal_are_killed() {
+    let script = "trap '' TERM; echo $$; while :; do sleep 0.1; done";
+    let mut command = launcher("3 kill_after=200 hosts=a:2,b", &["sh", "-c", script]);
+    let mut running = Running(command.spawn().expect("it can be started"));
+    let stdout = BufReader::new(running.0.stdout.as_mut().expect("it is a pipe"));
+    let lines = stdout.lines().map_while(Result::ok);
+    let pids: Vec<u32> = lines.filter_map(|line| line.parse().ok()).take(3).collect();
+    let launcher = rustix::process::Pid::from_child(&running.0);
+    rustix::process::kill_process(launcher, rustix::process::Signal::TERM).expect("it is there");
+    let done = wait(running);
+    assert_eq!(done.status, 143, "{}", done.stderr);
+    assert!(pids.len() == 3 && pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn several_programs_and_a_timeout_go_through() {
+    let done = finish(launcher("2 timeout=60000 exit=0 hosts=a:3,b", &["sh", "-c", "echo first $PMI_RANK"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let mut lines: Vec<&str> = done.stdout.lines().filter(|line| line.starts_with(['f', 'm'])).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["first 0", "first 1", "more 2", "more 3"]);
+    let done = finish(launcher("2 timeout=300 hosts=a,b", &["sleep", "60"]));
+    assert_eq!(done.status, 124, "{}", done.stderr);
 }

@@ -1,8 +1,10 @@
 //! Programs that know nothing of launchers: output, input, signals, exit statuses, what they leave behind.
 
 use crate::support::*;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn sh(spec: &str, script: &str) -> std::process::Command {
@@ -153,7 +155,30 @@ fn a_reader_that_leaves_ends_the_writers() {
     let mut running = Running(launcher("2", &["yes"]).spawn().expect("it can be started"));
     let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
     assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line == "y").take(10).count(), 10);
-    assert_eq!(running.0.wait().expect("it is a child").code(), Some(128 + 13));
+    let done = wait_without_output(running);
+    assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
+}
+
+/// As [`wait`], where nobody reads standard output.
+fn wait_without_output(mut running: Running) -> Done {
+    running.0.stdout = File::open("/dev/null").ok().map(|file| std::os::fd::OwnedFd::from(file).into());
+    wait(running)
+}
+
+#[test]
+fn a_reader_that_leaves_is_not_the_fault_of_ranks_that_do_not_die_of_it() {
+    // As programs that ignore SIGPIPE, and find out when they write.
+    let script = "trap '' PIPE; while echo y 2>/dev/null; do :; done; exit 101";
+    for spec in ["2", "1 prefix"] {
+        let mut running = Running(sh(spec, script).spawn().expect("it can be started"));
+        // The launcher is this program, which says so itself before it begins.
+        let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
+        let mut lines = stdout.lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.ends_with('y')), "no rank has written");
+        drop(lines);
+        let done = wait_without_output(running);
+        assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
+    }
 }
 
 #[test]
@@ -176,4 +201,178 @@ fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
     assert!(pids.iter().all(|pid| is_alive(*pid)));
     running.0.kill().expect("it can be killed");
     until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}
+
+#[test]
+fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
+    // A session of its own, with a parent and without one, and one whose parent goes on to leave.
+    let script = "setsid sh -c 'echo $$; exec sleep 61' & (setsid sh -c 'echo $$; exec sleep 62' &); \
+                  setsid sh -c 'setsid sleep 63 & echo $!; echo $$; exec sleep 64' & echo; exec sleep 60";
+    let mut running = Running(sh("2", script).spawn().expect("it can be started"));
+    let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    let pids: Vec<u32> = stdout.filter_map(|line| line.parse().ok()).take(8).collect();
+    assert_eq!(pids.len(), 8);
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    running.0.kill().expect("it can be killed");
+    until("their end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
+}
+
+/// Starts a job, waits until each of its ranks has said that it is ready, and sends the launcher these signals, with
+/// a second between them.
+fn signalled(mut command: Command, ranks: usize, signals: &[rustix::process::Signal]) -> Done {
+    let mut running = Running(command.spawn().expect("it can be started"));
+    let pid = rustix::process::Pid::from_child(&running.0);
+    let mut stdout =
+        BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    assert_eq!(stdout.by_ref().filter(|line| line == "ready").take(ranks).count(), ranks);
+    for (index, signal) in signals.iter().enumerate() {
+        std::thread::sleep(Duration::from_secs(index.min(1) as u64));
+        rustix::process::kill_process(pid, *signal).expect("it is there");
+    }
+    let reader = std::thread::spawn(move || stdout.count());
+    let done = wait_without_output(running);
+    reader.join().expect("it reads");
+    done
+}
+
+const DEAF: &str = "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done";
+
+#[test]
+fn ranks_that_ignore_a_signal_are_killed_when_their_time_is_over() {
+    use rustix::process::Signal;
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let done = signalled(sh("2 kill_after=200", DEAF), 2, &[signal]);
+        assert_eq!(done.status, status, "{}", done.stderr);
+        assert!(done.stderr.contains("Stopped { stop: Signal("), "{}", done.stderr);
+        assert!(done.stderr.contains("ranks: [0, 1]"), "{}", done.stderr);
+        assert_eq!(done.lines("failed"), Vec::<&str>::new());
+    }
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    use rustix::process::Signal;
+    let done = signalled(sh("2 kill_after=600000", DEAF), 2, &[Signal::INT, Signal::TERM]);
+    assert_eq!(done.status, 130, "{}", done.stderr);
+}
+
+#[test]
+fn a_rank_that_handles_a_signal_has_its_time_and_its_status() {
+    let script = "trap 'sleep 2.5; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let done = signalled(sh("2", script), 2, &[rustix::process::Signal::TERM]);
+    assert_eq!((done.status, done.lines("failed")), (0, Vec::new()), "{}", done.stderr);
+}
+
+#[test]
+fn a_signal_that_comes_while_ranks_are_started_ends_all_of_them() {
+    // The first rank sends it, while others are still to be started.
+    let script = "echo $$; test $PMI_RANK = 0 && kill -TERM $PPID; exec sleep 60";
+    let done = finish(sh("200", script));
+    assert_eq!(done.status, 143, "{}", done.stderr);
+    let pids: Vec<u32> = output(&done).iter().map(|line| line.parse().expect("a number")).collect();
+    assert!(pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_ended() {
+    let done = finish(sh("2 timeout=300", "trap '' TERM; while :; do sleep 0.1; done"));
+    assert_eq!(done.status, 124, "{}", done.stderr);
+    assert!(done.stderr.contains("Stopped { stop: TimedOut(300ms), ranks: [0, 1] }"), "{}", done.stderr);
+    assert_eq!(finish(launcher("2 timeout=60000", &["true"])).status, 0);
+}
+
+#[test]
+fn a_reader_that_takes_nothing_does_not_keep_a_job_that_was_to_end() {
+    let mut command =
+        sh("2 timeout=500", "trap '' PIPE; while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done");
+    let mut running = Running(command.spawn().expect("it can be started"));
+    let _unread = running.0.stdout.take();
+    assert_eq!(wait_without_output(running).status, 124);
+}
+
+#[test]
+fn a_thousand_ranks_start_and_end() {
+    let done = finish(launcher("1000", &["true"]));
+    assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+    // Also if all of them fail.
+    let done = finish(launcher("1000", &["false"]));
+    assert_eq!(done.status, 1);
+}
+
+/// The launcher, with this shell command before it.
+fn limited(limit: &str, spec: &str, program: &[&str]) -> Command {
+    let inner = launcher(spec, program);
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!("{limit} && exec \"$0\" \"$@\""))
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
+    command
+}
+
+#[test]
+fn a_limit_that_is_too_low_is_an_error_before_anything_is_started() {
+    let done = finish(limited("ulimit -n 100", "50", &["echo", "started"]));
+    assert_eq!(done.status, 99, "{}", done.stderr);
+    let expected =
+        "50 ranks on this host need 264 open files (RLIMIT_NOFILE, ulimit -n), and the limit is 100";
+    assert!(done.stderr.contains(expected), "{}", done.stderr);
+    assert!(!done.stdout.contains("started"));
+    // One that may be raised is.
+    let done = finish(limited("ulimit -Sn 100", "50", &["true"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+}
+
+#[test]
+fn several_programs_are_one_job() {
+    let done = finish(sh("2 exit=0", "echo first $PMI_RANK of $PMI_SIZE"));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    assert_eq!(output(&done), ["first 0 of 4", "first 1 of 4", "more 2", "more 3"]);
+    assert_eq!(finish(launcher("2 exit=7", &["true"])).status, 7);
+}
+
+#[test]
+fn each_rank_writes_to_files_of_its_own_and_starts_where_it_should() {
+    let place = tempfile::tempdir().expect("it can be made");
+    let place = place.path().canonicalize().expect("it is there");
+    let spec = format!("2 output={0}/logs/all directory={0}", place.display());
+    let done = finish(sh(&spec, "pwd; echo error $PMI_RANK >&2"));
+    assert_eq!((done.status, done.stderr.as_str()), (0, ""));
+    let read = |name: &str| std::fs::read_to_string(place.join("logs/all").join(name)).expect("it is there");
+    for rank in 0..2 {
+        assert_eq!(read(&format!("rank.{rank}.out")), format!("{}\n", place.display()));
+        assert_eq!(read(&format!("rank.{rank}.err")), format!("error {rank}\n"));
+    }
+    let done = finish(launcher("2 directory=/nowhere", &["true"]));
+    assert_eq!(done.status, 99);
+    assert!(done.stderr.contains("cannot start ranks in /nowhere: No such file"), "{}", done.stderr);
+}
+
+#[test]
+fn ranks_run_where_it_is_said_that_they_do() {
+    let script = "grep Cpus_allowed_list /proc/self/status | cut -f 2 | sed \"s/^/rank $PMI_RANK: /\"";
+    let all = std::thread::available_parallelism().expect("it is told").get();
+    let done = finish(sh("2 bind=room report_bindings", script));
+    let ran: Vec<String> = output(&done).iter().map(|line| line.replace(": ", "=")).collect();
+    let told = |line: &str| {
+        let (rank, rest) = line.split_once(" on ")?;
+        let cpus = rest.rsplit_once("processors ")?.1;
+        Some(format!("{rank}={cpus}"))
+    };
+    let mut reported: Vec<String> = done.stderr.lines().filter_map(told).collect();
+    reported.sort();
+    assert_eq!(ran, reported, "{}", done.stderr);
+    assert_eq!(done.stderr.matches(": bound to").count(), if all >= 2 { 2 } else { 0 }, "{}", done.stderr);
+    let many = (all + 1).to_string();
+    let done = finish(launcher(&format!("{many} bind=core"), &["true"]));
+    assert!(done.stderr.contains("ranks cannot have a core each"), "{}", done.stderr);
+    assert_eq!(finish(launcher(&format!("{many} bind=room"), &["true"])).status, 0);
+    assert_eq!(finish(launcher(&format!("{many} bind=numa"), &["true"])).status, 0);
+    // How many there are for all of them, a rank that is bound is told.
+    let done = finish(sh("2 bind=room", "echo $LAUNCHED_ON_PROCESSORS"));
+    assert_eq!(output(&done), [all.to_string(), all.to_string()]);
 }

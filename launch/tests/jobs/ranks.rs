@@ -150,3 +150,63 @@ fn a_hostile_rank_is_a_failed_one() {
     let expected = "rank 1 broke the launcher's protocol: the line is not UTF-8: `\\xff\\x00`";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
 }
+
+/// Rank 1 puts values for ever.
+pub(crate) fn flood() {
+    let mut client = client();
+    if client.rank() == 1 {
+        let error = (0..100_000).find_map(|number| client.put(&format!("key.{number}"), "value").err());
+        println!("\nrefused: {}", error.expect("there is a bound"));
+        std::thread::sleep(PATIENCE);
+    }
+    client.barrier().expect_err("rank 1 is lost");
+}
+
+#[test]
+fn a_rank_that_puts_values_for_ever_is_told_and_ends_the_job() {
+    let done = finish(launcher("2 grace=200", &["@flood"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    let expected = "rank 1 broke the launcher's protocol: it has put more than 4096 values for other ranks";
+    assert!(done.stderr.contains(expected), "{}", done.stderr);
+    assert!(done.stdout.contains("refused: the launcher refused `cmd=put"), "{}", done.stdout);
+}
+
+/// Asks, and never reads an answer, until nobody takes more.
+pub(crate) fn deaf() {
+    let client = client();
+    let line = b"cmd=get kvsname=job key=PMI_process_mapping\n".repeat(100);
+    let (mut taken, mut refused) = (0, 0);
+    while taken < 64 << 20 && refused < 100 {
+        match rustix::net::send(&client, &line, rustix::net::SendFlags::DONTWAIT) {
+            Ok(sent) => (taken, refused) = (taken + sent, 0),
+            Err(_) => {
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    println!("\ntaken: {}", if refused > 0 { "bounded" } else { "all" });
+}
+
+#[test]
+fn answers_to_a_rank_that_reads_none_do_not_pile_up() {
+    let done = finish(launcher("1 prefix", &["@deaf"]));
+    assert!(done.stdout.contains("taken: bounded"), "{}{}", done.stdout, done.stderr);
+}
+
+/// Rank 1 comes when rank 0 has failed already.
+pub(crate) fn late() {
+    if std::env::var("PMI_RANK").as_deref() == Ok("0") {
+        std::process::exit(4);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let error = client().barrier().expect_err("rank 0 is lost");
+    println!("\ntold: {error}");
+}
+
+#[test]
+fn a_rank_that_comes_late_is_told_what_has_happened() {
+    let done = finish(launcher("2 grace=20000", &["@late"]));
+    assert_eq!(done.status, 4, "{}", done.stderr);
+    assert!(done.stdout.contains("told: rank 0 exited with status 4"), "{}{}", done.stdout, done.stderr);
+}

@@ -1,7 +1,7 @@
 //! Jobs for tests. The test program starts itself again, as a launcher or as a rank, with its task in an
 //! environment variable; so each launcher has a process of its own, as it wants.
 
-use carrousel_launch::{Client, Event, Host, Job, agent, run};
+use carrousel_launch::{Bind, Client, Event, Host, Job, LaunchError, Program, Stop, agent, run};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -41,7 +41,7 @@ fn launch() -> i32 {
         program.extend(["--exact", "child", "--quiet", "--nocapture"].map(ToOwned::to_owned));
     }
     let mut job = Job::new(&program[0], ranks);
-    job.arguments = program[1..].iter().map(Into::into).collect();
+    job.programs[0].arguments = program[1..].iter().map(Into::into).collect();
     // Without a task of its own, a test program that is started by mistake must not start anything.
     job.environment = vec![(TASK.into(), task.unwrap_or_else(|| "none".to_owned()).into())];
     for word in words {
@@ -51,6 +51,22 @@ fn launch() -> i32 {
                 job.hosts = list.split(',').map(|host| Host::parse(host).expect("a host")).collect()
             }
             ("grace", ms) => job.grace = Duration::from_millis(ms.parse().expect("milliseconds")),
+            ("kill_after", ms) => {
+                job.kill_after = Some(Duration::from_millis(ms.parse().expect("milliseconds")));
+            }
+            ("timeout", ms) => job.timeout = Some(Duration::from_millis(ms.parse().expect("milliseconds"))),
+            ("output", directory) => job.output_directory = Some(directory.into()),
+            ("directory", directory) => job.programs[0].directory = Some(directory.into()),
+            // Beside `ranks` of the program, so many that end with this status.
+            ("exit", status) => {
+                let mut more = Program::new("sh", 2);
+                more.arguments = vec!["-c".into(), format!("echo more $PMI_RANK; exit {status}").into()];
+                job.programs.push(more);
+            }
+            ("bind", "core") => job.bind = Bind::Core,
+            ("bind", "numa") => job.bind = Bind::Numa,
+            ("bind", "room") => job.bind = Bind::CoreIfRoom,
+            ("report_bindings", _) => job.report_bindings = true,
             other => panic!("unknown option {other:?}"),
         }
     }
@@ -73,7 +89,10 @@ fn launch() -> i32 {
         Ok(outcome) => outcome.status.into(),
         Err(error) => {
             eprintln!("error: {error}");
-            99
+            match error {
+                LaunchError::Interrupted { signal, .. } => Stop::Signal(signal).status().into(),
+                _ => 99,
+            }
         }
     }
 }

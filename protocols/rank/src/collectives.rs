@@ -179,10 +179,13 @@ impl<P: Protocol> Rank<P> {
         let (communicator, tag, memory) = (active.communicator, active.tag, active.memory(at));
         let Some(to) = self.group(communicator).map(|group| group.rank(peer)) else { return };
         let (context, send) = (communicator.collectives(), inner(own, End::Send));
-        let outgoing = Outgoing { tag, len, rendezvous: len > self.options.eager_threshold, send };
+        let flow = self.flows.with(to, context);
+        let rendezvous = len > self.options.eager_threshold || !flow.admits(len, self.options.eager_window);
+        let outgoing = Outgoing { tag, len, rendezvous, send };
         // Nothing is announced in this context, so there is nothing to agree to.
-        let hint = match self.flows.with(to, context).sender.send(&outgoing, adaptation, || false) {
+        let hint = match flow.sender.send(&outgoing, adaptation, || false) {
             Route::Eager => {
+                flow.eager_sent.sent(len);
                 let packet = Packet::Eager { tag, len };
                 out.work(Work::Send { to, context, packet, data: Some(memory) });
                 return;

@@ -1,9 +1,12 @@
 //! The state that a rank keeps for each peer and communicator.
 
 use crate::rank::Posting;
+use crate::{Sink, Work};
 use alloc::vec::Vec;
-use carrousel_matching::{Context, RankId, Tag};
-use carrousel_rendezvous::{Adaptation, Fate, Matched, Protocol, ReceiveSide};
+use carrousel_matching::{Context, Envelope, RankId, Tag};
+use carrousel_rendezvous::{
+    Adaptation, EagerSent, EagerTaken, Fate, Matched, Packet, Protocol, ReceiveSide, SendSide, Violation,
+};
 
 /// A peer and a communicator in one word: the search compares it once for each flow that it looks at.
 type Key = u64;
@@ -22,14 +25,44 @@ pub(crate) struct Flow<P: Protocol> {
     pub(crate) candidates: u32,
     /// This rank's end of the flow to the peer.
     pub(crate) sender: P::Sender,
+    /// Of that: eager messages that the peer may hold.
+    pub(crate) eager_sent: EagerSent,
     /// This rank's end of the flow from the peer.
     pub(crate) receiver: P::Receiver,
+    /// Of that: eager messages that receives have taken.
+    pub(crate) eager_taken: EagerTaken,
 }
 
 impl<P: Protocol> Flow<P> {
     fn new(key: Key) -> Self {
-        let (sender, receiver) = Default::default();
-        Self { key, processed: 0, candidates: 0, sender, receiver }
+        let (sender, receiver, eager_sent, eager_taken) = Default::default();
+        Self { key, processed: 0, candidates: 0, sender, eager_sent, receiver, eager_taken }
+    }
+
+    /// Whether the peer has room for an eager message (rule EAGER_FITS_WINDOW).
+    #[inline]
+    pub(crate) fn admits(&self, len: u64, window: u64) -> bool {
+        !P::EAGER_FITS_WINDOW || self.eager_sent.admits(len, window)
+    }
+
+    /// The peer has processed so many messages, and its receives have taken so much of the eager ones.
+    pub(crate) fn seen(&mut self, seen: u32, taken: u64) -> Result<(), Violation> {
+        // Both are true, or nothing of it is acted upon.
+        let mut eager_sent = self.eager_sent.clone();
+        eager_sent.taken(taken)?;
+        self.sender.seen(seen)?;
+        self.eager_sent = eager_sent;
+        Ok(())
+    }
+
+    /// A receive has taken an eager message of this flow (rule TAKEN_IS_TOLD).
+    #[inline]
+    pub(crate) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
+        if self.eager_taken.take(len, window) && P::TAKEN_IS_TOLD {
+            let Envelope { source: to, context, .. } = *envelope;
+            let packet = Packet::Seen { seen: self.processed, taken: self.eager_taken.tell() };
+            out.work(Work::Send { to, context, packet, data: None });
+        }
     }
 
     /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there

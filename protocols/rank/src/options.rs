@@ -34,6 +34,9 @@ pub enum Transfer {
 pub struct Options {
     /// Largest message, in bytes, that a standard send sends eagerly.
     pub eager_threshold: u64,
+    /// Bytes of eager messages, each with [`carrousel_rendezvous::MESSAGE_COST`] more, that a rank may have sent to another
+    /// one in one communicator, and no receive has taken; beyond it a message is a rendezvous. One always fits.
+    pub eager_window: u64,
     /// When receives are announced.
     pub speculation: Speculation,
     /// How data moves after an RTS.
@@ -48,6 +51,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             eager_threshold: 8 << 10,
+            eager_window: 4 << 20,
             speculation: Speculation::default(),
             transfer: Transfer::default(),
             rtr_limit: 64,

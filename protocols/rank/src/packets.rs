@@ -35,7 +35,10 @@ impl<P: Protocol> Rank<P> {
                 self.eager(Envelope { source: from, tag, context }, len, out);
                 Ok(())
             }
-            Packet::Seen { seen } => Ok(self.flows.attempt(from, context, |flow| flow.sender.seen(seen))?),
+            Packet::Seen { seen, taken } => {
+                self.flows.attempt(from, context, |flow| flow.seen(seen, taken))?;
+                Ok(())
+            }
             _ => self.rendezvous(from, context, packet, out),
         }
     }
@@ -169,7 +172,8 @@ impl<P: Protocol> Rank<P> {
         flow.processed = flow.processed.wrapping_add(1);
         let seen = flow.processed;
         if flow.receiver.arrived(seen, credit_every) {
-            out.work(Work::Send { to, context, packet: Packet::Seen { seen }, data: None });
+            let taken = flow.eager_taken.told();
+            out.work(Work::Send { to, context, packet: Packet::Seen { seen, taken }, data: None });
         }
         flow
     }
@@ -177,7 +181,7 @@ impl<P: Protocol> Rank<P> {
     #[inline]
     fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) {
         let posting = self.posted.take_first(&envelope);
-        let adaptation = self.adaptation();
+        let (adaptation, window) = (self.adaptation(), self.options.eager_window);
         let flow = self.arrived(&envelope, out);
         let Some(posting) = posting else {
             let number = flow.processed;
@@ -189,6 +193,7 @@ impl<P: Protocol> Rank<P> {
             return;
         };
         flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
+        flow.take_eager(&envelope, len, window, out);
         self.uncount_candidate(envelope.source, envelope.context, &posting);
         if envelope.context.is_collective() {
             return self.eager_of_round(posting.request, posting.memory, posting.len, len, out);

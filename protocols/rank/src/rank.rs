@@ -1,6 +1,6 @@
 //! The state of one process, and the application's calls.
 
-use crate::flows::Flows;
+use crate::flows::{Flow, Flows};
 use crate::groups::Group;
 use crate::packets::Offer;
 use crate::requests::{Requests, State, Then, collective_of};
@@ -228,8 +228,40 @@ impl<P: Protocol> Rank<P> {
                 .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
     }
 
+    /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
+    #[inline]
     fn is_rendezvous(&self, message: &Send) -> bool {
+        let Send { to, communicator, len, .. } = *message;
+        let admits = |flow: &Flow<P>| flow.admits(len, self.options.eager_window);
+        self.asks_for_rendezvous(message) || !self.flows.get(to, communicator.messages()).is_none_or(admits)
+    }
+
+    /// Whether a message goes by rendezvous wherever it goes.
+    #[inline]
+    fn asks_for_rendezvous(&self, message: &Send) -> bool {
         message.synchronous || message.len > self.options.eager_threshold
+    }
+
+    /// Whether a message would go with its data behind it, if it were sent now.
+    #[inline]
+    pub fn sends_eagerly(&self, message: &Send) -> bool {
+        !self.is_rendezvous(message)
+    }
+
+    /// Initial progress (speculative-rendezvous 4.2.1): whether the driver has to feed this rank all
+    /// that has arrived at it before it makes this call. A send that may be a rendezvous finds the RTR of an early
+    /// receiver then, a receive the RTS of an early sender, and the data moves while both compute. Without it nothing
+    /// goes wrong, but neither early side overlaps anything.
+    #[inline(always)]
+    pub fn needs_initial_progress(&self, call: &Call) -> bool {
+        match call {
+            Call::Send(message) => P::SEND_PROGRESSES_FIRST && self.is_rendezvous(message),
+            Call::Receive(receive) => {
+                P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options.eager_threshold
+            }
+            Call::Collective(call) => call.len > self.options.eager_threshold,
+            Call::Cancel(_) => false,
+        }
     }
 
     pub(crate) fn adaptation(&self) -> Adaptation {
@@ -257,7 +289,7 @@ impl<P: Protocol> Rank<P> {
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
         let Send { to, tag, communicator, len, memory, .. } = *message;
         let context = communicator.messages();
-        let rendezvous = self.is_rendezvous(message);
+        let rendezvous = self.asks_for_rendezvous(message);
         if self.lost_for(Source::Rank(to)).is_some() {
             let request = self.requests.open(State::Offered { to, context, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
@@ -279,9 +311,12 @@ impl<P: Protocol> Rank<P> {
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
         let adaptation = self.adaptation();
-        let sender = &mut self.flows.with(to, context).sender;
-        match sender.send(message, adaptation, || out.agree_to_write()) {
+        let flow = self.flows.with(to, context);
+        let rendezvous = message.rendezvous || !flow.admits(len, self.options.eager_window);
+        let message = &Outgoing { rendezvous, ..*message };
+        match flow.sender.send(message, adaptation, || out.agree_to_write()) {
             Route::Eager => {
+                flow.eager_sent.sent(len);
                 let packet = Packet::Eager { tag, len };
                 out.work(Work::Send { to, context, packet, data: Some(memory) });
                 let status = Status { message: None, len, failure: None };
@@ -375,6 +410,8 @@ impl<P: Protocol> Rank<P> {
                 if is_kept(&envelope, len) {
                     out.work(Work::Take { kept, into, len: status.len, request });
                 }
+                let flow = self.flows.with(envelope.source, envelope.context);
+                flow.take_eager(&envelope, len, self.options.eager_window, out);
                 self.over(request, status, out);
             }
             Arrival::Rts { send, len, memory } => {

@@ -39,6 +39,7 @@ mod mirror;
 mod packet;
 mod published;
 mod sides;
+mod window;
 pub mod wire;
 
 pub use adapt::{Adaptation, Fate, Usage};
@@ -51,3 +52,4 @@ pub use sides::{
     Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Release, Route, SendSide,
     Target, Unmark, Violation,
 };
+pub use window::{EagerSent, EagerTaken, MESSAGE_COST, cost};

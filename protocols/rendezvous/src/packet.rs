@@ -133,10 +133,13 @@ pub enum Packet {
         /// The receive.
         line: LineId,
     },
-    /// The receiver has processed so many matching messages; only prunes.
+    /// The receiver has processed so many matching messages, and its receives have taken so much of the eager ones; only
+    /// prunes, and makes room.
     Seen {
         /// Count, modulo 2^32.
         seen: u32,
+        /// What messages cost ([`crate::cost`]) that receives have taken, modulo 2^64.
+        taken: u64,
     },
 }
 

@@ -19,6 +19,14 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     const CANCEL_ASKS: bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
     const WRITE_IS_FIRST_MATCH: bool;
+    /// F1: eager messages that no receive has taken fit the window.
+    const EAGER_FITS_WINDOW: bool = true;
+    /// F2: the sender is told when half of the window is free.
+    const TAKEN_IS_TOLD: bool = true;
+    /// A send that may be a rendezvous comes behind all that has arrived.
+    const SEND_PROGRESSES_FIRST: bool = true;
+    /// A receive that may be a rendezvous comes behind all that has arrived.
+    const RECEIVE_PROGRESSES_FIRST: bool = true;
 }
 
 /// How the receiver learns of a write into an announced receive.
@@ -200,6 +208,14 @@ pub enum Violation {
         seen: u32,
         /// How many were sent.
         sent: u32,
+    },
+    /// A receiver cannot have taken more than it was sent.
+    #[error("it says that its receives have taken {news} bytes of eager messages, of {held}")]
+    TakenTooMuch {
+        /// What they have taken since it was last said.
+        news: u64,
+        /// What they can have taken.
+        held: u64,
     },
     /// More receives are announced than the limit allows.
     #[error("it announces more receives than the limit")]

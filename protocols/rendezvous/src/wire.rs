@@ -10,7 +10,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The version of this format, the first byte of every frame.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes of the longest head, data aside.
 pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>();
@@ -90,7 +90,7 @@ body! {
     LineBody { line: Line }
     RtrBody { tag: U32, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
     ClearBody { send: Request, receive: Request, len: U64, memory: Region }
-    SeenBody { seen: U32 }
+    SeenBody { seen: U32, taken: U64 }
 }
 
 /// The second byte of a frame.
@@ -204,7 +204,9 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
             put(kind::CLEAR, ClearBody { send, receive, len: len.into(), memory: memory.into() }.as_bytes())
         }
         Packet::Cancel { line } => put(kind::CANCEL, LineBody { line: line.into() }.as_bytes()),
-        Packet::Seen { seen } => put(kind::SEEN, SeenBody { seen: seen.into() }.as_bytes()),
+        Packet::Seen { seen, taken } => {
+            put(kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
+        }
     }
 }
 
@@ -334,7 +336,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
         }
         kind::SEEN => {
             let (body, data) = take::<SeenBody>(bytes, size_of::<Prefix>())?;
-            (Packet::Seen { seen: body.seen.get() }, data)
+            (Packet::Seen { seen: body.seen.get(), taken: body.taken.get() }, data)
         }
         other => return Err(WireError::Kind(other)),
     })
@@ -407,7 +409,7 @@ mod tests {
             (handle(), handle(), any::<u64>(), memory())
                 .prop_map(|(send, receive, len, memory)| Packet::Clear { send, receive, len, memory }),
             line().prop_map(|line| Packet::Cancel { line }),
-            any::<u32>().prop_map(|seen| Packet::Seen { seen }),
+            (any::<u32>(), any::<u64>()).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
         ]
     }
 
@@ -446,7 +448,7 @@ mod tests {
                 kind::RTR => (44, Some(7), 14..16),
                 kind::CLEAR => (40, None, 0..0),
                 kind::CANCEL | kind::CANCEL_ACK => (16, None, 14..16),
-                kind::SEEN => (8, None, 0..0),
+                kind::SEEN => (16, None, 0..0),
                 _ => (12, None, 0..0),
             };
             let mut bytes = bytes;
@@ -474,23 +476,23 @@ mod tests {
     fn what_is_no_frame_is_told() {
         let done = Packet::Done { send: Handle { index: 3, generation: 1 } };
         let good = frame(Context::MESSAGES, &done);
-        assert_eq!(good, [1, 8, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(good, [VERSION, 8, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
             decode(&bytes).map(|frame| frame.packet)
         };
-        assert_eq!(with(0, 2), Err(WireError::Version(2)));
+        assert_eq!(with(0, 1), Err(WireError::Version(1)));
         assert_eq!(with(1, 0), Err(WireError::Kind(0)));
         assert_eq!(with(1, 13), Err(WireError::Kind(13)));
         assert_eq!(decode(&good[..3]), Err(WireError::Short { got: 3, needed: 4 }));
         assert_eq!(decode(&good[..11]), Err(WireError::Short { got: 11, needed: 12 }));
-        let tag = [1, 1, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
+        let tag = [VERSION, 1, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(decode(&tag), Err(WireError::Tag(1 << 31)));
-        let cancel = [1, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        let cancel = [VERSION, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(decode(&cancel), Err(WireError::Unused));
         let mut rts = [0; 40];
-        (rts[0], rts[1], rts[36]) = (1, 2, 4);
+        (rts[0], rts[1], rts[36]) = (VERSION, 2, 4);
         assert_eq!(decode(&rts), Err(WireError::Hint(4)));
     }
 

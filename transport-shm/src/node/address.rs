@@ -13,17 +13,23 @@ pub struct Address {
     pub(super) fd: i32,
     /// Where in its memory [`PROBE`](super::direct::PROBE) is.
     pub(super) probe: u64,
+    /// What its segment is known by.
+    pub(super) nonce: u64,
+    /// When it began, see [`Identity`](super::process::Identity).
+    pub(super) began: u64,
+    /// The PID namespace in which its number is valid; 0 where that is not known.
+    pub(super) namespace: u64,
 }
 
 /// A text that is no address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is not the address of a segment: expected `shm:PID:DESCRIPTOR:PROBE`")]
+#[error("`{0}` is not the address of a segment: expected `shm:PID:DESCRIPTOR:PROBE:NONCE:BEGAN:NAMESPACE`")]
 pub struct BadAddress(String);
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pid, fd, probe } = self;
-        write!(f, "shm:{pid}:{fd}:{probe:x}")
+        let Self { pid, fd, probe, nonce, began, namespace } = self;
+        write!(f, "shm:{pid}:{fd}:{probe:x}:{nonce:x}:{began}:{namespace}")
     }
 }
 
@@ -36,7 +42,9 @@ impl FromStr for Address {
             let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0 && *pid <= i32::MAX as u32)?;
             let fd = parts.next()?.parse().ok().filter(|fd| *fd >= 0)?;
             let probe = u64::from_str_radix(parts.next()?, 16).ok()?;
-            parts.next().is_none().then_some(Self { pid, fd, probe })
+            let nonce = u64::from_str_radix(parts.next()?, 16).ok()?;
+            let (began, namespace) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            parts.next().is_none().then_some(Self { pid, fd, probe, nonce, began, namespace })
         };
         parse().ok_or_else(|| BadAddress(text.chars().take(80).collect()))
     }
@@ -48,14 +56,28 @@ mod tests {
 
     #[test]
     fn an_address_survives_being_written() {
-        let address = Address { pid: 4711, fd: 3, probe: 0x7fff_0000_1234 };
-        assert_eq!(address.to_string(), "shm:4711:3:7fff00001234");
+        let (probe, nonce) = (0x7fff_0000_1234, 0xfeed);
+        let address = Address { pid: 4711, fd: 3, probe, nonce, began: 99, namespace: 4_026_531_836 };
+        assert_eq!(address.to_string(), "shm:4711:3:7fff00001234:feed:99:4026531836");
         assert_eq!(address.to_string().parse(), Ok(address));
     }
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "shm:", "shm:0:1:2", "shm:1:-1:2", "shm:1:1:x", "shm:1:1:1:1", "tcp:1:1:1"] {
+        let wrong = [
+            "",
+            "shm:",
+            "shm:1:1:1",
+            "shm:0:1:2:3:4:5",
+            "shm:1:-1:2:3:4:5",
+            "shm:1:1:x:3:4:5",
+            "shm:1:1:2:x:4:5",
+            "shm:1:1:2:3:x:5",
+            "shm:1:1:2:3:4:x",
+            "shm:1:1:2:3:4:5:6",
+            "tcp:1:1:2:3:4:5",
+        ];
+        for text in wrong {
             assert_eq!(text.parse::<Address>(), Err(BadAddress(text.to_owned())));
         }
     }

@@ -18,18 +18,23 @@
 mod address;
 mod direct;
 mod frames;
+mod memory;
 mod outbound;
+mod process;
 mod together;
 
 pub use address::{Address, BadAddress};
+pub use memory::Shortage;
 pub use outbound::Out;
 
 use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece, SHARE};
+use self::memory::Budget;
 use self::outbound::Done;
+use crate::announce::Listener;
+use crate::segment::Word;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
 use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
 use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Tag, Transport};
-use rustix::io::Errno;
 use std::os::fd::{AsFd, AsRawFd};
 use thiserror::Error;
 
@@ -43,19 +48,49 @@ pub enum ConnectError {
     /// Its process has ended.
     #[error("{0} has ended")]
     Gone(RankId),
-    /// Its process cannot be found.
+    /// Its process has a number that means another one here.
     #[error(
-        "{rank} is said to be process {pid}, which cannot be found: {why} (do the ranks share a PID namespace?)"
+        "{rank} is in another PID namespace (pid:[{theirs}]) than this rank (pid:[{own}]), and ranks of a node share \
+         memory within one only: start them in one container, or in containers that share theirs (`--pid=host`), or \
+         let all ranks talk over the network (the option `verbs=all`)"
     )]
-    NoProcess {
+    Elsewhere {
+        /// The peer.
+        rank: RankId,
+        /// The PID namespace of the peer.
+        theirs: u64,
+        /// That of this process.
+        own: u64,
+    },
+    /// The process that it is said to be does not have its segment.
+    #[error(
+        "{rank} is said to be process {pid}, in which its shared memory is not found{}: ranks of a node have to be of \
+         one user, in one PID namespace, and see its /proc",
+        because(.why)
+    )]
+    Stranger {
         /// The peer.
         rank: RankId,
         /// Its process.
         pid: u32,
-        /// What the system says.
-        why: Errno,
+        /// What was found instead; none is the segment of another process.
+        why: Option<SegmentError>,
     },
-    /// Its segment cannot be opened.
+    /// Its segment is not made as that of this process is.
+    #[error(
+        "{rank} has rings of {} bytes for {} ranks, and this rank of {} bytes for {}: all ranks of a job need the same \
+         options",
+        .theirs.ring_bytes(), .theirs.peers(), .own.ring_bytes(), .own.peers()
+    )]
+    Differs {
+        /// The peer.
+        rank: RankId,
+        /// How its segment is made.
+        theirs: Layout,
+        /// How that of this process is.
+        own: Layout,
+    },
+    /// Its segment cannot be used.
     #[error("the shared memory of {rank} cannot be used: {why}")]
     Segment {
         /// The peer.
@@ -63,6 +98,24 @@ pub enum ConnectError {
         /// Why not.
         why: SegmentError,
     },
+    /// There is too little memory for another ring.
+    #[error(transparent)]
+    Memory(#[from] Shortage),
+}
+
+fn because(why: &Option<SegmentError>) -> String {
+    why.as_ref().map_or_else(String::new, |why| format!(" ({why})"))
+}
+
+impl ConnectError {
+    /// Whether it is for want of memory.
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Memory(_) => true,
+            Self::Segment { why, .. } => why.is_shortage(),
+            _ => false,
+        }
+    }
 }
 
 /// Which ranks are on the node, and where in a segment each has its ring.
@@ -122,7 +175,10 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct Node {
     segment: Segment,
-    /// Of each peer, by place.
+    /// Changes when a peer connects.
+    bell: Word,
+    listener: Listener,
+    /// Of the peers that have connected, in this order.
     inbound: Vec<Inbound>,
     out: Out,
 }
@@ -153,32 +209,35 @@ enum State {
 const BATCH: usize = 16;
 
 impl Node {
-    /// The end of rank `me`, with a ring for each of the `ranks` of this node, of which it is one.
+    /// The end of rank `me`, with a ring for each of the `ranks` of this node, of which it is one. A ring takes memory
+    /// when the peer connects.
     ///
     /// # Errors
     /// When the settings are wrong, or there is too little memory.
     pub fn new(me: RankId, ranks: &[RankId], settings: Settings) -> Result<Self, NodeError> {
         let places = Places::new(me, ranks).ok_or(NodeError::NotHere(me))?;
         let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
+        let budget = Budget::new(places.count(), layout.ring_bytes() as u64)?;
         let segment = Segment::create(layout)?;
-        let inbound = |place: usize| {
-            let aside = segment.ring(place)?;
-            let ring = Consumer::new(aside.clone()).map_err(|_| NodeError::NotHere(me))?;
-            Ok(Inbound { ring, aside, from: places.ranks[place], place, state: State::Open })
-        };
-        // The ring of this process itself stays empty.
-        let peers = (0..places.count()).filter(|place| *place != places.own);
-        let inbound = peers.map(inbound).collect::<Result<_, NodeError>>()?;
         if settings.direct {
             direct::permit();
         }
-        Ok(Self { segment, inbound, out: Out::new(places, settings.direct) })
+        let (bell, listener) = (segment.bell(), Listener::new(places.count()));
+        let out = Out::new(places, layout, budget, settings.direct);
+        Ok(Self { segment, bell, listener, inbound: Vec::new(), out })
     }
 
     /// What peers need to connect.
     pub fn address(&self) -> Address {
         let fd = self.segment.as_fd().as_raw_fd();
-        Address { pid: std::process::id(), fd, probe: &raw const direct::PROBE as u64 }
+        Address {
+            pid: std::process::id(),
+            fd,
+            probe: &raw const direct::PROBE as u64,
+            nonce: self.segment.nonce(),
+            began: process::began(),
+            namespace: process::namespace(),
+        }
     }
 
     /// The most data, in bytes, that an EAGER can have.
@@ -191,22 +250,61 @@ impl Node {
         self.out.helped
     }
 
-    /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
+    /// Says to all connected peers that this process has sent all of its messages: that it ends is no loss. Others
+    /// cannot see it any more when it has ended: while a peer waits that may never have connected, it must not.
     pub fn finish(&self) {
         self.segment.finish();
     }
 
-    /// Looks which peers have ended. What they had sent before still arrives; then they are reported as lost,
-    /// unless they had [finished](Node::finish). A system call: to be made now and then while nothing
-    /// arrives.
+    /// How far what has come of each peer reaches, without taking it: for who has to show that it was taken.
+    pub fn arrived(&self) -> Vec<(RankId, u64)> {
+        self.inbound.iter().map(|inbound| (inbound.from, inbound.ring.arrived())).collect()
+    }
+
+    /// Peers of which something that had come was not taken since.
+    pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
+        let pairs = self.inbound.iter().zip(arrived).filter(|(inbound, _)| inbound.state == State::Open);
+        let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
+            // Positions go round.
+            (inbound.ring.position().wrapping_sub(*until) as i64) < 0
+        };
+        pairs.filter(is_left).map(|(inbound, _)| inbound.from)
+    }
+
+    /// Looks which peers have ended, of those that are connected or [watched](Out::watch). What they had sent before
+    /// still arrives; then they are reported as lost, unless they had [finished](Node::finish). A few system calls: to
+    /// be made now and then while nothing arrives.
     pub fn check(&mut self) {
         let ended = self.out.ended();
-        for inbound in self.inbound.iter_mut().filter(|inbound| ended.contains(&inbound.place)) {
-            match inbound.state {
-                State::Open => inbound.state = State::Ending,
-                State::Ending => {}
+        // Who has ended may have connected and sent before.
+        self.welcome();
+        for place in ended {
+            match self.inbound.iter_mut().find(|inbound| inbound.place == place) {
+                Some(inbound) if inbound.state == State::Open => inbound.state = State::Ending,
+                Some(inbound) if inbound.state == State::Ending => {}
                 // What was posted to it since then has nobody to go to.
-                State::Closed => self.out.settle(inbound.place),
+                _ => self.out.settle(place),
+            }
+        }
+    }
+
+    /// Begins to take frames from the peers that have connected since this was last called.
+    #[cold]
+    fn welcome(&mut self) {
+        let Self { segment, listener, inbound, out, .. } = self;
+        for place in listener.news(segment.announced()) {
+            // This process itself connects to nobody who would look.
+            if place == out.places.own {
+                continue;
+            }
+            let state = if out.is_lost(place) { State::Closed } else { State::Open };
+            match segment.ring(place).map(|aside| (Consumer::new(aside.clone()), aside)) {
+                Ok((Ok(ring), aside)) => {
+                    inbound.push(Inbound { ring, aside, from: out.places.ranks[place], place, state });
+                }
+                // Without its ring nothing of it can be heard.
+                Ok((Err(_), _)) => out.lose(place),
+                Err(why) => out.lose_because(place, why),
             }
         }
     }
@@ -282,6 +380,9 @@ pub enum NodeError {
     /// There is no shared memory.
     #[error(transparent)]
     Segment(#[from] SegmentError),
+    /// There would be too little for the rings.
+    #[error(transparent)]
+    Memory(#[from] Shortage),
 }
 
 /// Takes one frame. False if no honest peer sends it.
@@ -365,6 +466,9 @@ impl Transport for Node {
 
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+        if self.listener.hears(&self.bell) {
+            self.welcome();
+        }
         let Self { inbound, out, .. } = self;
         let mut done = out.flush(handler.regions());
         for one in inbound.iter_mut() {

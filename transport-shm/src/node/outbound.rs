@@ -3,16 +3,19 @@
 use super::address::Address;
 use super::direct::{self, Refused};
 use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece, Transfer};
+use super::memory::Budget;
+use super::process::{self, Identity, Process};
 use super::{ConnectError, Places, together};
-use crate::{Producer, PushError, Ring, Segment};
+use crate::segment::Word;
+use crate::sync::Ordering;
+use crate::{Layout, Producer, PushError, Ring, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Tag, Write};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
-use rustix::process::PidfdFlags;
-use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
+use rustix::process::Pid as ProcessId;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use zerocopy::IntoBytes;
 
 /// A completion that has not been reported.
@@ -50,17 +53,19 @@ enum End {
     Answered(Handle),
 }
 
+/// Processes that are looked for one at a time, at each [`Out::ended`]: that takes microseconds for each.
+const LOOKS: usize = 8;
+
 /// One peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) ring: Producer<Ring>,
     /// The number of the last transfer that was shared with it.
     transfer: u32,
-    segment: Segment,
+    /// Whether it has finished: 1 if so.
+    finished: Word,
     pub(super) pid: Pid,
-    /// Where the system has no descriptors of processes (Linux before 5.3, and valgrind), none: then the
-    /// process is looked for by its number.
-    process: Option<OwnedFd>,
+    process: Process,
     /// Whether its memory can be copied from and to.
     direct: bool,
     waiting: VecDeque<Waiting>,
@@ -92,8 +97,7 @@ impl Peer {
 
     /// Whether its process has ended.
     pub(super) fn has_ended(&self) -> bool {
-        let process = self.process.as_ref();
-        process.map_or_else(|| !exists(self.pid), |process| ends_within(process, Timespec::default()))
+        self.process.has_ended()
     }
 
     /// Whether something that was posted to it is not complete.
@@ -111,6 +115,20 @@ pub struct Out {
     peers: Vec<Option<Box<Peer>>>,
     /// By place: no operation has an effect any more.
     lost: Vec<bool>,
+    /// By place, the processes that are looked for one at a time: of peers that are watched, and of connected ones of
+    /// which there is no descriptor.
+    looked_for: BTreeMap<usize, Identity>,
+    /// The place that was looked for last.
+    last_looked_for: usize,
+    /// How peers' segments have to be made: as this process's own.
+    layout: Layout,
+    budget: Budget,
+    /// The PID namespace of this process, see [`process::namespace`].
+    namespace: u64,
+    /// Whether `/proc` is of that namespace.
+    in_proc: bool,
+    /// By place, why some were lost.
+    losses: BTreeMap<usize, SegmentError>,
     /// Lost, and not reported.
     pub(super) to_report: VecDeque<usize>,
     pub(super) done: VecDeque<Done>,
@@ -123,12 +141,19 @@ pub struct Out {
 }
 
 impl Out {
-    pub(super) fn new(places: Places, direct: bool) -> Self {
+    pub(super) fn new(places: Places, layout: Layout, budget: Budget, direct: bool) -> Self {
         let count = places.count();
         Self {
             places,
             peers: (0..count).map(|_| None).collect(),
             lost: vec![false; count],
+            looked_for: BTreeMap::new(),
+            last_looked_for: 0,
+            layout,
+            budget,
+            namespace: process::namespace(),
+            in_proc: process::is_in_proc(),
+            losses: BTreeMap::new(),
             to_report: VecDeque::new(),
             done: VecDeque::new(),
             waiting: 0,
@@ -147,32 +172,82 @@ impl Out {
     /// has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
     ///
     /// # Errors
-    /// When there is no such process, or no segment of this version that has a ring for this one.
+    /// When there is no such process, no segment of this version that has a ring for this one, or too little memory
+    /// for that.
     pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
         let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
         // A second sending end would begin the ring anew.
         if self.is_connected(rank) {
             return Ok(());
         }
-        let pid = Pid::from_raw(address.pid as i32);
+        let identity = self.identity(rank, address)?;
         // First, so that whoever is found under this number later is noticed to be another one.
-        let process = open_process(address.pid).map_err(|why| match why {
-            Errno::SRCH => ConnectError::Gone(rank),
-            _ => ConnectError::NoProcess { rank, pid: address.pid, why },
-        })?;
-        let refused = |why| match is_ending(process.as_ref()) {
+        let process = Process::open(identity).map_err(|_| ConnectError::Gone(rank))?;
+        let refused = |why| match process.is_ending() {
             true => ConnectError::Gone(rank),
             false => ConnectError::Segment { rank, why },
         };
-        let segment = Segment::open_of(address.pid, address.fd).map_err(refused)?;
+        let segment = match Segment::open_of(address.pid, address.fd) {
+            Ok(segment) if segment.nonce() == address.nonce => segment,
+            // Who ends closes its files first, and others may get their numbers.
+            _ if process.is_ending() => return Err(ConnectError::Gone(rank)),
+            Ok(_) => return Err(ConnectError::Stranger { rank, pid: address.pid, why: None }),
+            Err(why) if why.is_shortage() => return Err(ConnectError::Segment { rank, why }),
+            Err(why) => return Err(ConnectError::Stranger { rank, pid: address.pid, why: Some(why) }),
+        };
+        if segment.layout() != self.layout {
+            return Err(ConnectError::Differs { rank, theirs: segment.layout(), own: self.layout });
+        }
+        self.budget.take()?;
         let ring = segment.ring(self.places.own).map_err(refused)?;
         // A layout has no ring that none could live in.
         let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
+        segment.announce(self.places.own).map_err(refused)?;
+        let pid = Pid::from_raw(address.pid as i32);
         let direct = self.direct && direct::is_permitted(pid, address.probe);
+        if process.descriptor().is_some() {
+            self.looked_for.remove(&place);
+        } else {
+            self.looked_for.insert(place, identity);
+        }
         let (waiting, reads) = (VecDeque::new(), VecDeque::new());
+        // Its descriptor is not needed any more, and many peers would have many.
+        let finished = segment.finished();
         self.peers[place] =
-            Some(Box::new(Peer { ring, transfer: 0, segment, pid, process, direct, waiting, reads }));
+            Some(Box::new(Peer { ring, transfer: 0, finished, pid, process, direct, waiting, reads }));
         Ok(())
+    }
+
+    /// Has the end of the peer that has published `address` noticed, by [`Node::check`](super::Node::check), without
+    /// a connection: that would take memory. Does nothing when it is connected, watched, or lost.
+    ///
+    /// That such a peer had finished cannot be seen any more when it has ended: it is lost.
+    ///
+    /// # Errors
+    /// When processes of that peer's number mean other ones here.
+    pub fn watch(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
+        let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
+        if !self.is_watched(rank) {
+            let identity = self.identity(rank, address)?;
+            self.looked_for.insert(place, identity);
+        }
+        Ok(())
+    }
+
+    /// Whether the end of `rank` is noticed.
+    pub fn is_watched(&self, rank: RankId) -> bool {
+        let watched = |place| self.looked_for.contains_key(&place);
+        self.is_connected(rank) || self.places.of(rank).is_some_and(watched)
+    }
+
+    /// Which process a peer is.
+    fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
+        let (theirs, own) = (address.namespace, self.namespace);
+        if theirs != own && theirs != 0 && own != 0 {
+            return Err(ConnectError::Elsewhere { rank, theirs, own });
+        }
+        let pid = ProcessId::from_raw(address.pid as i32).ok_or(ConnectError::Gone(rank))?;
+        Ok(Identity { pid, began: address.began, in_proc: self.in_proc })
     }
 
     /// Whether `rank` is one of those of this node.
@@ -206,21 +281,27 @@ impl Out {
         self.waiting > 0
     }
 
-    /// The connected peers whose processes have ended.
-    pub(super) fn ended(&self) -> Vec<usize> {
-        let living = |place: &usize| !self.lost[*place];
-        let places: Vec<usize> =
-            (0..self.peers.len()).filter(|place| self.peers[*place].is_some()).filter(living).collect();
-        let peer = |place: &usize| self.peers[*place].as_ref();
-        let without = |peer: &Peer| peer.process.is_none() && !exists(peer.pid);
-        let mut ended: Vec<usize> =
-            places.iter().copied().filter(|place| peer(place).is_some_and(|peer| without(peer))).collect();
-        let with = |place: &usize| Some((*place, peer(place)?.process.as_ref()?));
-        let (places, fds): (Vec<usize>, Vec<&OwnedFd>) = places.iter().filter_map(with).unzip();
-        let mut polled: Vec<PollFd<'_>> = fds.into_iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    /// The connected and the watched peers whose processes have ended. Of those that are looked for one at a time,
+    /// some are at each call.
+    pub(super) fn ended(&mut self) -> Vec<usize> {
+        let descriptor = |(place, peer)| {
+            let peer: &Peer = Option::as_deref(peer)?;
+            Some((place, PollFd::new(peer.process.descriptor()?, PollFlags::IN)))
+        };
+        let peers = self.peers.iter().enumerate().filter_map(descriptor);
+        let (places, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
+        let mut ended = Vec::new();
         if rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok() {
             let is_over = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
             ended.extend(places.into_iter().zip(polled).filter(is_over).map(|(place, _)| place));
+        }
+        let behind = (Bound::Excluded(self.last_looked_for), Bound::Unbounded);
+        let looked_for = self.looked_for.range(behind).chain(self.looked_for.range(..=self.last_looked_for));
+        for (place, identity) in looked_for.take(LOOKS) {
+            self.last_looked_for = *place;
+            if identity.has_ended() {
+                ended.push(*place);
+            }
         }
         ended
     }
@@ -229,7 +310,7 @@ impl Out {
     /// is lost, unless it had finished and owes nothing. What waits for it then waits for nobody.
     pub(super) fn settle(&mut self, place: usize) {
         match &mut self.peers[place] {
-            Some(peer) if peer.segment.is_finished() && !peer.owes() => {
+            Some(peer) if peer.finished.load(Ordering::Acquire) == 1 && !peer.owes() => {
                 self.waiting -= peer.waiting.len();
                 peer.waiting.clear();
             }
@@ -243,12 +324,25 @@ impl Out {
         self.lost[place]
     }
 
+    /// As [`Out::lose`], and remembers why.
+    #[cold]
+    pub(super) fn lose_because(&mut self, place: usize, why: SegmentError) {
+        self.losses.entry(place).or_insert(why);
+        self.lose(place);
+    }
+
+    /// Why `rank` is lost, where there is something to be said about it: for want of memory, most likely.
+    pub fn loss_of(&self, rank: RankId) -> Option<&SegmentError> {
+        self.losses.get(&self.places.of(rank)?)
+    }
+
     /// Forgets a peer, and completes what was posted to it.
     pub(super) fn lose(&mut self, place: usize) {
         if std::mem::replace(&mut self.lost[place], true) {
             return;
         }
         self.to_report.push_back(place);
+        self.looked_for.remove(&place);
         if let Some(peer) = self.peers[place].take() {
             self.waiting -= peer.waiting.len();
             for waiting in peer.waiting {
@@ -384,35 +478,6 @@ impl Out {
     fn place(&self, rank: RankId) -> Option<usize> {
         self.places.of(rank).filter(|place| self.peers[*place].is_some())
     }
-}
-
-/// A descriptor that is ready when the process has ended; `None` if the system has no such thing.
-fn open_process(pid: u32) -> Result<Option<OwnedFd>, Errno> {
-    let pid = rustix::process::Pid::from_raw(pid as i32).ok_or(Errno::SRCH)?;
-    match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(process) => Ok(Some(process)),
-        Err(Errno::NOSYS) => rustix::process::test_kill_process(pid).map(|()| None),
-        Err(why) => Err(why),
-    }
-}
-
-/// Whether the process behind a descriptor, of which something could not be opened, has ended. One that is
-/// ending has closed its files a moment before it is known to have ended: that moment is waited for.
-fn is_ending(process: Option<&OwnedFd>) -> bool {
-    const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-    process.is_some_and(|process| ends_within(process, MOMENT))
-}
-
-/// Whether the process behind a descriptor has ended, or does in this time.
-fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
-    let mut polled = [PollFd::new(process, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&time)).is_ok_and(|ready| ready > 0)
-}
-
-/// Whether there is a process of this number.
-fn exists(pid: Pid) -> bool {
-    rustix::process::Pid::from_raw(pid.as_raw())
-        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 impl Stream {

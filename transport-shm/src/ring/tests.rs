@@ -64,6 +64,30 @@ fn a_message_can_be_read_where_it_lies() {
 }
 
 #[test]
+fn what_has_come_is_seen_without_taking_it() {
+    let (mut producer, mut consumer) = ends(&memory(64));
+    assert_eq!(consumer.arrived(), consumer.position());
+    for _ in 0..10 {
+        (0..3).for_each(|tag| producer.push(tag, &[&[1; 20]]).expect("there is room"));
+        let end = consumer.arrived();
+        let mut message = Vec::new();
+        for tag in 0..3 {
+            assert!(consumer.position() < end, "{tag} has not been taken");
+            assert_eq!(consumer.pop(&mut message), Ok(Some(tag)));
+        }
+        assert_eq!(consumer.position(), end);
+    }
+}
+
+#[test]
+fn a_ring_without_an_end_is_looked_at_once() {
+    let memory = memory(64);
+    memory[POSITIONS..].iter().for_each(|word| word.store(frame::header(1, 0), Relaxed));
+    let consumer = Consumer::new(memory).expect("it fits");
+    assert_eq!(consumer.arrived(), 64);
+}
+
+#[test]
 fn a_reader_that_panics_has_not_taken_the_message() {
     let (mut producer, mut consumer) = ends(&memory(16));
     producer.push(5, &[b"once more"]).expect("there is room");

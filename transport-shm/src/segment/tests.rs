@@ -77,7 +77,7 @@ fn a_file_that_is_too_small_is_refused() {
     }
     // The right beginning, and less than it says; with an odd size, for the page that begins then.
     let owner = Segment::create(layout()).expect("it can be created");
-    let header: Vec<u64> = owner.mapping.words()[..4].iter().map(|word| word.load(Relaxed)).collect();
+    let header: Vec<u64> = owner.header.words()[..4].iter().map(|word| word.load(Relaxed)).collect();
     let (found, expected) = (layout().bytes() as u64 - 8, layout().bytes() as u64);
     let error = refusal(file(found + 7, SEALS, &header));
     assert_eq!(error, SegmentError::Layout(LayoutError::Small { found, expected }));

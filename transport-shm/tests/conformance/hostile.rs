@@ -123,7 +123,10 @@ fn rings(address: &str, of: usize) -> Ring {
     let mut parts = address.split(':').skip(1);
     let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
     let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
-    segment.expect("it is a segment").ring(of).expect("it has a ring for each rank")
+    let segment = segment.expect("it is a segment");
+    let ring = segment.ring(of).expect("it has a ring for each rank");
+    segment.announce(of).expect("it has a ring for each rank");
+    ring
 }
 
 /// What looks random, the same in every run.

@@ -5,6 +5,8 @@
 mod ends;
 mod hostile;
 mod processes;
+mod refused;
+mod strangers;
 mod threads;
 mod together;
 

@@ -31,8 +31,17 @@ fn child() {
     if let Some(task) = task.strip_prefix(super::hostile::GARBAGE) {
         return super::hostile::garbage(task);
     }
+    if let Some(address) = task.strip_prefix(super::strangers::SEND) {
+        return super::strangers::send(address);
+    }
+    if let Some(task) = task.strip_prefix(super::refused::ALONE) {
+        return super::refused::alone(task);
+    }
     let numbers: Vec<usize> = task.split(' ').map(|word| word.parse().expect("a number")).collect();
     let settings = modes()[numbers[2]];
+    if let Some(case) = numbers.get(3) {
+        super::refused::refuse(*case);
+    }
     let plans = plans(settings);
     rank(&plans[numbers[1]], numbers[0] as u32, settings);
 }
@@ -121,6 +130,11 @@ impl Peer {
         }
     }
 
+    /// Waits until it has ended by itself.
+    pub(super) fn end(&mut self) {
+        assert!(self.child.wait().expect("it is a child").success());
+    }
+
     pub(super) fn tell(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").expect("it listens");
     }
@@ -136,8 +150,13 @@ impl Drop for Peer {
 /// Plays the plan at a position, each rank in a process; `killed` is one that is killed some time after the
 /// beginning.
 fn run(plan: &Plan, at: usize, mode: usize, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
+    run_as(plan, &format!("{at} {mode}"), killed)
+}
+
+/// As [`run`]: `task` is the position, the mode, and perhaps what the system refuses the ranks.
+pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
     let mut peers: Vec<Peer> =
-        (0..plan.steps.len()).map(|rank| Peer::start(&format!("{rank} {at} {mode}"))).collect();
+        (0..plan.steps.len()).map(|rank| Peer::start(&format!("{rank} {task}"))).collect();
     let names: Vec<String> = peers.iter_mut().map(Peer::hear).collect();
     peers.iter_mut().for_each(|peer| names.iter().for_each(|name| peer.tell(name)));
     peers.iter_mut().for_each(|peer| assert_eq!(peer.hear(), "ready"));

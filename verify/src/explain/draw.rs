@@ -206,6 +206,7 @@ impl Pen<'_> {
             }
         }
         if deadlock.is_none()
+            && !verdict.here.is_empty()
             && let Some(row) = self.chart.rows.last_mut()
         {
             row.wrong = Some(verdict.here.clone());

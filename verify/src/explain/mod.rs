@@ -8,16 +8,19 @@
 mod draw;
 mod names;
 mod past;
+mod situation;
 mod stuck;
 mod tell;
 mod verdict;
 mod walk;
 
+use crate::chart::Chart;
 use crate::explore::Path;
 use crate::later::fault;
 use crate::program::{Job, Program};
-use crate::report::Counterexample;
-use crate::state::{Note, Proc, Shared};
+use crate::report::{Counterexample, StepReport};
+use crate::state::{Note, Proc, Shared, State};
+use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use names::Names;
@@ -25,7 +28,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use stuck::Deadlock;
 use tell::Teller;
+use verdict::Verdict;
 use walk::Walk;
+
+pub(crate) use situation::situation;
 
 /// A path with more steps than this is told without those that have no effect on what went wrong. Of what
 /// leads to a deadlock, they are always left out.
@@ -42,7 +48,7 @@ pub fn explain<P: Protocol>(
     source: Option<&Scenario>,
 ) -> Counterexample {
     let walk = Walk::new(path);
-    let names = Names::new(job, source, &walk.begun, faults(job, path));
+    let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));
     let wrongs = path.steps.last().map_or(&[][..], |(state, _)| &state.wrong);
     let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
     let note = note.unwrap_or(Note::Stuck);
@@ -75,11 +81,37 @@ pub fn explain<P: Protocol>(
     Counterexample { summary, steps, chart }
 }
 
-/// Of the ranks that cannot go on at the end of a path because a value leaves its range: which, and why.
-fn faults<P: Protocol>(job: &Job, path: &Path<P>) -> HashMap<u16, String> {
-    let procs = path.steps.last().map_or(&[][..], |(state, _)| &state.procs);
+/// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
+fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
+    let procs = state.map_or(&[][..], |state| &state.procs);
     let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
-        Some((rank, fault(program, proc)?.to_string()))
+        Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
     };
     (0..).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
+}
+
+/// What one step does, from one state to the next.
+pub(crate) fn step<P: Protocol>(
+    job: &Job,
+    source: Option<&Scenario>,
+    before: &State<P>,
+    action: Action,
+    after: &State<P>,
+) -> Option<StepReport> {
+    let walk = Walk::of_step(before, action, after);
+    let names = Names::new(job, source, &walk.begun, faults(job, Some(after)));
+    let teller = Teller { names: &names, walk: &walk };
+    walk.beats.first().map(|beat| teller.step(beat))
+}
+
+/// Draws a path, with what is wrong at its end if something is; none of a path without steps.
+pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &Path<P>) -> Option<Chart> {
+    if let Some(wrong) = path.steps.last().and_then(|(state, _)| state.wrong.first()) {
+        return Some(explain(job, path, wrong.check, source).chart);
+    }
+    let walk = Walk::new(path);
+    let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));
+    let nothing = Verdict { summary: String::new(), here: String::new(), ranks: Vec::new() };
+    let keep = vec![true; walk.beats.len()];
+    (!walk.beats.is_empty()).then(|| draw::chart(&names, &walk, &keep, &nothing, None))
 }

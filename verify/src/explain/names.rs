@@ -15,8 +15,8 @@ pub(super) struct Names<'a> {
     starts: Vec<Vec<(usize, Option<u32>)>>,
     /// What ranks have started with values that only the execution has.
     begun: &'a HashMap<(u16, Ordinal), Start>,
-    /// Why ranks cannot go on, of those whose next statement has a value that leaves its range.
-    faults: HashMap<u16, String>,
+    /// At which step ranks cannot go on, and why, of those whose next statement has a value that leaves its range.
+    faults: HashMap<u16, (usize, String)>,
 }
 
 impl<'a> Names<'a> {
@@ -26,14 +26,19 @@ impl<'a> Names<'a> {
         job: &'a Job,
         source: Option<&'a Scenario>,
         begun: &'a HashMap<(u16, Ordinal), Start>,
-        faults: HashMap<u16, String>,
+        faults: HashMap<u16, (usize, String)>,
     ) -> Self {
         Self { job, source, starts: job.ranks.iter().map(|program| rounds(program)).collect(), begun, faults }
     }
 
     /// Why a rank cannot go on, if its next statement has a value that leaves its range.
     pub(super) fn fault(&self, rank: u16) -> Option<&str> {
-        self.faults.get(&rank).map(String::as_str)
+        self.faults.get(&rank).map(|(_, why)| why.as_str())
+    }
+
+    /// The step at which it cannot go on.
+    pub(super) fn fault_at(&self, rank: u16) -> Option<usize> {
+        self.faults.get(&rank).map(|(pc, _)| *pc)
     }
 
     /// With which values a step starts what it starts, if only the execution has them: `to 2 tag 0 size 8`.
@@ -64,6 +69,11 @@ impl<'a> Names<'a> {
     /// The largest message that a standard send sends eagerly; none where any may wait.
     pub(super) fn eager_threshold(&self) -> Option<u64> {
         Some(self.job.options.eager_threshold).filter(|bytes| *bytes != u64::MAX)
+    }
+
+    /// What eager messages to one rank may hold without a receive.
+    pub(super) fn eager_window(&self) -> u64 {
+        self.job.options.eager_window
     }
 
     /// What a request does.

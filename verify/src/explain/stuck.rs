@@ -243,7 +243,12 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
         Start::Send { synchronous: true, .. } => {
             "A synchronous send is complete only when its receive has begun (MPI-4.1, 3.4).".to_owned()
         }
-        Start::Send { .. } => match names.eager_threshold() {
+        Start::Send { len, .. } => match names.eager_threshold() {
+            Some(largest) if *len <= largest => format!(
+                "MPI lets a standard send wait for its receive (MPI-4.1, 3.4), and one does so whose receiver has \
+                 {} of eager messages without a receive, or would have more (option eager_window).",
+                bytes(names.eager_window())
+            ),
             Some(largest) => format!(
                 "MPI lets a standard send wait for its receive (MPI-4.1, 3.4), and one of more than {} does so \
                  (option eager_threshold).",

@@ -32,6 +32,26 @@ impl Teller<'_> {
         }
     }
 
+    /// Something in flight.
+    pub(super) fn in_flight(&self, sent: &Sent) -> String {
+        let at = sent.route.at;
+        let data =
+            || sent.message.map_or("data".to_owned(), |it| format!("the data of {}", self.names.send_of(it)));
+        match sent.flight {
+            Flight::Packet(packet, _) | Flight::Notice(packet) => {
+                format!("{} to rank {at}", self.packet(sent, &packet))
+            }
+            Flight::Data(..) => format!("{} into memory of rank {at}", data()),
+            Flight::Read(reading, _) => {
+                format!("{} to rank {at}'s {}", data(), self.own(at, reading.request))
+            }
+            Flight::Completion(request) => match sent.route.what {
+                What::Read(_) => format!("the report to rank {at} that {} is there", data()),
+                _ => format!("the report to rank {at} that its {} is written", self.own(at, request)),
+            },
+        }
+    }
+
     fn own_step(&self, beat: &Beat, rank: u16, pc: usize, choice: Choice) -> String {
         let values = self.names.values(rank, pc).map_or(String::new(), |values| format!(" ({values})"));
         let statement = format!("`{}`{values}", self.names.statement(rank, pc));

@@ -55,10 +55,10 @@ struct Say<'a> {
 impl Say<'_> {
     fn out_of_range(&self, at: u16) -> Verdict {
         let why = self.names.fault(at).unwrap_or("a value leaves its range");
-        let own = self.walk.beats.iter().rev().filter(|beat| beat.at == at).find_map(|beat| beat.pc);
-        let next = own.map_or(0, |pc| usize::from(pc) + 1);
+        let place =
+            self.names.fault_at(at).map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
         Verdict {
-            summary: format!("Rank {at} cannot go on {}: {why}.", self.names.place(at, next)),
+            summary: format!("Rank {at} cannot go on{place}: {why}."),
             here: format!("cannot go on: {why}"),
             ranks: vec![at],
         }

@@ -2,7 +2,7 @@
 
 use crate::explore::Path;
 use crate::program::{Ordinal, Start};
-use crate::state::{Flight, Message, Proc, Route, State, What};
+use crate::state::{Flight, Message, Proc, Reading, Route, State, What};
 use crate::step::Action;
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use carrousel_scenario::{Received, RequestId};
@@ -75,6 +75,42 @@ impl Walk {
         walk
     }
 
+    /// A step whose way nobody knows: what is in flight before it was sent at some time.
+    pub(super) fn of_step<P: Protocol>(before: &State<P>, action: Action, after: &State<P>) -> Self {
+        let mut walk = Self::of_state(before);
+        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
+        for (id, sent) in walk.flights.iter().enumerate() {
+            queues.entry(sent.route).or_default().push_back(id);
+        }
+        walk.beat(before, action, after, &mut queues);
+        walk
+    }
+
+    /// The names of open requests, and what is in flight, in a state whose way nobody knows.
+    pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
+        let mut walk = Self::default();
+        walk.begin(state);
+        for (at, proc) in (0..).zip(&state.procs) {
+            let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
+            walk.names.extend(named);
+        }
+        for (route, flight) in &state.flights {
+            let at = if route.what == What::Written { route.at } else { route.peer };
+            let message = match *flight {
+                Flight::Read(Reading { request, .. }, _) => taken(state, *route, request),
+                Flight::Completion(request) if route.what != What::Written => taken(state, *route, request),
+                _ => walk.message_of(at, *route, flight, None),
+            };
+            walk.flights.push(Sent { route: *route, flight: *flight, launched: 0, landed: None, message });
+        }
+        walk
+    }
+
+    /// Keeps what ranks have started with values that only an execution has.
+    fn begin<P: Protocol>(&mut self, state: &State<P>) {
+        self.begun.extend(state.begun.iter().map(|(rank, ordinal, start)| ((*rank, *ordinal), *start)));
+    }
+
     /// The request behind a name of the library.
     pub(super) fn ordinal(&self, rank: u16, handle: Handle) -> Option<Ordinal> {
         // A request of a collective's round is told as the collective.
@@ -98,10 +134,9 @@ impl Walk {
             return;
         };
         for open in &new.open {
-            self.names.insert((at, open.handle), open.ordinal);
+            self.names.extend(open.handle.map(|handle| ((at, handle), open.ordinal)));
         }
-        let begun = after.begun.iter().map(|(rank, ordinal, start)| ((*rank, *ordinal), *start));
-        self.begun.extend(begun);
+        self.begin(after);
         let this = self.beats.len();
         let landed = taken.and_then(|(route, place)| queues.get_mut(&route)?.remove(place));
         if let Some(landed) = landed {
@@ -168,6 +203,12 @@ impl Walk {
     }
 }
 
+/// The message that a receive of the rank at a route's end has.
+fn taken<P: Protocol>(state: &State<P>, route: Route, receive: Handle) -> Option<Message> {
+    let proc = state.procs.get(usize::from(route.at))?;
+    proc.open.iter().find(|open| open.handle == Some(receive))?.message
+}
+
 /// What MPI's rule brought together: a waiting receive has left its queue, or an arrived message has.
 fn matched<P: Protocol>(
     old: &Proc<P>,
@@ -193,12 +234,10 @@ fn opened<P: Protocol>(old: &Proc<P>, new: &Proc<P>) -> Option<Ordinal> {
 
 /// Requests that are complete and were not.
 fn newly_complete<P: Protocol>(old: &Proc<P>, new: &Proc<P>) -> Vec<Ordinal> {
-    let was = |ordinal: Ordinal| {
-        old.open.iter().any(|open| open.ordinal == ordinal && old.rank.is_complete(open.handle))
-    };
+    let was = |ordinal: Ordinal| old.open.iter().any(|open| open.ordinal == ordinal && old.is_complete(open));
     new.open
         .iter()
-        .filter(|open| new.rank.is_complete(open.handle) && !was(open.ordinal))
+        .filter(|open| new.is_complete(open) && !was(open.ordinal))
         .map(|open| open.ordinal)
         .collect()
 }

@@ -2,12 +2,13 @@
 
 use super::bounds::{Buffers, CreditBounds};
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// One, or two that keep no order between them.
 const WAYS: usize = 2;
@@ -170,7 +171,7 @@ impl<R: CreditRules + Rule> Model for Window<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() {
+        if self.counts.is_stopped() || world.wrong.is_some() {
             return;
         }
         let last = u8::from(self.bounds.two_ways);
@@ -266,6 +267,10 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
 
     fn met(&self) -> Vec<(&'static str, u64)> {
         self.counts.met()
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.counts.stop
     }
 
     fn stuck(&self, world: &World<R>) -> String {

@@ -2,13 +2,14 @@
 
 use super::bounds::HandshakeBounds;
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What one end has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,7 +220,7 @@ impl<R: HandshakeRules + Rule> Model for Pair<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if self.broken(world).is_some() {
+        if self.counts.is_stopped() || self.broken(world).is_some() {
             return;
         }
         for (at, end) in (0..).zip(&world.ends) {
@@ -341,6 +342,10 @@ impl<R: HandshakeRules + Rule> Machine for Pair<R> {
 
     fn met(&self) -> Vec<(&'static str, u64)> {
         self.counts.met()
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.counts.stop
     }
 
     fn stuck(&self, world: &World<R>) -> String {

@@ -30,7 +30,6 @@ mod handshake;
 mod order;
 mod reached;
 mod rules;
-mod search;
 
 pub use bounds::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 pub use reached::Reached;

@@ -2,13 +2,14 @@
 
 use super::bounds::OrderBounds;
 use super::reached::{Counts, Reached};
-use super::search::{Machine, Rule, promises};
+use crate::machine::{Machine, Rule, promises};
 use carrousel_link::{Credits, InOrder, NUMBERS, Numbers, OrderRules, Rules, Way};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Lanes whose packets are in order among themselves; that of writes is the first.
 const LANES: usize = 2;
@@ -157,7 +158,7 @@ impl<R: OrderRules + Rule> Model for Ways<R> {
     }
 
     fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if world.wrong.is_some() {
+        if self.counts.is_stopped() || world.wrong.is_some() {
             return;
         }
         for lane in 0..LANES as u8 {
@@ -272,6 +273,10 @@ impl<R: OrderRules + Rule> Machine for Ways<R> {
 
     fn met(&self) -> Vec<(&'static str, u64)> {
         self.counts.met()
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.counts.stop
     }
 
     fn stuck(&self, world: &World<R>) -> String {

@@ -1,6 +1,6 @@
 //! What an exploration meets.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What an exploration has to meet to say anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,18 +87,27 @@ impl Reached {
     }
 }
 
-/// How often each was met.
+/// How often each was met, and whether the search goes on.
 #[derive(Default)]
-pub(super) struct Counts([AtomicU64; Reached::ALL.len()]);
+pub(super) struct Counts {
+    met: [AtomicU64; Reached::ALL.len()],
+    /// Explore no further.
+    pub(super) stop: AtomicBool,
+}
 
 impl Counts {
     pub(super) fn note(&self, what: Reached) {
-        self.0[what as usize].fetch_add(1, Ordering::Relaxed);
+        self.met[what as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether nothing more is to be explored.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Those that were met.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        let counts = self.met.iter().map(|count| count.load(Ordering::Relaxed));
         Reached::ALL.map(Reached::name).into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 }

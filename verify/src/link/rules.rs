@@ -4,7 +4,8 @@ use super::bounds::Bounds;
 use super::credits::Window;
 use super::handshake::Pair;
 use super::order::Ways;
-use super::search;
+use crate::explore::Limits;
+use crate::machine;
 use crate::outcome::Outcome;
 use carrousel_link::{CreditRules, HandshakeRules, OrderRules, Rules};
 
@@ -57,31 +58,31 @@ macro_rules! without {
         ];
 
         /// Explores all within `bounds` with a rule off. None if the machine has no such rule.
-        pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Outcome> {
+        pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
             match bounds {
                 Bounds::Handshake(bounds) => {
                     $(
                         if rule == stringify!($handshake_rule) {
-                            return Some(search::explore(Pair::<$handshake>::new(bounds, false), threads));
+                            return Some(machine::explore(Pair::<$handshake>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == GIVEN_UP_STAYS).then(|| search::explore(Pair::<Rules>::new(bounds, true), threads))
+                    (rule == GIVEN_UP_STAYS).then(|| machine::explore(Pair::<Rules>::new(bounds, true), limits))
                 }
                 Bounds::Credits(bounds) => {
                     $(
                         if rule == stringify!($credit_rule) {
-                            return Some(search::explore(Window::<$credits>::new(bounds, false), threads));
+                            return Some(machine::explore(Window::<$credits>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == IDLE_POSTS_ALL).then(|| search::explore(Window::<Rules>::new(bounds, true), threads))
+                    (rule == IDLE_POSTS_ALL).then(|| machine::explore(Window::<Rules>::new(bounds, true), limits))
                 }
                 Bounds::Order(bounds) => {
                     $(
                         if rule == stringify!($order_rule) {
-                            return Some(search::explore(Ways::<$order>::new(bounds, false), threads));
+                            return Some(machine::explore(Ways::<$order>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == CREDIT_AT_ITS_TURN).then(|| search::explore(Ways::<Rules>::new(bounds, true), threads))
+                    (rule == CREDIT_AT_ITS_TURN).then(|| machine::explore(Ways::<Rules>::new(bounds, true), limits))
                 }
             }
         }
@@ -108,10 +109,10 @@ without! {
 }
 
 /// Explores all within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
+pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
     match bounds {
-        Bounds::Handshake(bounds) => search::explore(Pair::<Rules>::new(bounds, false), threads),
-        Bounds::Credits(bounds) => search::explore(Window::<Rules>::new(bounds, false), threads),
-        Bounds::Order(bounds) => search::explore(Ways::<Rules>::new(bounds, false), threads),
+        Bounds::Handshake(bounds) => machine::explore(Pair::<Rules>::new(bounds, false), limits),
+        Bounds::Credits(bounds) => machine::explore(Window::<Rules>::new(bounds, false), limits),
+        Bounds::Order(bounds) => machine::explore(Ways::<Rules>::new(bounds, false), limits),
     }
 }

@@ -3,6 +3,7 @@
 use super::step::{self, Action};
 use super::tell;
 use super::world::{Kind, World};
+use crate::explore::Limits;
 use crate::outcome::Outcome;
 use carrousel_reuse::{CacheRules, ReuseRules};
 use stateright::{Checker, Model as _, Property};
@@ -161,6 +162,8 @@ impl Reached {
 struct Shared {
     reached: [AtomicU64; Reached::ALL.len()],
     is_broken: AtomicBool,
+    /// Explore no further.
+    stop: AtomicBool,
 }
 
 /// The machine under the rules `C` and `R`, and all that can happen around it.
@@ -206,11 +209,16 @@ impl<C: CacheRules, R: ReuseRules> Model<C, R> {
     }
 
     /// Explores all that can happen.
-    pub(super) fn explore(self, threads: usize) -> Outcome {
+    pub(super) fn explore(self, limits: &Limits<'_>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let told = Self::new(self.bounds, self.around);
         let began = Instant::now();
-        let checker = self.checker().threads(threads.max(1)).spawn_bfs().join();
+        let checker = self.checker().threads(limits.threads.max(1)).spawn_bfs();
+        let count = || (checker.unique_state_count() as u64, checker.state_count() as u64, 0);
+        let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
+        let checker = checker.join();
+        // The path is found by walking the model again.
+        shared.stop.store(false, Ordering::Relaxed);
         let path = checker.discoveries().remove(PROMISES);
         Outcome {
             states: checker.unique_state_count() as u64,
@@ -219,6 +227,7 @@ impl<C: CacheRules, R: ReuseRules> Model<C, R> {
             reached: Reached::ALL
                 .map(|what| (what.name(), shared.reached[what as usize].load(Ordering::Relaxed)))
                 .to_vec(),
+            stopped,
             broken: path.map(|path| tell::tell(&told, &path.into_vec())),
         }
     }
@@ -233,7 +242,7 @@ impl<C: CacheRules, R: ReuseRules> stateright::Model for Model<C, R> {
     }
 
     fn actions(&self, world: &Self::State, actions: &mut Vec<Self::Action>) {
-        if world.wrong.is_none() {
+        if world.wrong.is_none() && !self.shared.stop.load(Ordering::Relaxed) {
             step::actions(self, world, actions);
         }
     }

@@ -1,6 +1,7 @@
 //! The machine with one rule off, by name. Only the checker has them.
 
 use super::model::{Around, Bounds, Model};
+use crate::explore::Limits;
 use crate::outcome::Outcome;
 use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 
@@ -36,19 +37,19 @@ macro_rules! without {
             &[$(stringify!($cache_rule),)* $(stringify!($reuse_rule),)* AROUND[0].0, AROUND[1].0];
 
         /// Explores all within `bounds` with a rule off. None if there is no such rule.
-        pub fn explore_without(rule: &str, bounds: Bounds, threads: usize) -> Option<Outcome> {
+        pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
             $(
                 if rule == stringify!($cache_rule) {
-                    return Some(Model::<$cache, AllReuseRules>::new(bounds, Around::Right).explore(threads));
+                    return Some(Model::<$cache, AllReuseRules>::new(bounds, Around::Right).explore(limits));
                 }
             )*
             $(
                 if rule == stringify!($reuse_rule) {
-                    return Some(Model::<AllCacheRules, $reuse>::new(bounds, Around::Right).explore(threads));
+                    return Some(Model::<AllCacheRules, $reuse>::new(bounds, Around::Right).explore(limits));
                 }
             )*
             let (_, around) = AROUND.into_iter().find(|(name, _)| *name == rule)?;
-            Some(Model::<AllCacheRules, AllReuseRules>::new(bounds, around).explore(threads))
+            Some(Model::<AllCacheRules, AllReuseRules>::new(bounds, around).explore(limits))
         }
     };
 }
@@ -69,6 +70,6 @@ without! {
 }
 
 /// Explores all within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, threads: usize) -> Outcome {
-    Model::<AllCacheRules, AllReuseRules>::new(bounds, Around::Right).explore(threads)
+pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
+    Model::<AllCacheRules, AllReuseRules>::new(bounds, Around::Right).explore(limits)
 }

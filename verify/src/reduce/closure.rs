@@ -12,7 +12,11 @@ impl<P: Protocol> View<'_, P> {
     /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
     /// for what is not possible yet, under what could make it possible.
     pub(super) fn closure(&self, seed: Node) -> Vec<Action> {
-        let mut nodes = vec![seed];
+        self.closure_of(vec![seed])
+    }
+
+    /// The same of several seeds.
+    pub(super) fn closure_of(&self, mut nodes: Vec<Node>) -> Vec<Action> {
         let mut next = 0;
         while next < nodes.len() {
             let node = nodes[next];
@@ -207,7 +211,7 @@ impl<P: Protocol> View<'_, P> {
     /// arrive at its end before it is complete.
     fn awaits_arrival(&self, proc: &Proc<P>, rank: u16, request: Ordinal, to_come: bool) -> bool {
         if !to_come {
-            return proc.is_open(request) && !proc.is_over(request);
+            return proc.is_open(request) && !self.model.is_over(self.state, rank, request);
         }
         let options = &self.model.jobs()[self.state.job as usize].options;
         let start = self.model.start(self.state, rank, request);
@@ -238,7 +242,6 @@ impl<P: Protocol> View<'_, P> {
 
     fn needs_of_step(&self, rank: u16, need: &mut dyn FnMut(Node)) {
         let Some(act) = self.model.next_act(self.state, rank) else { return };
-        let proc = &self.state.procs[usize::from(rank)];
         if self.model.can_step(self.state, rank) {
             if let Some(end) = self.conflict_of_step(rank) {
                 need(end);
@@ -248,13 +251,15 @@ impl<P: Protocol> View<'_, P> {
         match act {
             // One request that is not complete is enough: without it the wait does not end.
             Act::Wait(requests) => {
-                if let Some(request) = requests.iter().find(|request| !proc.is_over(**request)) {
+                if let Some(request) =
+                    requests.iter().find(|request| !self.model.is_over(self.state, rank, **request))
+                {
                     need(self.end_of_request(rank, *request));
                 }
             }
             Act::Probe { sought: what, .. } => {
                 let program = self.model.program(self.state.job, rank);
-                match sought(program, proc, *what) {
+                match sought(program, &self.state.procs[usize::from(rank)], *what) {
                     Some((Source::Rank(from), _)) => need(self.receive_end(rank, from.0 as u16)),
                     Some((Source::Any, _)) => need(Node::ReceiveEnds(rank)),
                     None => {}

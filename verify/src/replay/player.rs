@@ -141,8 +141,16 @@ impl Player {
 
     fn record(&mut self, network: &mut State<Mirror>, record: Record) -> Result<(), Differs> {
         match record {
-            Record::Call { call, answer, line } => {
+            Record::Call { call, answer, line, ignored } => {
                 self.at = line.or(self.at);
+                if let (Some(peer), true) = (ignored.first(), self.rank.needs_initial_progress(&call)) {
+                    let happened =
+                        format!("{} was made while something of rank {peer} had arrived", tell::call(&call));
+                    return differs(
+                        happened,
+                        "first what had arrived: such a call finds it (initial progress)",
+                    );
+                }
                 self.call(network, call, &answer)
             }
             Record::Define { communicator, members } => self.define(communicator, &members),

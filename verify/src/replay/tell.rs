@@ -117,7 +117,7 @@ fn contents(packet: &Packet) -> String {
         Packet::Clear { send, receive, len, memory: Memory { .. } } => {
             format!("{}, {}, into {receive}", of(send), bytes(len))
         }
-        Packet::Seen { seen } => format!(" {seen}"),
+        Packet::Seen { seen, taken } => format!(" {seen}, {taken} bytes taken"),
     }
 }
 

@@ -4,9 +4,11 @@ use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{Row, SuiteReport, SuiteSettings};
+use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
 use crate::model::Reached;
+use crate::progress;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
 use std::time::Instant;
@@ -31,6 +33,8 @@ pub enum Subject {
     Memory(Bounds),
     /// That of connections: in all that can happen within these bounds.
     Link(link::Bounds),
+    /// That of initial progress: in the programs within these bounds.
+    Progress(progress::Bounds),
 }
 
 impl Ablation {
@@ -40,6 +44,7 @@ impl Ablation {
             Subject::Protocol(set, _) => set.name(),
             Subject::Memory(_) => memory::SET,
             Subject::Link(_) => link::SET,
+            Subject::Progress(_) => progress::SET,
         }
     }
 }
@@ -90,6 +95,11 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Published, "DECLINED_RTR_GOES", "P12, kept; H6", Search::OneTag(2, 2)),
     ablation(Published, "DECLINE_TAKES_ONE", "P12, all cleared; H6", Search::OneTag(3, 4)),
     ablation(Published, "CANCEL_ASKS", "H4", Search::Cancelled(2, 2)),
+    progress_ablation("SEND_PROGRESSES_FIRST", "P13; 4.2.1"),
+    progress_ablation("RECEIVE_PROGRESSES_FIRST", "P13; 4.2.1"),
+    progress_ablation("PROGRESS_TAKES_ALL", "P13; 4.2.1"),
+    progress_ablation("EAGER_FITS_WINDOW", "F1"),
+    progress_ablation("TAKEN_IS_TOLD", "F2"),
     memory_ablation("COVERS", "C1; 5.3.3", Bounds::SMALL),
     memory_ablation("NAME_IS_CHECKED", "C2", Bounds::SMALL),
     memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", Bounds::SMALL),
@@ -126,6 +136,11 @@ const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search
 
 const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bounds) -> Ablation {
     Ablation { subject: Subject::Memory(bounds), rule, source }
+}
+
+const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation {
+    let bounds = progress::Bounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
+    Ablation { subject: Subject::Progress(bounds), rule, source }
 }
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
@@ -180,20 +195,21 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
         .filter(|(index, _)| settings.is_mine(*index))
         .map(|(_, one)| one)
         .collect();
-    let rows = mine
-        .iter()
-        .enumerate()
-        .map(|(at, ablation)| {
-            if let Some(began) = settings.began {
-                began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
-            }
-            run(ablation, settings)
-        })
-        .collect();
+    let mut rows = Vec::with_capacity(mine.len());
+    for (at, ablation) in mine.iter().enumerate() {
+        if let Some(began) = settings.began {
+            began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
+        }
+        rows.push(run(ablation, settings));
+        if settings.limits.is_interrupted() {
+            break;
+        }
+    }
     SuiteReport {
         suite: "ablations".to_owned(),
         full: settings.full,
         shard: settings.shard,
+        interrupted: settings.limits.is_interrupted(),
         seconds: began.elapsed().as_secs_f64(),
         rows,
     }
@@ -204,16 +220,21 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     let mut row = Row::new(format!("without {}", ablation.rule), ablation.set());
     row.source = Some(ablation.source.to_owned());
     // One thread: the counterexample is a shortest one, and the same in every run.
-    let settings = SuiteSettings { threads: 1, ..*settings };
+    let settings = SuiteSettings { limits: Limits { threads: 1, ..settings.limits }, ..*settings };
     match ablation.subject {
         Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
         Subject::Memory(bounds) => {
-            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, settings.threads) {
+            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, &settings.limits) {
+                row.explored(outcome);
+            }
+        }
+        Subject::Progress(bounds) => {
+            if let Some(outcome) = progress::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }
         Subject::Link(bounds) => {
-            if let Some(outcome) = link::explore_without(ablation.rule, bounds, settings.threads) {
+            if let Some(outcome) = link::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }
@@ -231,6 +252,8 @@ fn search_programs(set: RuleSet, rule: &str, search: Search, settings: &SuiteSet
         explore_batch(jobs, set, Some(rule), settings).add_to(row);
         if row.verdict == Verdict::Violated {
             row.name = format!("{} ({})", row.name, family.name);
+        }
+        if row.verdict != Verdict::Proven {
             break;
         }
     }

@@ -1,6 +1,7 @@
 //! Suites of models in which everything happens that can happen within some bounds.
 
 use super::{Row, SuiteReport, SuiteSettings};
+use crate::explore::Limits;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
 use std::time::Instant;
@@ -18,7 +19,7 @@ pub(super) fn bounded<B: Copy>(
     suite: &str,
     set: &str,
     families: &[Family<B>],
-    explore: impl Fn(B, usize) -> Outcome,
+    explore: impl Fn(B, &Limits<'_>) -> Outcome,
     settings: &SuiteSettings<'_>,
 ) -> SuiteReport {
     let began = Instant::now();
@@ -28,23 +29,24 @@ pub(super) fn bounded<B: Copy>(
         .filter(|(index, _)| settings.is_mine(*index))
         .map(|(_, one)| one)
         .collect();
-    let rows = mine
-        .iter()
-        .enumerate()
-        .map(|(at, family)| {
-            if let Some(began) = settings.began {
-                began(&family.name, at, mine.len());
-            }
-            let mut row = Row::new(family.name.clone(), set);
-            row.must_reach = family.must_reach.iter().map(|what| (*what).to_owned()).collect();
-            row.explored(explore(family.bounds, settings.threads));
-            row
-        })
-        .collect();
+    let mut rows = Vec::with_capacity(mine.len());
+    for (at, family) in mine.iter().enumerate() {
+        if let Some(began) = settings.began {
+            began(&family.name, at, mine.len());
+        }
+        let mut row = Row::new(family.name.clone(), set);
+        row.must_reach = family.must_reach.iter().map(|what| (*what).to_owned()).collect();
+        row.explored(explore(family.bounds, &settings.limits));
+        rows.push(row);
+        if settings.limits.is_interrupted() {
+            break;
+        }
+    }
     SuiteReport {
         suite: suite.to_owned(),
         full: settings.full,
         shard: settings.shard,
+        interrupted: settings.limits.is_interrupted(),
         seconds: began.elapsed().as_secs_f64(),
         rows,
     }
@@ -82,6 +84,8 @@ impl Row {
         if let Some(broken) = outcome.broken {
             self.verdict = Verdict::Violated;
             self.counterexample = Some(broken);
+        } else if outcome.stopped.is_some() {
+            self.verdict = Verdict::Inconclusive;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The built-in suites: every program up to a bound, everything that can happen to registered memory and to
 //! connections, and every rule off in turn.
 
+use crate::explore::Limits;
 use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,12 +9,15 @@ use std::collections::BTreeMap;
 /// What a run of a suite found. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
-    /// `rendezvous`, `memory`, `link` or `ablations`.
+    /// `rendezvous`, `progress`, `memory`, `link` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
     /// Which part of the suite: `(i, n)` with 1 <= i <= n.
     pub shard: (u32, u32),
+    /// Somebody has ended it before all lines were there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Time it took.
     pub seconds: f64,
     /// One line of the table each.
@@ -54,12 +58,14 @@ mod bounded;
 mod families;
 mod link;
 mod memory;
+mod progress;
 mod rendezvous;
 mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
 pub use link::link;
 pub use memory::memory;
+pub use progress::progress;
 pub use rendezvous::rendezvous;
 
 /// Told of a line of the table before it is begun: its name, its position from 0, and how many there are.
@@ -72,8 +78,8 @@ pub struct SuiteSettings<'a> {
     pub full: bool,
     /// Which part: `(i, n)` with 1 <= i <= n. Every n-th program, or ablation, is in it.
     pub shard: (u32, u32),
-    /// Threads that explore.
-    pub threads: usize,
+    /// Bounds of each search.
+    pub limits: Limits<'a>,
     /// Leave out orders that make no difference.
     pub reduce: bool,
     /// Told of each line of the table before it is begun.
@@ -82,7 +88,7 @@ pub struct SuiteSettings<'a> {
 
 impl Default for SuiteSettings<'_> {
     fn default() -> Self {
-        Self { full: false, shard: (1, 1), threads: 2, reduce: true, began: None }
+        Self { full: false, shard: (1, 1), limits: Limits::default(), reduce: true, began: None }
     }
 }
 
@@ -108,6 +114,12 @@ pub enum MergeError {
         /// Another's.
         other: String,
     },
+    /// A report is of a run that was interrupted.
+    #[error("part {part} was interrupted before its end: run it again")]
+    Interrupted {
+        /// Which part.
+        part: u32,
+    },
     /// A part is there twice, or not at all.
     #[error("part {part} of {parts} is there {times} times")]
     Parts {
@@ -125,6 +137,9 @@ pub enum MergeError {
 /// # Errors
 /// When they are not all the shards of one suite.
 pub fn merge(reports: Vec<SuiteReport>) -> Result<SuiteReport, MergeError> {
+    if let Some(report) = reports.iter().find(|report| report.interrupted) {
+        return Err(MergeError::Interrupted { part: report.shard.0 });
+    }
     let mut reports = reports.into_iter();
     let mut whole = reports.next().ok_or(MergeError::Nothing)?;
     let mut parts = vec![whole.shard.0];

@@ -4,11 +4,12 @@ use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, tw
 use super::space::{Words, job};
 use super::{Row, SuiteReport, SuiteSettings};
 use crate::explain::explain;
-use crate::explore::{Limits, Path, explore, explore_for_shorter};
+use crate::explore::{Limits, Path, explore};
 use crate::model::{Reached, Settings};
 use crate::program::Job;
 use crate::report::Verdict;
 use crate::rules::{RuleSet, WithProtocol, with_rules};
+use crate::shortest::shorten_broken;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::sync::Arc;
@@ -58,19 +59,23 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
     let families = families(settings.full);
     let lines = families.len() * 2;
     let mut rows = Vec::with_capacity(lines);
-    for (at, make) in families.iter().enumerate() {
+    'families: for (at, make) in families.iter().enumerate() {
         let family = make();
         for (place, set) in [RuleSet::Mirror, RuleSet::Published].into_iter().enumerate() {
             if let Some(began) = settings.began {
                 began(&format!("{}: {}", set.name(), family.name), at * 2 + place, lines);
             }
             rows.push(explore_family(&family, set, settings));
+            if settings.limits.is_interrupted() {
+                break 'families;
+            }
         }
     }
     SuiteReport {
         suite: "rendezvous".to_owned(),
         full: settings.full,
         shard: settings.shard,
+        interrupted: settings.limits.is_interrupted(),
         seconds: began.elapsed().as_secs_f64(),
         rows,
     }
@@ -115,6 +120,7 @@ pub(super) struct Found {
     states: u64,
     transitions: u64,
     reached: [u64; Reached::ALL.len()],
+    exhaustive: bool,
     /// The first broken promise, explained.
     pub(super) broken: Option<String>,
 }
@@ -129,6 +135,8 @@ impl Found {
         if let Some(broken) = self.broken {
             row.verdict = Verdict::Violated;
             row.counterexample = Some(broken);
+        } else if !self.exhaustive {
+            row.verdict = Verdict::Inconclusive;
         }
     }
 }
@@ -141,32 +149,31 @@ pub(super) fn explore_batch(
     settings: &SuiteSettings<'_>,
 ) -> Found {
     let model = Settings { reduce: settings.reduce, ..Settings::default() };
-    let batch = Batch { jobs, threads: settings.threads };
+    let batch = Batch { jobs, limits: settings.limits };
     match with_rules(set, without, model, batch) {
         Ok(found) => found,
         Err(error) => unreachable!("the suites name rules that exist: {error}"),
     }
 }
 
-struct Batch {
+struct Batch<'a> {
     jobs: Arc<[Job]>,
-    threads: usize,
+    limits: Limits<'a>,
 }
 
-impl WithProtocol for Batch {
+impl WithProtocol for Batch<'_> {
     type Output = Found;
 
     fn run<P: Protocol>(self, settings: Settings) -> Found {
-        let limits = Limits { threads: self.threads, ..Limits::default() };
-        let outcome = explore::<P>(Arc::clone(&self.jobs), settings, &limits);
+        let outcome = explore::<P>(Arc::clone(&self.jobs), settings, &self.limits);
         Found {
             states: outcome.states,
             transitions: outcome.generated,
             reached: outcome.reached,
+            exhaustive: outcome.exhaustive,
             broken: outcome.broken.map(|path| {
                 let job = &self.jobs[path.steps.first().map_or(0, |(state, _)| state.job as usize)];
-                let shorter = explore_for_shorter(job.clone(), settings, [&path], &Limits::default()).broken;
-                tell(job, shorter.as_ref().unwrap_or(&path))
+                tell(job, &shorten_broken(job, settings, path, &self.limits))
             }),
         }
     }

@@ -9,7 +9,7 @@ mod digits;
 pub(crate) mod machine;
 mod ours;
 pub(crate) mod peers;
-mod process;
+pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod results;
@@ -57,10 +57,12 @@ Measurements, each a median over batches:
   bandwidth         64 isend to 64 irecv, then an acknowledgement; each irecv has a buffer of its own
   bibandwidth       the same both ways at once, bytes of both counted
   message_rate      messages of `bandwidth` a second, 8 bytes
-  progress_receive  irecv of 1 MiB, tell the sender, compute 1 ms outside the library: what the wait
-                    then takes
-  overlap_send      isend, compute, wait: the share of the transfer that computing hides
-  overlap_receive   irecv, compute, wait: the same
+  overlap           a barrier; irecv at one rank, isend at the other; both compute outside the library,
+                    1 ms or more; both wait: what each call takes, with an early receiver and with an
+                    early sender, with one message and with two; the target is on every wait
+  hidden_send       isend, compute, wait; the other waits in recv: the share of the transfer that
+                    computing can hide
+  hidden_receive    irecv, compute, wait; the other is in send: the same
   allreduce         a call that sums doubles
   barrier           a call
   startup           a job of 64 times `true`: by `carrousel run`, and by MPICH's mpiexec (hydra)
@@ -267,8 +269,8 @@ fn startup(job: impl Fn() -> Command) -> Result<Vec<Record>, String> {
         }
     }
     let value = Summary::of(times).map_or(f64::NAN, |summary| summary.median);
-    let (bench, unit) = (STARTUP.to_owned(), "ms".to_owned());
-    Ok(vec![Record { bench, size: STARTUP_RANKS, value, unit, repetitions: u64::from(STARTS) }])
+    let repetitions = u64::from(STARTS);
+    Ok(vec![Record { size: STARTUP_RANKS, value, repetitions, ..Record::of(STARTUP, "ms") }])
 }
 
 /// A bar on standard error, which only a terminal shows. It moves between runs only: a thread that drew it

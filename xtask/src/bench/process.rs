@@ -9,15 +9,18 @@ use wait_timeout::ChildExt;
 /// How long a program that was asked to end may take for it, launchers with many processes included.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Bytes of the most that a program may print to either: a benchmark prints some hundred lines.
+const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
 /// What a program printed.
 #[derive(Debug)]
-pub(super) struct Printed {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Printed {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs a program, no longer than `limit`.
-pub(super) fn output(mut command: Command, limit: Duration) -> Result<Printed, String> {
+pub(crate) fn output(mut command: Command, limit: Duration) -> Result<Printed, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = shown(&command);
     let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started: {error}"))?;
@@ -28,6 +31,9 @@ pub(super) fn output(mut command: Command, limit: Duration) -> Result<Printed, S
     let text =
         |reader: Option<JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
     let printed = Printed { stdout: text(stdout), stderr: text(stderr) };
+    if [&printed.stdout, &printed.stderr].iter().any(|text| text.len() as u64 > OUTPUT_BYTES_MAX) {
+        return Err(format!("`{name}` prints without end: expected at most {OUTPUT_BYTES_MAX} bytes"));
+    }
     if status.success() {
         Ok(printed)
     } else {
@@ -58,11 +64,12 @@ pub(super) fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-fn reader(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+/// Reads what a program prints. One that prints without end is ended by that nobody reads on.
+fn reader(from: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error is still worth showing.
-        let _ = from.read_to_end(&mut bytes);
+        let _ = from.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
@@ -101,6 +108,12 @@ mod tests {
     fn one_that_hangs_is_ended() {
         let error = output(shell("exec sleep 60"), Duration::from_millis(50)).unwrap_err();
         assert!(error.contains("was ended"), "{error}");
+    }
+
+    #[test]
+    fn one_that_prints_without_end_is_told_as_that() {
+        let error = output(shell("exec yes"), 6 * GRACE).unwrap_err();
+        assert!(error.ends_with("prints without end: expected at most 67108864 bytes"), "{error}");
     }
 
     #[test]

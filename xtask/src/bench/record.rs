@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Record {
     /// What was measured.
     pub(crate) bench: String,
+    /// Who begins, and which call the value is the time of; of an overlap only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) case: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
     /// Bytes of a message; of `startup`, ranks.
     pub(crate) size: u64,
     /// A median over `repetitions`.
@@ -15,6 +20,14 @@ pub(crate) struct Record {
     pub(crate) unit: String,
     /// Batches that were measured.
     pub(crate) repetitions: u64,
+}
+
+impl Record {
+    /// Of nothing yet.
+    pub(crate) fn of(bench: &str, unit: &str) -> Self {
+        let (bench, unit) = (bench.to_owned(), unit.to_owned());
+        Self { bench, case: None, call: None, size: 0, value: 0.0, unit, repetitions: 0 }
+    }
 }
 
 /// Reads what a program printed. Launchers mix their remarks in, so lines that do not begin an object are
@@ -42,9 +55,16 @@ mod tests {
 
     #[test]
     fn a_line_is_a_record() {
-        let expected =
-            Record { bench: "latency".into(), size: 8, value: 0.33, unit: "us".into(), repetitions: 293 };
+        let expected = Record { size: 8, value: 0.33, repetitions: 293, ..Record::of("latency", "us") };
         assert_eq!(parse(LINE), Ok(vec![expected]));
+    }
+
+    #[test]
+    fn a_call_of_an_overlap_has_its_case() {
+        let line =
+            LINE.replace("latency", "overlap").replace('{', r#"{"case": "sender_early", "call": "isend", "#);
+        let record = &parse(&line).expect("it is a record")[0];
+        assert_eq!((record.case.as_deref(), record.call.as_deref()), (Some("sender_early"), Some("isend")));
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn rows(results: &Results) -> String {
             let doubt = if unsure { " (rounds disagree)" } else { "" };
             format!("{met} {}{doubt}", asked(row, target, verdict))
         });
-        let mut cells = vec![row.bench.clone(), size(row), row.unit.clone(), cell(row.summary(Source::Ours))];
+        let mut cells = vec![row.name(), size(row), row.unit.clone(), cell(row.summary(Source::Ours))];
         cells.extend(peers.iter().map(|peer| cell(row.summary(*peer))));
         cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
         table.add_row(cells);
@@ -151,25 +151,29 @@ fn percent(share: Option<f64>) -> String {
 /// The verdict on each target of these groups, a line each, and whether all are met. What was not measured is not.
 pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &'a Group>) -> (String, bool) {
     let (mut text, mut all) = (String::new(), true);
-    let rows = results.rows();
     for group in groups {
         for (bytes, target) in group.judged {
-            let row = rows.iter().find(|row| row.bench == group.bench && row.size == *bytes);
-            let verdict = row.and_then(|row| {
-                let target = results.in_force(row, *target);
-                Some((*row, target, results.verdict(row, target)?))
-            });
-            let met = verdict.is_some_and(|(_, _, verdict)| verdict.met);
-            all &= met;
-            text += if met { "met      " } else { "NOT met  " };
-            text += &match verdict {
-                Some((row, target, verdict)) => {
-                    let reached = spread(verdict.reached);
-                    let asked = asked(row, target, None);
-                    format!("{} of {}: {reached}, asked for {asked}\n", row.bench, size(row))
-                }
-                None => format!("{} of {bytes} bytes: not measured\n", group.bench),
-            };
+            let rows = results.judged(group.bench, *bytes);
+            // What was not measured at all has no row.
+            let rows = if rows.is_empty() { vec![None] } else { rows.into_iter().map(Some).collect() };
+            for row in rows {
+                let verdict = row.and_then(|row| {
+                    let target = results.in_force(row, *target);
+                    Some((target, results.verdict(row, target)?))
+                });
+                let met = verdict.is_some_and(|(_, verdict)| verdict.met);
+                all &= met;
+                text += if met { "met      " } else { "NOT met  " };
+                let name = row.map_or_else(|| group.bench.to_owned(), Row::name);
+                text += &match row.zip(verdict) {
+                    Some((row, (target, verdict))) => {
+                        let reached = spread(verdict.reached);
+                        let asked = asked(row, target, None);
+                        format!("{name} of {}: {reached}, asked for {asked}\n", size(row))
+                    }
+                    None => format!("{name} of {bytes} bytes: not measured\n"),
+                };
+            }
         }
     }
     (text, all)
@@ -188,6 +192,10 @@ struct Document<'a> {
 #[derive(Debug, Serialize)]
 struct Measurement<'a> {
     bench: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    case: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'a str>,
     size: u64,
     unit: &'a str,
     ours: Option<Summary>,
@@ -213,6 +221,8 @@ struct Judged {
 pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String, String> {
     let measurements = results.rows().into_iter().map(|row| Measurement {
         bench: &row.bench,
+        case: row.case.as_deref(),
+        call: row.call.as_deref(),
         size: row.size,
         unit: &row.unit,
         ours: row.summary(Source::Ours),
@@ -247,7 +257,8 @@ pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String,
 
 #[cfg(test)]
 mod tests {
-    use super::super::results::tests::measured;
+    use super::super::record::Record;
+    use super::super::results::tests::{measured, record};
     use super::*;
 
     fn conditions() -> Conditions {
@@ -301,6 +312,31 @@ mod tests {
         let (text, all) = verdicts(&measured(), chosen("bibandwidth"));
         assert_eq!((text.as_str(), all), ("", true));
         assert!(verdicts(&measured(), chosen("latency")).0.starts_with("met      latency of 8: 0.800"));
+    }
+
+    #[test]
+    fn every_wait_of_an_overlap_has_a_verdict_and_a_row() {
+        let mut results = measured();
+        let about = |call: &str, us| Record {
+            case: Some("sender_early".into()),
+            call: Some(call.into()),
+            ..record("overlap", 1 << 20, us, "us")
+        };
+        for (call, us) in [("irecv", 70.0), ("recv_wait", 0.5), ("isend", 0.4), ("send_wait", 9.0)] {
+            results.add(Source::Ours, 0, about(call, us)).unwrap();
+        }
+        let group = super::super::targets::GROUPS.iter().filter(|group| group.bench == "overlap");
+        let (text, all) = verdicts(&results, group);
+        let expected = "met      overlap sender_early recv_wait of 1MiB: 0.500, asked for <= 5 us\n\
+                        NOT met  overlap sender_early send_wait of 1MiB: 9.00, asked for <= 5 us\n";
+        assert_eq!((text.as_str(), all), (expected, false));
+        let value: serde_json::Value = serde_json::from_str(&json(&results, &conditions()).unwrap()).unwrap();
+        let rows = value["measurements"].as_array().unwrap();
+        let calls: Vec<_> =
+            rows.iter().filter(|row| row["case"] == "sender_early").map(|row| &row["call"]).collect();
+        assert_eq!(calls, ["irecv", "recv_wait", "isend", "send_wait"]);
+        assert!(rows[0].get("case").is_none());
+        assert!(table(&results, &conditions()).contains("overlap sender_early isend"));
     }
 
     #[test]

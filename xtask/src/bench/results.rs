@@ -43,6 +43,9 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) bench: String,
+    /// Who begins, and which call it is; of an overlap only.
+    pub(crate) case: Option<String>,
+    pub(crate) call: Option<String>,
     pub(crate) size: u64,
     pub(crate) unit: String,
     values: BTreeMap<(Source, u32), f64>,
@@ -60,6 +63,17 @@ pub(crate) struct Verdict {
 }
 
 impl Row {
+    /// What was measured, for people.
+    pub(crate) fn name(&self) -> String {
+        let words = [Some(&self.bench), self.case.as_ref(), self.call.as_ref()];
+        words.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether targets apply to it. Of an overlap they are about its waits: the call that starts a request may copy.
+    fn is_judged(&self) -> bool {
+        self.call.as_ref().is_none_or(|call| call.contains("_wait"))
+    }
+
     /// The values of one source.
     pub(crate) fn summary(&self, source: Source) -> Option<Summary> {
         Summary::of(self.values.iter().filter(|((from, _), _)| *from == source).map(|(_, value)| *value))
@@ -108,7 +122,15 @@ impl Results {
 
     /// What is asked of a row.
     pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> {
-        targets::of(self.groups, &row.bench, row.size).map(|target| self.in_force(row, target))
+        let asked = targets::of(self.groups, &row.bench, row.size).filter(|_| row.is_judged());
+        asked.map(|target| self.in_force(row, target))
+    }
+
+    /// The rows that a target of this measurement and size is about.
+    pub(crate) fn judged(&self, bench: &str, size: u64) -> Vec<&Row> {
+        let mut rows = self.rows();
+        rows.retain(|row| row.bench == bench && row.size == size && row.is_judged());
+        rows
     }
 
     /// Of these size classes, ours does not copy messages.
@@ -129,18 +151,20 @@ impl Results {
 
     /// Keeps a value.
     pub(crate) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
-        let known = self.rows.iter().position(|row| row.bench == record.bench && row.size == record.size);
-        let at = known.unwrap_or_else(|| {
-            let unit = record.unit.clone();
-            let row = Row { bench: record.bench.clone(), size: record.size, unit, values: BTreeMap::new() };
-            self.rows.push(row);
+        let is_of = |row: &Row| {
+            (&row.bench, &row.case, &row.call, row.size)
+                == (&record.bench, &record.case, &record.call, record.size)
+        };
+        let at = self.rows.iter().position(is_of).unwrap_or_else(|| {
+            let Record { bench, case, call, size, unit, .. } = record.clone();
+            self.rows.push(Row { bench, case, call, size, unit, values: BTreeMap::new() });
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
         if row.unit != record.unit {
             return Err(format!(
                 "{} of {} bytes comes in {} from {}, and in {} from others: give both the same unit",
-                row.bench,
+                row.name(),
                 row.size,
                 record.unit,
                 source.name(),
@@ -151,7 +175,7 @@ impl Results {
         Ok(())
     }
 
-    /// The rows of libraries, in the order of the groups, then of sizes.
+    /// The rows of libraries, in the order of the groups, then of sizes; those of one size as they came.
     pub(crate) fn rows(&self) -> Vec<&Row> {
         let place = |row: &Row| self.groups.iter().position(|group| group.bench == row.bench);
         let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
@@ -202,7 +226,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(in super::super) fn record(bench: &str, size: u64, value: f64, unit: &str) -> Record {
-        Record { bench: bench.into(), size, value, unit: unit.into(), repetitions: 10 }
+        Record { size, value, repetitions: 10, ..Record::of(bench, unit) }
     }
 
     /// Three rounds, of which the second is disturbed.
@@ -274,10 +298,40 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn of_an_overlap_every_wait_is_judged_and_the_calls_that_start_are_not() {
+        let mut results = Results::new(&GROUPS);
+        for (call, us) in [("irecv", 90.0), ("recv_wait", 0.4), ("isend", 0.3), ("send_wait2", 70.0)] {
+            for case in ["receiver_early", "sender_early_two"] {
+                let about = Record {
+                    case: Some(case.into()),
+                    call: Some(call.into()),
+                    ..record("overlap", 1 << 20, us, "us")
+                };
+                results.add(Source::Ours, 0, about).unwrap();
+            }
+        }
+        assert_eq!(results.rows().len(), 8);
+        let judged = results.judged("overlap", 1 << 20);
+        let met = |row: &&Row| {
+            let verdicts = results.targets(row).filter_map(|target| results.verdict(row, target));
+            (row.name(), verdicts.map(|verdict| verdict.met).collect::<Vec<_>>())
+        };
+        let met: Vec<_> = judged.iter().map(met).collect();
+        let expected = [
+            ("overlap receiver_early recv_wait", true),
+            ("overlap sender_early_two recv_wait", true),
+            ("overlap receiver_early send_wait2", false),
+            ("overlap sender_early_two send_wait2", false),
+        ];
+        assert_eq!(met, expected.map(|(name, met)| (name.to_owned(), vec![met])));
+        assert!(results.rows().iter().all(|row| row.is_judged() || results.targets(row).count() == 0));
+    }
+
+    #[test]
     fn there_is_no_ratio_to_nothing() {
         let mut results = Results::new(&GROUPS);
         for (source, value) in [(Source::Ours, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
-            results.add(source, 0, record("overlap_send", 65536, value, "percent")).unwrap();
+            results.add(source, 0, record("hidden_send", 65536, value, "percent")).unwrap();
         }
         assert_eq!(results.rows()[0].ratio(), None);
     }

@@ -21,7 +21,7 @@ pub(crate) enum Target {
 pub(crate) struct Group {
     /// The name that programs know it by.
     pub(crate) bench: &'static str,
-    /// What rests on it: size and target. A size may stand twice.
+    /// What rests on it: size and target. A size may stand twice. Of an overlap, every wait is judged.
     pub(crate) judged: &'static [(u64, Target)],
 }
 
@@ -46,9 +46,9 @@ pub(crate) const GROUPS: [Group; 10] = {
         group("bandwidth", &[(64 * KI, OfBestPeer(1.0)), (MI, OfBestPeer(1.0))]),
         group("bibandwidth", &[]),
         group("message_rate", &[(8, OfBestPeer(1.5))]),
-        group("progress_receive", &[(MI, AtMost(5.0))]),
-        group("overlap_send", &[]),
-        group("overlap_receive", &[]),
+        group("overlap", &[(MI, AtMost(5.0))]),
+        group("hidden_send", &[]),
+        group("hidden_receive", &[]),
         group("allreduce", &[(8, OfBestPeer(1.0)), (64 * KI, OfBestPeer(1.0))]),
         group("barrier", &[(0, OfBestPeer(1.0))]),
         group(STARTUP, &[(STARTUP_RANKS, OfBestPeer(1.0))]),

@@ -11,11 +11,11 @@ use super::packages;
 use super::qemu::{INITRAMFS, SHARED, console, qemu, socket};
 use super::signals::{Signals, end_by};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +29,8 @@ const RUN: &str = "run.";
 const RUN_LOCK: &str = "lock";
 /// Lines of a dead guest's log that are shown.
 const LAST_LINES: usize = 30;
+/// Bytes of a line that are passed on at once.
+const LINE_MAX: u64 = 64 << 10;
 
 /// What guests need of this machine.
 pub(super) struct Host {
@@ -99,15 +101,11 @@ impl Directory {
         let mut ends = Vec::new();
         for node in 0..job.nodes {
             let control = |name: &str| control(self.path(), name, node);
-            let said = fs::read(control("log")).unwrap_or_default();
+            let said = read_some(&control("log"));
             // Who has died has said on the console what there was to say.
-            let log = if said.is_empty() {
-                fs::read(self.path().join(console(node))).unwrap_or_default()
-            } else {
-                said
-            };
+            let log = if said.is_empty() { read_some(&self.path().join(console(node))) } else { said };
             let log = String::from_utf8_lossy(&log);
-            let status = fs::read_to_string(control("status")).ok();
+            let status = String::from_utf8(read_some(&control("status"))).ok();
             let end = End::of(status.as_deref(), control("late").exists(), &log);
             match &end {
                 End::Status(_) => {}
@@ -283,11 +281,20 @@ impl Drop for Crew<'_> {
     }
 }
 
-/// Passes on what a guest prints.
-fn read(node: usize, printed: ChildStdout, to: &Sender<Event>) {
+/// What is in a file of a guest; nothing if there is none. Of one that the guest goes on writing, the beginning.
+fn read_some(path: &Path) -> Vec<u8> {
+    const BYTES_MAX: u64 = 64 << 20;
+    let mut bytes = Vec::new();
+    // What was read before an error is still worth looking at.
+    let _ = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
+    bytes
+}
+
+/// Passes on what a guest prints. A line that does not end is passed on in pieces.
+fn read(node: usize, printed: impl Read, to: &Sender<Event>) {
     let mut printed = BufReader::new(printed);
     let mut bytes = Vec::new();
-    while printed.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
+    while (&mut printed).take(LINE_MAX).read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
         let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
         // Nobody listens any more once the run is over.
         let _ = to.send(Event::Line { node, line });
@@ -299,6 +306,20 @@ fn read(node: usize, printed: ChildStdout, to: &Sender<Event>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_guest_says_need_not_end() {
+        let (to, from) = mpsc::channel();
+        read(3, io::repeat(b'x').take(3 * LINE_MAX + 1), &to);
+        drop(to);
+        let lengths = from.iter().filter_map(|event| match event {
+            Event::Line { node: 3, line } => Some(line.len() as u64),
+            _ => None,
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [LINE_MAX, LINE_MAX, LINE_MAX, 1]);
+        assert_eq!(read_some(Path::new("/dev/zero")).len(), 64 << 20);
+        assert!(read_some(Path::new("/nowhere/at-all")).is_empty());
+    }
 
     #[test]
     fn what_a_killed_run_has_left_is_removed() {

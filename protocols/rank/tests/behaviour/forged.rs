@@ -174,10 +174,10 @@ fn nothing_is_seen_before_it_is_sent() {
     let too_much = |seen, sent| Wrong::History(Violation::SeenTooMuch { seen, sent });
     let mut pair = Pair::<Mirror>::new();
     for (sent, seen) in [(0, 1), (1, 2), (2, 1 << 31), (3, 1 << 30)] {
-        refused(&mut pair, Packet::Seen { seen }, too_much(seen, sent));
+        refused(&mut pair, Packet::Seen { seen, taken: 0 }, too_much(seen, sent));
         refused(&mut pair, rtr(UNKNOWN, seen, 0), too_much(seen, sent));
         pair.send(0, 1, 5, &bytes(SMALL, 1));
-        assert_eq!(pair.forge(1, 0, Packet::Seen { seen: sent + 1 }), Ok(()));
+        assert_eq!(pair.forge(1, 0, Packet::Seen { seen: sent + 1, taken: 0 }), Ok(()));
     }
 }
 
@@ -185,7 +185,7 @@ fn some_packets(receive: Handle) -> Vec<Packet> {
     let eager = Packet::Eager { tag: Tag(5), len: 0 };
     let rts = Packet::Rts { tag: Tag(5), len: 64, send: UNKNOWN, memory: MEMORY, hint: Hint::None };
     let line = LineId { receive, index: 0 };
-    let others = [Packet::Cancel { line }, Packet::CancelAck { line }, Packet::Seen { seen: 0 }];
+    let others = [Packet::Cancel { line }, Packet::CancelAck { line }, Packet::Seen { seen: 0, taken: 0 }];
     let mut packets = vec![eager, rts, rtr(UNKNOWN, 0, 0), Packet::Filled { receive }];
     packets.extend(writes(receive, 5, 8).into_iter().chain(answers(UNKNOWN, 8)).chain(others));
     packets

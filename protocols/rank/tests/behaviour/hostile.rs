@@ -127,7 +127,7 @@ fn packet() -> impl Strategy<Value = Packet> {
             memory
         }),
         line().prop_map(|line| Packet::Cancel { line }),
-        seen().prop_map(|seen| Packet::Seen { seen }),
+        (seen(), 0..400u64).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
     ]
 }
 
@@ -159,9 +159,11 @@ fn step() -> impl Strategy<Value = Step> {
 fn options() -> impl Strategy<Value = Options> {
     let speculation = select(vec![Speculation::Off, Speculation::Always, Speculation::Adaptive]);
     let transfer = select(vec![Transfer::Read, Transfer::Write]);
-    (speculation, transfer, select(vec![0, 1, 3, u16::MAX]), 0..3_u16).prop_map(
-        |(speculation, transfer, rtr_limit, credit_every)| Options {
+    let window = select(vec![0, 200, u64::MAX]);
+    (speculation, transfer, select(vec![0, 1, 3, u16::MAX]), 0..3_u16, window).prop_map(
+        |(speculation, transfer, rtr_limit, credit_every, eager_window)| Options {
             eager_threshold: 16,
+            eager_window,
             speculation,
             transfer,
             rtr_limit,

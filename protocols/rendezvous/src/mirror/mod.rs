@@ -44,6 +44,14 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const DONE_PRUNES: bool = true;
     /// R11: cancelling an announced receive asks the sender.
     const CANCEL_ASKS: bool = true;
+    /// F1: eager messages that no receive has taken fit the window.
+    const EAGER_FITS_WINDOW: bool = true;
+    /// F2: the sender is told when half of the window is free.
+    const TAKEN_IS_TOLD: bool = true;
+    /// P13: a send that may be a rendezvous finds the RTR of an early receiver.
+    const SEND_PROGRESSES_FIRST: bool = true;
+    /// P13: a receive that may be a rendezvous finds the RTS of an early sender.
+    const RECEIVE_PROGRESSES_FIRST: bool = true;
 }
 
 /// Every rule on: what runs in production.
@@ -62,4 +70,8 @@ impl<R: MirrorRules> Protocol for Mirror<R> {
     const RELEASE: Release = R::RELEASE;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
     const WRITE_IS_FIRST_MATCH: bool = R::FIN_IS_FIRST_MATCH;
+    const EAGER_FITS_WINDOW: bool = R::EAGER_FITS_WINDOW;
+    const TAKEN_IS_TOLD: bool = R::TAKEN_IS_TOLD;
+    const SEND_PROGRESSES_FIRST: bool = R::SEND_PROGRESSES_FIRST;
+    const RECEIVE_PROGRESSES_FIRST: bool = R::RECEIVE_PROGRESSES_FIRST;
 }

@@ -5,7 +5,7 @@ use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
 use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Message, Proc, State};
+use crate::state::{Message, Open, Proc, State};
 use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
 
 pub(super) struct Scene<'a, P: Protocol> {
@@ -40,7 +40,7 @@ impl<P: Protocol> Scene<'_, P> {
         let reasons: Vec<Reason> = match self.names.act(rank, pc)? {
             Act::Wait(ordinals) => {
                 let mut open: Vec<Ordinal> =
-                    ordinals.iter().copied().filter(|ordinal| !proc.is_over(*ordinal)).collect();
+                    ordinals.iter().copied().filter(|ordinal| !self.is_over(proc, rank, *ordinal)).collect();
                 if open.is_empty() {
                     // The wait could return if MPI had buffered what nobody has received.
                     open.extend(ordinals.iter().copied().filter(|ordinal| self.is_unmatched(rank, *ordinal)));
@@ -65,7 +65,16 @@ impl<P: Protocol> Scene<'_, P> {
         Some(Waiting { rank, pc, line, place, request, reasons, edges })
     }
 
-    /// Whether a request is a send whose message nobody has received.
+    /// Whether a request is complete; a collective that the library was not told of, when all ranks have entered it.
+    fn is_over(&self, proc: &Proc<P>, rank: u16, request: Ordinal) -> bool {
+        let is_untold = |open: &Open| open.ordinal == request && open.handle.is_none();
+        match proc.open.iter().any(is_untold) {
+            true => !self.is_unmatched(rank, request),
+            false => proc.is_over(request),
+        }
+    }
+
+    /// Whether a request is a send whose message nobody has received, or a collective that some rank has not entered.
     fn is_unmatched(&self, rank: u16, request: Ordinal) -> bool {
         let message = Message { from: rank, send: request };
         match self.names.start(rank, request) {

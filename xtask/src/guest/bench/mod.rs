@@ -32,10 +32,9 @@ MPICH and Open MPI, one right after the other. As root on Debian, what is missin
                  isend and its wait hold the sender; from the same buffers: those that are used often enough are
                  not copied, if `carrousel bench reuse` says that this pays, which in such guests it does for
                  large ones; beside ours by send, which copies them, in turn
-  early_receive  irecv of 1 MiB, tell the sender, compute 200 ms, wait; the sender sends 10 ms after it was told:
-                 what the wait takes, and how long the sender is held in its send
-  early_send     isend of 1 MiB, tell the receiver, wait; the receiver posts upon that, and computes 200 ms before
-                 it waits: how long the sender is held
+  overlap        a barrier; irecv of 1 MiB at one rank, isend at the other; both compute 100 ms; both wait: what each
+                 call takes, in ms, with a sender that is 5 ms later and with a receiver that is, with one message
+                 and with two; the target is on every wait
   bandwidth      16 isend of 1 MiB to 16 irecv, then an acknowledgement; beside ib_write_bw
 
 The exit status is 1 when a target is not met, and 125 when nothing could be measured. Ratios say whether our own
@@ -47,17 +46,15 @@ const MI: u64 = 1 << 20;
 const STEP_S: u32 = 60;
 
 /// What programs can be asked for.
-const MEASUREMENTS: [&str; 5] = ["latency", "eager", "early_receive", "early_send", "bandwidth"];
+const MEASUREMENTS: [&str; 4] = ["latency", "eager", "overlap", "bandwidth"];
 /// What they print, and what is asked for. Names begin with that of the measurement.
-const GROUPS: [Group; 7] = {
+const GROUPS: [Group; 5] = {
     use Target::{AtMost, OfPerftest};
     [
         Group { bench: "latency", judged: &[(8, OfPerftest(1.15))] },
         Group { bench: "eager", judged: &EAGER },
         Group { bench: "eager_held", judged: &EAGER },
-        Group { bench: "early_receive_wait", judged: &[(MI, AtMost(2.0))] },
-        Group { bench: "early_receive_held", judged: &[(MI, AtMost(60.0))] },
-        Group { bench: "early_send_held", judged: &[(MI, AtMost(60.0))] },
+        Group { bench: "overlap", judged: &[(MI, AtMost(3.0))] },
         Group { bench: "bandwidth", judged: &[(MI, OfPerftest(0.95))] },
     ]
 };

@@ -218,11 +218,10 @@ impl Step {
             return Err(wrong());
         };
         Ok(Record {
-            bench: self.measurement.clone(),
             size: *size as u64,
             value: value * factor,
-            unit: unit.to_owned(),
             repetitions: *repetitions as u64,
+            ..Record::of(&self.measurement, unit)
         })
     }
 }
@@ -247,9 +246,10 @@ mod tests {
     use super::*;
     use crate::bench::targets::{Group, Target};
 
-    const GROUPS: [Group; 3] = [
+    const GROUPS: [Group; 4] = [
         Group { bench: "latency", judged: &[(8, Target::OfPerftest(1.15))] },
         Group { bench: "eager", judged: &[(512, Target::OfCopying(1.02))] },
+        Group { bench: "overlap", judged: &[(1 << 20, Target::AtMost(3.0))] },
         Group { bench: "bandwidth", judged: &[(1 << 20, Target::OfPerftest(0.95))] },
     ];
 
@@ -309,6 +309,30 @@ mod tests {
     }
 
     #[test]
+    fn every_wait_of_an_overlap_is_judged() {
+        let line = |case: &str, call: &str, ms: f64| {
+            format!(
+                "[n0] {{\"bench\": \"overlap\", \"case\": \"{case}\", \"call\": \"{call}\", \"size\": 1048576, \
+                 \"value\": {ms}, \"unit\": \"ms\", \"repetitions\": 5}}\n"
+            )
+        };
+        let lines = [
+            line("receiver_early", "isend", 25.0),
+            line("receiver_early", "recv_wait", 0.5),
+            line("sender_early", "recv_wait", 22.0),
+        ];
+        let (results, ..) = read(&format!("[n0] == step 0 ours -\n{}[n0] == end 0\n", lines.concat()));
+        let judged = results.judged("overlap", 1 << 20);
+        let met = judged.iter().map(|row| {
+            let verdicts = results.targets(row).filter_map(|target| results.verdict(row, target));
+            (row.name(), verdicts.map(|verdict| verdict.met).collect::<Vec<_>>())
+        });
+        let expected =
+            [("overlap receiver_early recv_wait", true), ("overlap sender_early recv_wait", false)];
+        assert_eq!(met.collect::<Vec<_>>(), expected.map(|(name, met)| (name.to_owned(), vec![met])));
+    }
+
+    #[test]
     fn a_step_that_fails_is_noted_with_what_it_said() {
         let (results, _, notes) = read(
             "[n0] == step 1 mpich -\n[n0] UD endpoint: unhandled timeout error\n[n0] == end 134\n\
@@ -331,10 +355,7 @@ mod tests {
     fn only_what_was_chosen_is_a_step() {
         let all = script(&["latency", "eager", "bandwidth"], 3);
         assert_eq!(all.lines().filter(|line| line.starts_with("step ")).count(), STEPS as usize);
-        let some = script(&["early_send"], 3);
-        assert!(
-            !some.contains("step perftest") && some.contains("measurements='early_send' round=0"),
-            "{some}"
-        );
+        let some = script(&["overlap"], 3);
+        assert!(!some.contains("step perftest") && some.contains("measurements='overlap' round=0"), "{some}");
     }
 }

@@ -1,18 +1,20 @@
 //! The exploration of a machine with what is around it, and a counterexample as a person reads it.
 
+use crate::explore::{Limits, Stopped};
 use crate::outcome::Outcome;
 use stateright::{Checker, Model, Property};
 use std::collections::HashMap;
 use std::fmt::{Debug, Write};
 use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// What a type of rules needs to be in a state.
-pub(super) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+pub(crate) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
 impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> Rule for R {}
 
 /// A model that can be told of.
-pub(super) trait Machine:
+pub(crate) trait Machine:
     Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + PartialEq + Send + Sync>
     + Send
     + Sync
@@ -29,34 +31,44 @@ pub(super) trait Machine:
     fn line(&self, before: &Self::State, action: Self::Action, after: &Self::State) -> String;
     /// What was met so far.
     fn met(&self) -> Vec<(&'static str, u64)>;
+    /// Set when the search has to end: no more actions are named then.
+    fn stop(&self) -> &AtomicBool;
     /// Who waits, for the report that nothing helps.
     fn stuck(&self, state: &Self::State) -> String;
 }
 
 /// The only property: no promise is broken.
-pub(super) fn promises<M: Machine>() -> Vec<Property<M>> {
+pub(crate) fn promises<M: Machine>() -> Vec<Property<M>> {
     vec![Property::always("promises", |model: &M, state: &M::State| model.broken(state).is_none())]
 }
 
 /// Explores all that can happen: no state breaks a promise, and from each of them steps that are owed lead to one
 /// in which nobody waits. That is deadlock freedom where steps repeat, too: whatever was lost by then, once no
 /// more is lost the end is near.
-pub(super) fn explore<M: Machine>(model: M, threads: usize) -> Outcome {
+pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     let began = Instant::now();
-    let checker = model.checker().threads(threads.max(1)).spawn_bfs().join();
+    let checker = model.checker().threads(limits.threads.max(1)).spawn_bfs();
+    let count = || (checker.unique_state_count() as u64, checker.state_count() as u64, 0);
+    let mut stopped = limits.watch(checker.model().stop(), || checker.is_done(), count);
+    let checker = checker.join();
     let (states, generated) = (checker.unique_state_count() as u64, checker.state_count() as u64);
     let model = checker.model();
     let reached = model.met();
+    // What is told is found by walking the model again.
+    model.stop().store(false, Ordering::Relaxed);
     let is_kept = checker.discoveries().is_empty();
-    let graph = Graph::of(model, !is_kept);
-    let broken = if is_kept {
-        graph.hopeless(model).map(|at| (model.stuck(&graph.states[at]), at))
-    } else {
-        graph.states.last().and_then(|last| model.broken(last)).zip(graph.states.len().checked_sub(1))
-    };
-    let broken = broken.map(|(what, at)| graph.tell(model, &what, at));
-    Outcome { states, generated, seconds: began.elapsed().as_secs_f64(), reached, broken }
+    let mut broken = None;
+    if stopped.is_none() || !is_kept {
+        match Graph::of(model, !is_kept, limits) {
+            Ok(graph) => broken = graph.broken(model, is_kept),
+            Err(reason) => stopped = stopped.or(Some(reason)),
+        }
+    }
+    Outcome { states, generated, seconds: began.elapsed().as_secs_f64(), reached, stopped, broken }
 }
+
+/// After so many states of a graph its limits are looked at.
+const STATES_BETWEEN_LOOKS: usize = 4096;
 
 /// All states, those that take fewer steps first.
 struct Graph<M: Model> {
@@ -69,7 +81,7 @@ struct Graph<M: Model> {
 
 impl<M: Machine> Graph<M> {
     /// With `until_broken`, the last state is the first that breaks a promise.
-    fn of(model: &M, until_broken: bool) -> Self {
+    fn of(model: &M, until_broken: bool, limits: &Limits<'_>) -> Result<Self, Stopped> {
         let mut graph = Self { states: Vec::new(), from: Vec::new(), before: Vec::new() };
         let mut index: HashMap<M::State, usize, ahash::RandomState> = HashMap::default();
         for state in model.init_states() {
@@ -77,13 +89,18 @@ impl<M: Machine> Graph<M> {
         }
         let (mut at, mut actions) = (0, Vec::new());
         while let Some(state) = graph.states.get(at).cloned() {
+            if at % STATES_BETWEEN_LOOKS == 0
+                && let Some(stopped) = limits.exceeded(graph.states.len() as u64)
+            {
+                return Err(stopped);
+            }
             model.actions(&state, &mut actions);
             for action in actions.drain(..) {
                 let Some(next) = model.next_state(&state, action) else { continue };
                 let is_broken = until_broken && model.broken(&next).is_some();
                 let next = graph.index(&mut index, next, Some((at, action)));
                 if is_broken {
-                    return graph;
+                    return Ok(graph);
                 }
                 if model.is_owed(action) {
                     graph.before[next].push(at);
@@ -91,7 +108,19 @@ impl<M: Machine> Graph<M> {
             }
             at += 1;
         }
-        graph
+        Ok(graph)
+    }
+
+    /// The promise that is broken, and how, if one is.
+    fn broken(&self, model: &M, is_kept: bool) -> Option<String> {
+        let (what, at) = if is_kept {
+            let at = self.hopeless(model)?;
+            (model.stuck(&self.states[at]), at)
+        } else {
+            let last = self.states.last()?;
+            (model.broken(last)?, self.states.len() - 1)
+        };
+        Some(self.tell(model, &what, at))
     }
 
     fn index(

@@ -1,0 +1,142 @@
+//! `carrousel verify` within what the system grants it, and when somebody ends it.
+
+use crate::common::{Place, Ran};
+use serde_json::Value;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// In all orders (`--no-reduction`), far more states than anybody waits for.
+const ENDLESS: &str = "ranks 8\nrank *\n  repeat 40\n    isend to (me+1)%size tag 0 size 64KiB\n    \
+                       irecv from (me+size-1)%size tag 0 size 64KiB\n    wait all\n  end\n";
+
+const HANGS: Duration = Duration::from_secs(120);
+
+/// Runs `verify` under a limit of the shell, such as `ulimit -v 300000`.
+fn under(limit: &str, words: &str) -> Ran {
+    let place = Place::new().with("endless.scn", ENDLESS);
+    let command = place.command();
+    let mut shell = Command::new("sh");
+    let program = command.get_program().to_string_lossy().into_owned();
+    shell.args(["-c", &format!("{limit} && exec \"$0\" {words}"), &program]);
+    shell.current_dir(place.path(""));
+    shell.output().expect("there is a shell").into()
+}
+
+/// An allocation that fails aborts the process; it ends with a report before.
+#[test]
+fn limits_of_address_space_and_data_end_a_search_with_a_report() {
+    for limit in ["ulimit -v 400000", "ulimit -v 250000", "ulimit -d 120000"] {
+        let ran = under(limit, "verify --threads 2 endless.scn --no-reduction").status(3);
+        assert!(
+            ran.out.contains("a bound was hit") && ran.out.contains("limits of this process"),
+            "{}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn suites_have_bounds_as_well() {
+    let place = Place::new();
+    place.run("verify --suite link --max-memory 1MiB --threads 1").status(3).says("inconclusive");
+}
+
+/// Starts a run and waits until it catches SIGINT.
+fn start(place: &Place, words: &str) -> Child {
+    let mut command = place.command();
+    command.args(words.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it can be started");
+    let begin = Instant::now();
+    let status = format!("/proc/{}/status", child.id());
+    loop {
+        assert!(begin.elapsed() < HANGS, "it does not catch signals");
+        let text = fs::read_to_string(&status).expect("it runs");
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        // SIGINT is 2, SIGTERM 15.
+        if mask >> 1 & 1 == 1 && mask >> 14 & 1 == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // It has states to tell of.
+    std::thread::sleep(Duration::from_millis(300));
+    child
+}
+
+fn send(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).expect("it runs");
+}
+
+fn end(child: Child) -> Ran {
+    child.wait_with_output().expect("it ends").into()
+}
+
+#[test]
+fn what_is_known_is_told_when_somebody_ends_the_search() {
+    use rustix::process::Signal;
+    let place = Place::new().with("endless.scn", ENDLESS).with("second.scn", "ranks 1\n");
+    for signal in [Signal::INT, Signal::TERM] {
+        let child = start(&place, "verify --threads 1 endless.scn second.scn --no-reduction");
+        send(&child, signal);
+        let ran = end(child).status(3).says("inconclusive").says("interrupted before all was explored");
+        let ran = ran.complains("1 file is not verified");
+        assert!(!ran.out.contains("second.scn"), "{}", ran.out);
+    }
+    let child = start(&place, "verify --threads 1 --format json endless.scn --no-reduction");
+    send(&child, Signal::INT);
+    let ran = end(child).status(3);
+    let report: Value = serde_json::from_str(&ran.out).expect("it is one JSON object");
+    assert_eq!((&report["interrupted"], &report["exhaustive"]), (&true.into(), &false.into()));
+    assert_eq!(report["verdict"], "inconclusive");
+    assert!(report["states"].as_u64().is_some_and(|states| states > 1), "{}", ran.out);
+}
+
+#[test]
+fn a_file_that_is_a_test_has_not_failed_when_somebody_ends_it() {
+    let place =
+        Place::new().with("test.scn", &ENDLESS.replacen("rank ", "expect request-leak violated\nrank ", 1));
+    let child = start(&place, "verify --threads 1 test.scn --no-reduction");
+    send(&child, rustix::process::Signal::INT);
+    end(child).status(3).says("interrupted before ");
+}
+
+#[test]
+fn a_suite_that_is_ended_tells_the_families_so_far() {
+    let place = Place::new();
+    let child = start(&place, "verify --suite rendezvous --full --threads 1 --format json");
+    std::thread::sleep(Duration::from_secs(1));
+    send(&child, rustix::process::Signal::INT);
+    let ran = end(child).status(3);
+    let report: Value = serde_json::from_str(&ran.out).expect("it is one JSON object");
+    let rows = report["rows"].as_array().expect("a list");
+    assert_eq!(report["interrupted"], true);
+    assert!(!rows.is_empty() && rows.len() < 40, "{}", ran.out);
+    assert_eq!(rows.last().map(|row| &row["verdict"]), Some(&"inconclusive".into()));
+    // Half a suite is not the suite.
+    let place = place.with("half.json", &ran.out);
+    place.run("verify --merge half.json").status(2).complains("was interrupted before its end");
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    use rustix::process::Signal;
+    use std::os::unix::process::ExitStatusExt;
+    let place = Place::new().with("endless.scn", ENDLESS);
+    let mut child = start(&place, "verify --threads 1 endless.scn --no-reduction");
+    // Both signals are there before it goes on, so that nothing can have ended in between.
+    send(&child, Signal::STOP);
+    let stopped = format!("/proc/{}/stat", child.id());
+    let begin = Instant::now();
+    while !fs::read_to_string(&stopped).expect("it is there").contains(") T ") {
+        assert!(begin.elapsed() < HANGS, "it does not stop");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for signal in [Signal::INT, Signal::TERM, Signal::CONT] {
+        send(&child, signal);
+    }
+    let status = child.wait().expect("it ends");
+    assert!(matches!(status.signal(), Some(2 | 15)), "{status}");
+}

@@ -1,0 +1,135 @@
+//! Which processors each rank of a node may use.
+
+use crate::error::LaunchError;
+use crate::topology::{SYSTEM, Topology, list};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Where the ranks of a node run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Bind {
+    /// Wherever the system puts them.
+    #[default]
+    None,
+    /// Each on a core of its own, or, if there are too few cores, on a processor (hardware thread) of its own.
+    /// More ranks than processors are an error.
+    Core,
+    /// As [`Self::Core`] where several ranks of a node fit its processors, and [`Self::None`] where they do not:
+    /// and for a rank that is alone on its node, which nobody disturbs and whose threads need room.
+    CoreIfRoom,
+    /// Blocks of consecutive ranks on each NUMA node.
+    Numa,
+}
+
+/// The processors of each rank of a node, while they are started.
+pub(crate) struct Places {
+    /// Of each rank; empty: all that are allowed.
+    places: Vec<Vec<usize>>,
+    allowed: Vec<usize>,
+    before: Option<CpuSet>,
+}
+
+impl Places {
+    /// For so many ranks on this node.
+    pub(crate) fn find(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
+        // A node with more processors than such a set can hold does not tell, and is left alone.
+        let before = sched_getaffinity(None).ok();
+        let is_allowed = |cpu: &usize| before.as_ref().is_some_and(|set| set.is_set(*cpu));
+        let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(is_allowed).collect();
+        let topology = Topology::read(Path::new(SYSTEM), &allowed);
+        let places = assign(bind, &topology, allowed.len(), ranks as usize)?;
+        Ok(Self { places, allowed, before })
+    }
+
+    /// How many processors the ranks of this node have together.
+    pub(crate) fn processors(&self) -> usize {
+        self.allowed.len().max(1)
+    }
+
+    /// What is started from now on runs where the rank with this position on the node is to run: a child inherits
+    /// that, so that it never runs elsewhere.
+    pub(crate) fn enter(&self, index: u32) -> Result<(), LaunchError> {
+        let Some(cpus) = self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
+            return Ok(());
+        };
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        sched_setaffinity(None, &set).map_err(LaunchError::system("bind a rank to its processors"))
+    }
+
+    /// One line about where the rank with this position runs.
+    pub(crate) fn describe(&self, rank: u32, index: u32) -> String {
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        match self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) {
+            Some(cpus) => format!("rank {rank} on {host}: bound to processors {}\n", list(cpus)),
+            None => format!("rank {rank} on {host}: not bound, processors {}\n", list(&self.allowed)),
+        }
+    }
+}
+
+impl Drop for Places {
+    /// This process may run again where it did before.
+    fn drop(&mut self) {
+        if let Some(before) = self.before.filter(|_| self.places.iter().any(|cpus| !cpus.is_empty())) {
+            let _ = sched_setaffinity(None, &before);
+        }
+    }
+}
+
+/// The processors of each rank: none in particular, if that is an empty list.
+fn assign(
+    bind: Bind,
+    topology: &Topology,
+    allowed: usize,
+    ranks: usize,
+) -> Result<Vec<Vec<usize>>, LaunchError> {
+    let cores = &topology.cores;
+    let nodes = &topology.numa_nodes;
+    Ok(match bind {
+        Bind::None => Vec::new(),
+        Bind::CoreIfRoom if ranks < 2 || ranks > allowed => Vec::new(),
+        Bind::Core if ranks > allowed => return Err(LaunchError::Crowded { ranks, processors: allowed }),
+        Bind::Core | Bind::CoreIfRoom if ranks <= cores.len() => cores[..ranks].to_vec(),
+        Bind::Core | Bind::CoreIfRoom => cores.iter().flatten().take(ranks).map(|cpu| vec![*cpu]).collect(),
+        Bind::Numa => (0..ranks).map(|rank| nodes[rank * nodes.len() / ranks].clone()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bind: Bind, ranks: usize) -> Vec<Vec<usize>> {
+        let cores = [[0, 4], [1, 5], [2, 6], [3, 7]].map(|core| core.to_vec()).to_vec();
+        let numa_nodes = vec![vec![0, 1, 4, 5], vec![2, 3, 6, 7]];
+        assign(bind, &Topology { cores, numa_nodes }, 8, ranks).expect("they fit")
+    }
+
+    #[test]
+    fn ranks_have_cores_of_their_own_or_else_processors() {
+        assert_eq!(of(Bind::Core, 1), [[0, 4]]);
+        assert_eq!(of(Bind::Core, 3), [[0, 4], [1, 5], [2, 6]]);
+        assert_eq!(of(Bind::CoreIfRoom, 5), [[0], [4], [1], [5], [2]]);
+        assert_eq!(of(Bind::CoreIfRoom, 8).concat().len(), 8);
+    }
+
+    #[test]
+    fn who_is_alone_or_has_no_room_is_not_bound_unless_that_is_wanted() {
+        assert_eq!(of(Bind::CoreIfRoom, 1), [[0usize; 0]; 0]);
+        assert_eq!(of(Bind::CoreIfRoom, 9), [[0usize; 0]; 0]);
+        let topology = Topology { cores: vec![vec![0]], numa_nodes: vec![vec![0]] };
+        let error = assign(Bind::Core, &topology, 1, 2).expect_err("there is no room");
+        assert!(error.to_string().starts_with("2 ranks cannot have a core each"), "{error}");
+    }
+
+    #[test]
+    fn blocks_of_ranks_share_the_nodes_of_memory() {
+        let nodes = of(Bind::Numa, 4);
+        assert_eq!(nodes, [[0, 1, 4, 5], [0, 1, 4, 5], [2, 3, 6, 7], [2, 3, 6, 7]]);
+        assert_eq!(of(Bind::Numa, 1), [[0, 1, 4, 5]]);
+        assert_eq!(of(Bind::Numa, 20).len(), 20);
+    }
+}

@@ -1,0 +1,11 @@
+//! Replays the corpus of the fuzzer: what it once found stays found.
+
+#[path = "../../fuzz/fuzz_targets/options_law.rs"]
+mod options_law;
+#[path = "../../fuzz/replay.rs"]
+mod replay;
+
+#[test]
+fn every_file_of_the_corpus_keeps_the_law() {
+    replay::corpus("options", 6, options_law::holds);
+}

@@ -1,0 +1,142 @@
+//! Flow control of eager messages: how much a sender may have at a receiver that no receive has taken.
+//!
+//! Eager data waits at the receiver, or on its way, until its receive is posted, so a sender that is faster than its
+//! receiver would fill the memory of both. Each end of a flow counts: the sender what it has sent eagerly, the receiver
+//! what its receives have taken, which it tells now and then by SEEN. A message that would exceed the window becomes a
+//! rendezvous, as a longer one is by its size: nobody waits for credit, so that a program that MPI allows, which counts on
+//! no buffer (MPI-4.1, 3.5), cannot be stopped by it, however small the window is.
+
+use crate::Violation;
+
+/// What a message takes beside its data: messages without any are kept, too.
+pub const MESSAGE_COST: u64 = 64;
+
+/// What a message of so many bytes counts.
+#[inline]
+pub const fn cost(len: u64) -> u64 {
+    len.saturating_add(MESSAGE_COST)
+}
+
+/// The sending end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EagerSent {
+    /// Sent, and not known to be taken. What was taken is counted modulo 2^64, so that is told apart from nonsense.
+    held: u64,
+    /// What the receiver has said last.
+    taken: u64,
+}
+
+impl EagerSent {
+    /// Whether a message of so many bytes fits the window. One always does.
+    #[inline]
+    pub fn admits(&self, len: u64, window: u64) -> bool {
+        self.held == 0 || self.held.saturating_add(cost(len)) <= window
+    }
+
+    /// A message goes eagerly.
+    #[inline]
+    pub fn sent(&mut self, len: u64) {
+        self.held = self.held.saturating_add(cost(len));
+    }
+
+    /// The receiver says how much its receives have taken in all.
+    ///
+    /// # Errors
+    /// When that is more than was sent.
+    pub fn taken(&mut self, taken: u64) -> Result<(), Violation> {
+        let news = taken.wrapping_sub(self.taken);
+        // An older word that comes late says nothing new; packets of a lane keep their order, so none does.
+        if news > self.held {
+            return Err(Violation::TakenTooMuch { news, held: self.held });
+        }
+        self.held -= news;
+        self.taken = taken;
+        Ok(())
+    }
+}
+
+/// The receiving end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EagerTaken {
+    /// What receives have taken in all, modulo 2^64.
+    taken: u64,
+    /// What the sender was told of it.
+    told: u64,
+}
+
+impl EagerTaken {
+    /// A receive takes a message of so many bytes. True asks for a SEEN that [tells](EagerTaken::tell): more than half of the
+    /// window is free, and the sender does not know.
+    #[inline]
+    pub fn take(&mut self, len: u64, window: u64) -> bool {
+        self.taken = self.taken.wrapping_add(cost(len));
+        self.taken.wrapping_sub(self.told) > window / 2
+    }
+
+    /// What to tell the sender, which is told then.
+    #[inline]
+    pub fn tell(&mut self) -> u64 {
+        self.told = self.taken;
+        self.told
+    }
+
+    /// What the sender was told last: for a SEEN that has another reason, which changes nothing here.
+    #[inline]
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_message_always_fits_and_more_only_if_there_is_room() {
+        for window in [0, 1, 100, 1000] {
+            let mut sent = EagerSent::default();
+            let mut admitted = 0;
+            while sent.admits(100, window) {
+                sent.sent(100);
+                admitted += 1;
+            }
+            assert_eq!(admitted, (window / cost(100)).max(1), "{window}");
+        }
+    }
+
+    #[test]
+    fn what_was_taken_makes_room_when_half_of_the_window_is_free() {
+        let window = 4 * cost(36);
+        let (mut sent, mut taken) = (EagerSent::default(), EagerTaken::default());
+        let mut told = 0;
+        for _ in 0..1000 {
+            assert!(sent.admits(36, window));
+            sent.sent(36);
+            if taken.take(36, window) {
+                assert_eq!(sent.taken(taken.tell()), Ok(()));
+                told += 1;
+            }
+        }
+        assert_eq!(told, 1000 / 3, "three of four are more than half");
+    }
+
+    #[test]
+    fn more_than_was_sent_is_a_violation() {
+        let mut sent = EagerSent::default();
+        sent.sent(8);
+        let too_much = Violation::TakenTooMuch { news: cost(8) + 1, held: cost(8) };
+        assert_eq!(sent.taken(cost(8) + 1), Err(too_much));
+        assert_eq!(sent.taken(cost(8)), Ok(()));
+        assert!(sent.taken(0).is_err(), "it went back");
+    }
+
+    #[test]
+    fn counts_go_round() {
+        let mut sent = EagerSent { held: 0, taken: u64::MAX - 10 };
+        let mut taken = EagerTaken { taken: u64::MAX - 10, told: u64::MAX - 10 };
+        sent.sent(100);
+        assert!(taken.take(100, 0));
+        assert_eq!(sent.taken(taken.tell()), Ok(()));
+        assert_eq!(sent.held, 0);
+    }
+}

@@ -1,0 +1,111 @@
+//! Which peers have connected: a bit for each, and a bell that a peer rings once its bit is set. The owner of a
+//! segment looks at one word while nobody connects, and at rings that are in use only.
+//!
+//! A peer sets its bit, then rings (`RING`); the owner that hears the bell (`HEAR`) sees the bits that were set
+//! before. Both are needed: an owner that had heard the bell and not seen the bit would not look again.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Where the bell is.
+pub const BELL: usize = 0;
+/// Where the bits begin: cache lines of their own, since only the bell is looked at.
+const BITS: usize = 16;
+/// Bits in a word.
+const WORD: usize = u64::BITS as usize;
+
+/// The memory orders, see [`crate::ring::Orders`].
+pub trait Orders {
+    /// A peer rings: its bit is seen by the owner that hears it.
+    const RING: Ordering = Ordering::Release;
+    /// The owner looks at the bell.
+    const HEAR: Ordering = Ordering::Acquire;
+}
+
+/// The orders that are needed.
+#[derive(Clone, Copy, Debug)]
+pub enum Sound {}
+impl Orders for Sound {}
+
+/// Words for so many peers: whole pairs of cache lines.
+pub const fn words(peers: usize) -> usize {
+    BITS + peers.div_ceil(WORD).next_multiple_of(16)
+}
+
+/// A peer has connected. More than once is as good as once.
+///
+/// # Panics
+/// When `words` are those of fewer peers.
+pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
+    words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
+    words[BELL].fetch_add(1, O::RING);
+}
+
+/// The owner's side.
+#[derive(Debug)]
+pub struct Listener<O = Sound> {
+    /// The bell, when it was last heard.
+    heard: u64,
+    /// The bits that were seen.
+    known: Vec<u64>,
+    peers: usize,
+    orders: std::marker::PhantomData<fn() -> O>,
+}
+
+impl<O: Orders> Listener<O> {
+    /// Of a segment with so many peers, none of which has connected.
+    pub fn new(peers: usize) -> Self {
+        Self { heard: 0, known: vec![0; peers.div_ceil(WORD)], peers, orders: std::marker::PhantomData }
+    }
+
+    /// Whether somebody may have connected since [`Self::news`].
+    #[inline]
+    pub fn hears(&self, bell: &AtomicU64) -> bool {
+        bell.load(O::HEAR) != self.heard
+    }
+
+    /// The peers that have connected since this was last called.
+    pub fn news(&mut self, words: &[AtomicU64]) -> Vec<usize> {
+        self.heard = words[BELL].load(O::HEAR);
+        let mut news = Vec::new();
+        for (at, (known, word)) in self.known.iter_mut().zip(&words[BITS..]).enumerate() {
+            let mut new = word.load(Ordering::Relaxed) & !*known;
+            *known |= new;
+            while new != 0 {
+                news.push(at * WORD + new.trailing_zeros() as usize);
+                new &= new - 1;
+            }
+        }
+        // What stands behind the last peer, nobody honest has set.
+        news.retain(|peer| *peer < self.peers);
+        news
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_peer_is_news_once() {
+        let memory: Vec<AtomicU64> = (0..words(130)).map(|_| AtomicU64::new(0)).collect();
+        let mut listener = Listener::<Sound>::new(130);
+        assert!(!listener.hears(&memory[BELL]));
+        for peer in [129, 0, 64, 0] {
+            announce::<Sound>(&memory, peer);
+        }
+        assert!(listener.hears(&memory[BELL]));
+        assert_eq!(listener.news(&memory), [0, 64, 129]);
+        assert!(!listener.hears(&memory[BELL]));
+        announce::<Sound>(&memory, 64);
+        announce::<Sound>(&memory, 63);
+        assert_eq!(listener.news(&memory), [63]);
+    }
+
+    #[test]
+    fn bits_of_nobody_are_no_news() {
+        let memory: Vec<AtomicU64> = (0..words(3)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let mut listener = Listener::<Sound>::new(3);
+        assert_eq!(listener.news(&memory), [0, 1, 2]);
+        assert_eq!(listener.news(&memory), []);
+    }
+}

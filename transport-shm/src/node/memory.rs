@@ -1,0 +1,215 @@
+//! How much memory there is for rings: on the node, and in the control groups that this process is in. A system that is
+//! asked for more does not refuse it, but kills a process, and not always one of those that asked.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use thiserror::Error;
+
+/// There is too little memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "too little memory: {what} of {ranks} ranks on this node takes {}, and {} are available (fewer ranks on a node \
+     take less, and so do smaller rings: the option `shm_ring`)",
+    Bytes(*.needed), Bytes(*.available)
+)]
+pub struct Shortage {
+    /// What is short, in words.
+    pub what: &'static str,
+    /// Ranks of the node.
+    pub ranks: usize,
+    /// Bytes that are needed.
+    pub needed: u64,
+    /// Bytes that there are.
+    pub available: u64,
+}
+
+/// Bytes, as a person reads them.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes >= 10 << 20 => write!(f, "{} MiB", bytes >> 20),
+            bytes => write!(f, "{} KiB", bytes.div_ceil(1 << 10)),
+        }
+    }
+}
+
+/// What the ranks of a node may take for rings before it is looked again how much there is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    ranks: usize,
+    /// Bytes of a ring.
+    ring: u64,
+    /// Bytes that may be taken unseen.
+    left: u64,
+}
+
+impl Budget {
+    /// Of one of so many ranks, with rings of so many bytes.
+    ///
+    /// # Errors
+    /// When there is not even memory for a barrier among the ranks, each of which has the rings of a logarithm of
+    /// them there.
+    pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, Shortage> {
+        let rings = u64::from(usize::BITS - ranks.saturating_sub(1).leading_zeros());
+        let needed = (ranks as u64).saturating_mul(rings).saturating_mul(ring);
+        let mut budget = Self { ranks, ring, left: 0 };
+        budget.look("a barrier", needed, available(Path::new("/")))?;
+        Ok(budget)
+    }
+
+    /// Takes the bytes of a ring.
+    ///
+    /// # Errors
+    /// When there would not be enough if each rank did so now.
+    pub(super) fn take(&mut self) -> Result<(), Shortage> {
+        if self.left < self.ring {
+            let needed = self.ring.saturating_mul(self.ranks as u64);
+            self.look("a ring more for each", needed, available(Path::new("/")))?;
+        }
+        self.left = self.left.saturating_sub(self.ring);
+        Ok(())
+    }
+
+    fn look(&mut self, what: &'static str, needed: u64, available: Option<u64>) -> Result<(), Shortage> {
+        // A system that does not say is taken at its word when it gives memory.
+        let available = available.unwrap_or(u64::MAX);
+        if needed > available {
+            return Err(Shortage { what, ranks: self.ranks, needed, available });
+        }
+        // If all ranks take so much before they look again, half is left.
+        self.left = available / 2 / self.ranks.max(1) as u64;
+        Ok(())
+    }
+}
+
+/// Bytes that may be taken, as far as the files below `root` tell: on the node, and in each control group (v1 and v2).
+fn available(root: &Path) -> Option<u64> {
+    let node = fs::read_to_string(root.join("proc/meminfo")).ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+    });
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let groups = groups.lines().filter_map(|line| in_groups(root, line));
+    node.into_iter().chain(groups).min()
+}
+
+/// Bytes that may be taken in the group that a line of `/proc/self/cgroup` names, and in those that it is in.
+fn in_groups(root: &Path, line: &str) -> Option<u64> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next()?, fields.next()?);
+    let unified = controllers.is_empty();
+    if !unified && !controllers.split(',').any(|controller| controller == "memory") {
+        return None;
+    }
+    let system = root.join("sys/fs/cgroup");
+    // Where both versions are used, the second has a directory beside those of the first.
+    let mounts =
+        if unified { [system.clone(), system.join("unified")] } else { [system.join("memory"), system] };
+    let mount = mounts.into_iter().find(|mount| mount.join("cgroup.procs").exists())?;
+    let group = mount.join(path.trim_start_matches('/'));
+    // A container sees its own group at the top, whatever it is called outside.
+    let group = if group.exists() { group } else { mount.clone() };
+    let within = |group: &&Path| group.starts_with(&mount);
+    group.ancestors().take_while(within).filter_map(|group| in_group(group, unified)).min()
+}
+
+/// Bytes that may be taken in one group: up to its limit, and what it can forget.
+fn in_group(group: &Path, unified: bool) -> Option<u64> {
+    let read = |name: &str| fs::read_to_string(group.join(name)).ok();
+    let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    let (limit, used, prefix) = if unified {
+        (number("memory.max")?, number("memory.current")?, "")
+    } else {
+        (number("memory.limit_in_bytes")?, number("memory.usage_in_bytes")?, "total_")
+    };
+    let statistics = read("memory.stat").unwrap_or_default();
+    let of = |name: &str| {
+        let line =
+            |line: &str| line.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+        statistics.lines().find_map(line).unwrap_or(0_u64)
+    };
+    let forgettable = of("inactive_file").saturating_add(of("active_file"));
+    Some(limit.saturating_sub(used.saturating_sub(forgettable)))
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A directory with these files; gone with the value.
+    struct Root(PathBuf);
+
+    impl Root {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("carrousel-memory-{}-{name}", std::process::id()));
+            for (file, text) in files {
+                let file = root.join(file);
+                fs::create_dir_all(file.parent().expect("it has one")).expect("it can be made");
+                fs::write(file, text).expect("it can be written");
+            }
+            Self(root)
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_node_says_what_is_available() {
+        let root =
+            Root::new("node", &[("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    2048 kB\nX: 1 kB\n")]);
+        assert_eq!(available(&root.0), Some(2 * MIB));
+        assert_eq!(available(&root.0.join("nowhere")), None);
+        assert!(available(Path::new("/")).is_some_and(|bytes| bytes > MIB), "this one does");
+    }
+
+    #[test]
+    fn the_tightest_of_all_groups_counts_and_files_in_memory_do_not() {
+        let files = [
+            ("proc/meminfo", "MemAvailable: 9999999 kB\n"),
+            ("proc/self/cgroup", "0::/job/step\n"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+            ("sys/fs/cgroup/job/memory.max", "104857600\n"),
+            ("sys/fs/cgroup/job/memory.current", "83886080\n"),
+            ("sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 20971520\nactive_file 10485760\n"),
+            ("sys/fs/cgroup/job/step/memory.max", "max\n"),
+            ("sys/fs/cgroup/job/step/memory.current", "5\n"),
+        ];
+        assert_eq!(available(&Root::new("v2", &files).0), Some(50 * MIB));
+    }
+
+    #[test]
+    fn groups_of_the_first_version_count_too() {
+        let files = [
+            ("proc/self/cgroup", "5:cpu:/\n4:memory,other:/of/the/host\n0::/\n"),
+            ("sys/fs/cgroup/memory/cgroup.procs", ""),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "10485760\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "9437184\n"),
+            ("sys/fs/cgroup/memory/memory.stat", "inactive_file 7\ntotal_inactive_file 1048576\n"),
+        ];
+        // The path is that of the host: the container sees its own group at the top.
+        assert_eq!(available(&Root::new("v1", &files).0), Some(2 * MIB));
+    }
+
+    #[test]
+    fn too_little_is_told_with_numbers_and_a_way_out() {
+        let mut budget = Budget { ranks: 1000, ring: 64 << 10, left: 0 };
+        let told = budget.look("a barrier", 625 * MIB, Some(100 * MIB)).expect_err("it is too little");
+        assert_eq!(
+            told.to_string(),
+            "too little memory: a barrier of 1000 ranks on this node takes 625 MiB, and 100 MiB are available (fewer \
+             ranks on a node take less, and so do smaller rings: the option `shm_ring`)"
+        );
+        assert_eq!(budget.look("a barrier", 625 * MIB, Some(2000 * MIB)), Ok(()));
+        assert_eq!(budget.left, MIB, "of half, a thousandth");
+    }
+}

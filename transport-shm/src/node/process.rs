@@ -1,0 +1,180 @@
+//! The process of a peer: whether it is still there.
+//!
+//! A descriptor of it tells, by a call for many at once, and of no other process that gets its number later. Where there
+//! is none (Linux before 5.3, valgrind, filters of containers, too many open files), `/proc` does, of one at a time.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Of all processes that ever were on this node, one: those with the same number have begun at other times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) pid: Pid,
+    /// When it began, in ticks since the system did; 0 where that is not known.
+    pub(super) began: u64,
+    /// Whether `/proc` has it under this number, see [`is_in_proc`].
+    pub(super) in_proc: bool,
+}
+
+impl Identity {
+    /// Whether the process has ended. One that nobody has waited for yet has, too.
+    pub(super) fn has_ended(self) -> bool {
+        let Self { pid, began, in_proc } = self;
+        let stat = in_proc.then(|| fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())));
+        match stat {
+            Some(Ok(text)) => {
+                Stat::parse(&text).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
+            }
+            // Without `/proc` the system is asked whether there is such a number.
+            _ => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
+        }
+    }
+}
+
+/// Whether `/proc` is that of the PID namespace of this process. In a new namespace it is that of the old one until it is
+/// mounted anew, and other processes are found there.
+pub(super) fn is_in_proc() -> bool {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str())
+}
+
+/// When this process began, see [`Identity::began`].
+pub(super) fn began() -> u64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Stat::parse(&text).map_or(0, |stat| stat.began)
+}
+
+/// The number of the PID namespace of this process; 0 where that is not known.
+pub(super) fn namespace() -> u64 {
+    rustix::fs::stat("/proc/self/ns/pid").map_or(0, |stat| stat.st_ino)
+}
+
+/// What a line of `/proc/PID/stat` says, see proc_pid_stat(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stat {
+    has_ended: bool,
+    began: u64,
+}
+
+impl Stat {
+    fn parse(text: &str) -> Option<Self> {
+        // The name of the program stands in front, in parentheses, and may be anything.
+        let (_, rest) = text.rsplit_once(") ")?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?;
+        let threads: u64 = fields.nth(16)?.parse().ok()?;
+        let began = fields.nth(1)?.parse().ok()?;
+        // A process whose first thread alone has ended goes on.
+        let has_ended = matches!(state, "Z" | "X" | "x") && threads <= 1;
+        Some(Self { has_ended, began })
+    }
+}
+
+/// The process of a peer.
+#[derive(Debug)]
+pub(super) struct Process {
+    identity: Identity,
+    descriptor: Option<OwnedFd>,
+}
+
+impl Process {
+    /// The process that was told to be this one.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn open(identity: Identity) -> Result<Self, Errno> {
+        let descriptor = match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => return Err(Errno::SRCH),
+            other => other.ok(),
+        };
+        // Opened before it is looked at: so it is not another one's that gets the number now.
+        if identity.has_ended() { Err(Errno::SRCH) } else { Ok(Self { identity, descriptor }) }
+    }
+
+    /// What tells when it ends, if there is such a thing.
+    pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
+        self.descriptor.as_ref()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        match &self.descriptor {
+            Some(descriptor) => ends_within(descriptor, Timespec::default()),
+            None => self.identity.has_ended(),
+        }
+    }
+
+    /// Whether the process, of which something could not be opened, has ended. One that is ending has closed its files
+    /// a moment before it is known to have ended: that moment is waited for.
+    pub(super) fn is_ending(&self) -> bool {
+        const MOMENT: Duration = Duration::from_millis(200);
+        const STEP: Duration = Duration::from_millis(5);
+        if let Some(descriptor) = &self.descriptor {
+            let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.as_nanos() as i64 };
+            return ends_within(descriptor, moment);
+        }
+        let began = Instant::now();
+        while !self.identity.has_ended() {
+            if began.elapsed() >= MOMENT {
+                return false;
+            }
+            thread::sleep(STEP);
+        }
+        true
+    }
+}
+
+/// Whether the process behind a descriptor has ended, or does in this time.
+fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    rustix::event::poll(&mut polled, Some(&time)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_its_beginning() {
+        let own = Identity { pid: rustix::process::getpid(), began: began(), in_proc: is_in_proc() };
+        assert!(own.began > 0 && own.in_proc && !own.has_ended());
+        let elsewhere = Identity { began: own.began + 1, in_proc: false, ..own };
+        assert!(!elsewhere.has_ended(), "another process is found there");
+        assert!(!Identity { began: 0, ..own }.has_ended(), "not known is not another one");
+        assert!(Identity { began: own.began + 1, ..own }.has_ended(), "the number is another one's");
+        assert!(Process::open(Identity { began: own.began + 1, ..own }).is_err());
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
+        let pid = Pid::from_raw(child.id() as i32).expect("it is one");
+        let identity = Identity { pid, began: 0, in_proc: true };
+        let without = Process { identity, descriptor: None };
+        assert!(!identity.has_ended() && !without.is_ending());
+        child.kill().expect("it can be killed");
+        assert!(without.is_ending() && without.has_ended());
+        child.wait().expect("it is a child");
+        assert!(identity.has_ended());
+    }
+
+    #[test]
+    fn the_name_of_a_program_does_not_matter() {
+        let line = |state: &str, threads: u32| {
+            format!("7 (a) Z 1 ) ) {state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2")
+        };
+        let of = |state, threads| Stat::parse(&line(state, threads));
+        assert_eq!(of("S", 3), Some(Stat { has_ended: false, began: 4711 }));
+        assert_eq!(of("Z", 1), Some(Stat { has_ended: true, began: 4711 }));
+        assert_eq!(of("Z", 2), Some(Stat { has_ended: false, began: 4711 }), "another thread goes on");
+        for text in ["", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 x 0 4711"] {
+            assert_eq!(Stat::parse(text), None, "{text}");
+        }
+    }
+}

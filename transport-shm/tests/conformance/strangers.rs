@@ -1,0 +1,164 @@
+//! Addresses under which another process is found than the peer, or none; peers that have never been connected; and what
+//! takes memory.
+
+use super::ends::{RANKS, Watch};
+use super::processes::Peer;
+use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport};
+use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Command;
+
+const RING: Settings = Settings { capacity: 64, direct: false };
+
+fn nodes() -> [Node; 2] {
+    RANKS.map(|rank| Node::new(rank, &RANKS, RING).expect("there is memory"))
+}
+
+/// An address, of which one part is another.
+fn with(address: Address, part: usize, other: impl ToString) -> Address {
+    let text = address.to_string();
+    let mut parts: Vec<String> = text.split(':').map(str::to_owned).collect();
+    parts[part] = other.to_string();
+    parts.join(":").parse().expect("it is an address")
+}
+
+/// Where the parts of an address are.
+mod part {
+    pub(super) const PID: usize = 1;
+    pub(super) const FD: usize = 2;
+    pub(super) const NONCE: usize = 4;
+    pub(super) const BEGAN: usize = 5;
+    pub(super) const NAMESPACE: usize = 6;
+}
+
+#[test]
+fn a_peer_of_another_pid_namespace_is_refused_by_name() {
+    let [mut node, peer] = nodes();
+    let address = with(peer.address(), part::NAMESPACE, 1);
+    for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
+        let error = error.expect_err("its number means another process here");
+        assert!(matches!(error, ConnectError::Elsewhere { theirs: 1, .. }), "{error}");
+        assert!(error.to_string().contains("--pid=host"), "it names the way out: {error}");
+    }
+    // Where it is not known, the segment tells.
+    let unknown = with(peer.address(), part::NAMESPACE, 0);
+    assert_eq!(node.out().connect(RANKS[1], &unknown), Ok(()));
+}
+
+#[test]
+fn the_segment_of_another_process_is_refused() {
+    let [mut node, peer] = nodes();
+    let address = peer.address();
+    // Its own segment, which is found where every process has the same numbers.
+    let own =
+        with(address, part::FD, node.address().to_string().split(':').nth(part::FD).expect("it has one"));
+    for address in
+        [own, with(address, part::NONCE, 1), with(address, part::FD, 1), with(address, part::FD, 9999)]
+    {
+        let error = node.out().connect(RANKS[1], &address).expect_err("it is another one");
+        assert!(matches!(error, ConnectError::Stranger { .. }), "{error}");
+    }
+    assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "what was refused has left nothing");
+}
+
+#[test]
+fn a_number_that_is_another_process_s_by_now_is_a_peer_that_has_ended() {
+    let [mut node, peer] = nodes();
+    let address = with(peer.address(), part::BEGAN, 1);
+    assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::Gone(RANKS[1])));
+    let nobody = with(peer.address(), part::PID, i32::MAX);
+    assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::Gone(RANKS[1])));
+}
+
+#[test]
+fn rings_of_another_size_are_refused() {
+    let [mut node, _] = nodes();
+    let settings = Settings { capacity: 128, ..RING };
+    let peer = Node::new(RANKS[1], &RANKS, settings).expect("there is memory");
+    let error = node.out().connect(RANKS[1], &peer.address()).expect_err("it has other options");
+    assert!(matches!(error, ConnectError::Differs { .. }), "{error}");
+    assert!(error.to_string().contains("the same options"), "{error}");
+}
+
+#[test]
+fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
+    let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
+    let [mut node, peer] = nodes();
+    let address = with(with(peer.address(), part::PID, child.id()), part::BEGAN, 0);
+    let mut watch = Watch::of(Vec::new());
+    node.out().watch(RANKS[1], &address).expect("it is there");
+    let mut look = |node: &mut Node| {
+        node.check();
+        node.poll(&mut watch);
+        watch.arrivals.clone()
+    };
+    assert_eq!(look(&mut node), []);
+    assert!(node.out().is_watched(RANKS[1]) && !node.out().is_connected(RANKS[1]));
+    child.kill().expect("it can be killed");
+    // Nobody has to wait for it: what its parent does is not for the peers to know.
+    while look(&mut node).is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(look(&mut node), [Arrival::Lost(RANKS[1])], "once");
+    child.wait().expect("it is a child");
+}
+
+/// It connects, sends, and ends; the receiver, which has never connected to it, has its packet first.
+#[test]
+fn what_a_watched_peer_had_sent_is_taken_before_its_end_is_told() {
+    let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
+    let mut peer = Peer::start(&format!("{SEND}{}", node.address()));
+    let address = peer.hear().parse().expect("an address");
+    node.out().watch(RANKS[1], &address).expect("it is there");
+    peer.tell("end");
+    peer.end();
+    let mut watch = Watch::of(Vec::new());
+    for _ in 0..4 {
+        node.check();
+        node.poll(&mut watch);
+    }
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+}
+
+const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+
+/// The task of a process that sends a packet and ends; behind it, an address.
+pub(super) const SEND: &str = "send ";
+
+/// Such a process.
+pub(super) fn send(address: &str) {
+    let mut node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
+    node.out().connect(RANKS[0], &address.parse().expect("an address")).expect("it is there");
+    node.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+    super::processes::say(node.address().to_string());
+    std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
+}
+
+/// Bytes of memory that the segment at an address takes.
+fn taken(address: &Address) -> u64 {
+    let text = address.to_string();
+    let parts: Vec<&str> = text.split(':').collect();
+    let file = fs::metadata(format!("/proc/{}/fd/{}", parts[part::PID], parts[part::FD]));
+    file.expect("it is there").blocks() * 512
+}
+
+#[test]
+fn a_ring_takes_memory_once_its_peer_connects() {
+    const COUNT: u32 = 200;
+    const BYTES: u64 = 64 << 10;
+    let ranks: Vec<_> = (0..COUNT).map(carrousel_transport::RankId).collect();
+    let settings = Settings { capacity: BYTES as usize / 8, direct: false };
+    let node = |rank: usize| Node::new(ranks[rank], &ranks, settings).expect("there is memory");
+    let mut nodes = [node(0), node(1), node(2)];
+    let address = nodes[0].address();
+    assert!(taken(&address) <= 8 << 10, "a header is all: {} bytes", taken(&address));
+    for (connected, peer) in (1..).zip([1, 2]) {
+        nodes[peer].out().connect(ranks[0], &address).expect("it is there");
+        nodes[peer].out().send(ranks[0], Context::MESSAGES, &DONE, &[]);
+        nodes[0].poll(&mut Watch::of(Vec::new()));
+        let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
+        assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));
+    }
+}

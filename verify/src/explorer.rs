@@ -1,0 +1,194 @@
+//! The model as stateright's Explorer shows it: the same states and steps, in words and with the file's lines.
+
+use crate::explain::{picture, situation, step};
+use crate::explore::Path;
+use crate::model::{Model, PROMISES, Settings, properties};
+use crate::program::Job;
+use crate::state::State;
+use crate::step::Action;
+use carrousel_rank::Protocol;
+use carrousel_scenario::{Check, Scenario};
+use stateright::Property;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What states and steps are told with.
+struct Source {
+    job: Job,
+    scenario: Scenario,
+}
+
+/// A [`Model`] of one scenario, whose states and steps print as sentences.
+pub(crate) struct Explorer<P: Protocol> {
+    model: Model<P>,
+    source: Arc<Source>,
+}
+
+impl<P: Protocol> Explorer<P> {
+    /// The model of `job`, which was made of `scenario`.
+    pub(crate) fn new(job: Job, scenario: Scenario, settings: Settings) -> Self {
+        let model = Model::new([job.clone()].into(), settings);
+        Self { model, source: Arc::new(Source { job, scenario }) }
+    }
+
+    fn show(&self, state: State<P>) -> Shown<P> {
+        Shown { state, source: Arc::clone(&self.source) }
+    }
+
+    fn keeps_promises(&self, shown: &Shown<P>) -> bool {
+        self.model.keeps_promises(&shown.state)
+    }
+
+    fn holds(&self, shown: &Shown<P>, check: Check) -> bool {
+        self.model.holds(&shown.state, check)
+    }
+}
+
+/// A state that prints as what a person sees in it.
+#[derive(Clone)]
+pub(crate) struct Shown<P: Protocol> {
+    state: State<P>,
+    source: Arc<Source>,
+}
+
+impl<P: Protocol> fmt::Debug for Shown<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&situation(&self.source.job, Some(&self.source.scenario), &self.state))
+    }
+}
+
+impl<P: Protocol> PartialEq for Shown<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state
+    }
+}
+
+impl<P: Protocol> Hash for Shown<P> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.state.hash(state);
+    }
+}
+
+/// A step between two states, which prints as what happens.
+#[derive(Clone)]
+pub(crate) struct Deed<P: Protocol> {
+    action: Action,
+    before: Arc<State<P>>,
+    after: State<P>,
+    source: Arc<Source>,
+}
+
+impl<P: Protocol> fmt::Debug for Deed<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Source { job, scenario } = &*self.source;
+        let Some(told) = step(job, Some(scenario), &self.before, self.action, &self.after) else {
+            return Ok(());
+        };
+        match (told.rank, told.line) {
+            (Some(rank), Some(line)) => write!(f, "rank {rank}, line {line}: {}", told.what),
+            (Some(rank), None) => write!(f, "rank {rank}: {}", told.what),
+            (None, _) => f.write_str(&told.what),
+        }
+    }
+}
+
+impl<P: Protocol> PartialEq for Deed<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.action == other.action && self.before == other.before
+    }
+}
+
+impl<P: Protocol> stateright::Model for Explorer<P> {
+    type State = Shown<P>;
+    type Action = Deed<P>;
+
+    fn init_states(&self) -> Vec<Self::State> {
+        self.model.init_states().into_iter().map(|state| self.show(state)).collect()
+    }
+
+    fn actions(&self, shown: &Self::State, actions: &mut Vec<Self::Action>) {
+        let mut possible = Vec::new();
+        self.model.actions(&shown.state, &mut possible);
+        let before = Arc::new(shown.state.clone());
+        actions.extend(possible.into_iter().filter_map(|action| {
+            let after = self.model.next_state(&shown.state, action)?;
+            Some(Deed { action, before: Arc::clone(&before), after, source: Arc::clone(&self.source) })
+        }));
+    }
+
+    fn next_state(&self, _: &Self::State, deed: Self::Action) -> Option<Self::State> {
+        Some(self.show(deed.after))
+    }
+
+    fn format_step(&self, _: &Self::State, deed: Self::Action) -> Option<String> {
+        Some(format!("{deed:?}\n\n{:?}", self.show(deed.after.clone())))
+    }
+
+    fn as_svg(&self, path: stateright::Path<Self::State, Self::Action>) -> Option<String> {
+        let steps = path.into_vec().into_iter();
+        let steps = steps.map(|(shown, deed)| (shown.state, deed.map(|deed| deed.action))).collect();
+        let chart = picture(&self.source.job, Some(&self.source.scenario), &Path { steps })?;
+        Some(chart.svg())
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties!(Self, Shown<P>, Self::keeps_promises, Self::holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::Mirror;
+    use carrousel_scenario::load;
+    use stateright::Model as _;
+
+    const TEXT: &str = "\
+ranks 2
+rank 0
+  r = isend to 1 tag 0 size 64KiB
+  wait r
+rank 1
+  recv from 0 tag 0 size 64KiB
+  recv from 0 tag 1 size 8
+";
+
+    /// The states and steps of one execution, as the Explorer shows them.
+    fn execution(text: &str) -> Vec<String> {
+        let scenario =
+            load("test.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let job = crate::scenario::job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
+        let explorer = Explorer::<Mirror>::new(job, scenario, Settings::default());
+        let mut shown = explorer.init_states().swap_remove(0);
+        let mut said = vec![format!("{shown:#?}")];
+        loop {
+            let mut actions = Vec::new();
+            explorer.actions(&shown, &mut actions);
+            let Some(deed) = actions.first().cloned() else { return said };
+            said.push(explorer.format_action(&deed));
+            let outcome = explorer.format_step(&shown, deed.clone());
+            let Some(next) = explorer.next_state(&shown, deed) else { return said };
+            shown = next;
+            said.push(format!("{shown:#?}"));
+            assert!(outcome.is_some_and(|outcome| outcome.ends_with(&format!("{shown:?}"))));
+        }
+    }
+
+    #[test]
+    fn states_and_steps_are_sentences_with_lines() {
+        let said = execution(TEXT).join("\n---\n");
+        assert!(!said.contains("Proc {") && !said.contains("Handle") && !said.contains("Land("), "{said}");
+        for expected in [
+            "rank 0 is at line 3 (`r = isend to 1 tag 0 size 64KiB`)",
+            "rank 0, line 3: `r = isend to 1 tag 0 size 64KiB`: sends RTS to rank 1",
+            "in flight:\n  RTS of rank 0's send (line 3) to rank 1",
+            "  send (line 3): not complete",
+            "rank 0 has finished",
+            "rank 1, line 6: `recv from 0 tag 0 size 64KiB`",
+            "deadlock-freedom is violated: Deadlock: rank 1 waits at line 7",
+        ] {
+            assert!(said.contains(expected), "{expected:?} is not in\n{said}");
+        }
+    }
+}

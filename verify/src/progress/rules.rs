@@ -1,0 +1,78 @@
+//! The obligation with one rule off, by name. Only the checker has them.
+
+use super::bounds::Bounds;
+use super::pair::{Pairs, REACHED};
+use crate::explore::Limits;
+use crate::machine;
+use crate::outcome::Outcome;
+use carrousel_rank::{Mirror, MirrorRules};
+
+/// The name of the set of rules, in the register.
+pub const SET: &str = "progress";
+
+/// A rule of the driver: initial progress takes in all that has arrived, not the first of it.
+const PROGRESS_TAKES_ALL: &str = "PROGRESS_TAKES_ALL";
+const SEND_PROGRESSES_FIRST: &str = "SEND_PROGRESSES_FIRST";
+const RECEIVE_PROGRESSES_FIRST: &str = "RECEIVE_PROGRESSES_FIRST";
+const EAGER_FITS_WINDOW: &str = "EAGER_FITS_WINDOW";
+const TAKEN_IS_TOLD: &str = "TAKEN_IS_TOLD";
+
+/// The rules that can be switched off.
+pub const RULES: &[&str] =
+    &[SEND_PROGRESSES_FIRST, RECEIVE_PROGRESSES_FIRST, PROGRESS_TAKES_ALL, EAGER_FITS_WINDOW, TAKEN_IS_TOLD];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutSend {}
+impl MirrorRules for WithoutSend {
+    const SEND_PROGRESSES_FIRST: bool = false;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutReceive {}
+impl MirrorRules for WithoutReceive {
+    const RECEIVE_PROGRESSES_FIRST: bool = false;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutWindow {}
+impl MirrorRules for WithoutWindow {
+    const EAGER_FITS_WINDOW: bool = false;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WithoutTelling {}
+impl MirrorRules for WithoutTelling {
+    const TAKEN_IS_TOLD: bool = false;
+}
+
+impl Bounds {
+    /// What its exploration has to meet.
+    pub(crate) fn must_reach(&self) -> Vec<&'static str> {
+        let can = |what: &&str| match *what {
+            // One message cannot be behind another.
+            "behind others" => self.sends > 1,
+            "no room" => self.window.is_some(),
+            _ => true,
+        };
+        REACHED.into_iter().filter(can).collect()
+    }
+}
+
+/// Explores all programs within `bounds` with a rule off. None if there is no such rule.
+pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
+    Some(match rule {
+        SEND_PROGRESSES_FIRST => machine::explore(Pairs::<Mirror<WithoutSend>>::new(bounds, false), limits),
+        RECEIVE_PROGRESSES_FIRST => {
+            machine::explore(Pairs::<Mirror<WithoutReceive>>::new(bounds, false), limits)
+        }
+        EAGER_FITS_WINDOW => machine::explore(Pairs::<Mirror<WithoutWindow>>::new(bounds, false), limits),
+        TAKEN_IS_TOLD => machine::explore(Pairs::<Mirror<WithoutTelling>>::new(bounds, false), limits),
+        PROGRESS_TAKES_ALL => machine::explore(Pairs::<Mirror>::new(bounds, true), limits),
+        _ => return None,
+    })
+}
+
+/// Explores all programs within `bounds`, with the rules as they are in production.
+pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
+    machine::explore(Pairs::<Mirror>::new(bounds, false), limits)
+}

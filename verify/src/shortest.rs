@@ -1,0 +1,193 @@
+//! Shortest counterexamples, at the cost of a search or less.
+//!
+//! The first path that a search finds need not be a shortest one: several threads do not search strictly by depth,
+//! and the reduction takes steps that a violation does not need. What one thread finds by depth is a shortest path of
+//! those that it may take, and which it has to take depends on the violation.
+//!
+//! - *At the end of an execution* (a deadlock, a message that nobody has received): the reduced search takes an
+//!   execution of equal length to every end, in another order at most. Its first one is a shortest one.
+//!   A rank that cannot go on, at a value that leaves its range, counts as a deadlock, and is on the way: where a
+//!   program has such values both are searched for.
+//! - *On the way* (a request that is left behind, a buffer in use, a match): a shortest execution ends with it, and
+//!   all its steps are needed for what happens at one rank. So for each rank in turn the persistent set is that of
+//!   this rank ([`reduce::actions_towards`](crate::reduce)): each such execution takes something of it, and may take
+//!   that first.
+//! - *A broken promise* of the library, or a search without reduction: all orders are searched. That the reduction
+//!   is right rests on the promises.
+//!
+//! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`]; a counterexample that is
+//! not known to be a shortest one by then says so.
+
+use crate::explore::{Limits, Outcome, Path, search};
+use crate::model::{Focus, Model, Place, Settings};
+use crate::program::Job;
+use crate::step::Action;
+use carrousel_rank::Protocol;
+use carrousel_scenario::Check;
+use std::iter;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// States that may be expanded however small the first search was.
+pub const EXPANDED_MIN: u64 = 5_000;
+
+/// A counterexample.
+pub struct Shortest<P: Protocol> {
+    /// What it violates.
+    pub check: Check,
+    /// How.
+    pub path: Path<P>,
+    /// There is no shorter one.
+    pub is_known: bool,
+}
+
+/// Shortest counterexamples, and what they have cost beyond the search that found the first ones.
+pub struct Shortened<P: Protocol> {
+    /// One for each violated check.
+    pub counterexamples: Vec<Shortest<P>>,
+    /// States of all searches; one that several have met counts several times.
+    pub states: u64,
+    /// States generated.
+    pub generated: u64,
+}
+
+/// Shortest counterexamples to the checks that a search with these limits has found violated.
+pub fn shorten<P: Protocol>(
+    job: &Job,
+    settings: Settings,
+    outcome: &mut Outcome<P>,
+    limits: &Limits<'_>,
+) -> Shortened<P> {
+    let mut shortening = Shortening::new(job, settings, limits);
+    let is_whole = !shortening.reduces;
+    shortening.reduces &= outcome.broken.is_none();
+    shortening.left = outcome.states.max(EXPANDED_MIN);
+    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already.
+    let by_depth = limits.threads <= 1;
+    for (check, path) in std::mem::take(&mut outcome.violations) {
+        let is_known = by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
+        let mut best = Shortest { check, path, is_known };
+        if !is_known {
+            shortening.shorten(&mut best);
+        }
+        shortening.done.counterexamples.push(best);
+    }
+    shortening.done
+}
+
+/// A shortest path to a broken promise, where this one is known: all orders are searched, however long that takes.
+pub(crate) fn shorten_broken<P: Protocol>(
+    job: &Job,
+    settings: Settings,
+    path: Path<P>,
+    limits: &Limits<'_>,
+) -> Path<P> {
+    let mut shortening = Shortening::new(job, settings, limits);
+    shortening.reduces = false;
+    let shorter = shortening.search(None, None, path.steps.len());
+    shorter.and_then(|found| found.broken).unwrap_or(path)
+}
+
+/// How a search has ended.
+enum Ended {
+    /// With a shortest path of those that it was for.
+    Found,
+    /// There is none.
+    Nothing,
+    /// At a bound.
+    Early,
+}
+
+struct Shortening<'a, P: Protocol> {
+    jobs: Arc<[Job]>,
+    settings: Settings,
+    /// The reduction may be used.
+    reduces: bool,
+    limits: Limits<'a>,
+    /// States that may still be expanded.
+    left: u64,
+    done: Shortened<P>,
+}
+
+impl<'a, P: Protocol> Shortening<'a, P> {
+    fn new(job: &Job, settings: Settings, limits: &Limits<'a>) -> Self {
+        let jobs: Arc<[Job]> = [job.clone()].into();
+        Self {
+            reduces: Model::<P>::new(Arc::clone(&jobs), settings).reduces(),
+            jobs,
+            settings,
+            limits: Limits { threads: 1, max_states: None, progress: None, ..*limits },
+            left: u64::MAX,
+            done: Shortened { counterexamples: Vec::new(), states: 0, generated: 0 },
+        }
+    }
+
+    /// Whether a check is violated only where nothing happens any more.
+    fn is_at_the_end(&self, check: Check) -> bool {
+        let mut programs = self.jobs.iter().flat_map(|job| &job.ranks);
+        match check {
+            Check::DeadlockFreedom => programs.all(|program| program.later.is_empty()),
+            check => check == Check::UnmatchedMessage,
+        }
+    }
+
+    fn shorten(&mut self, best: &mut Shortest<P>) {
+        let ranks = || 0..self.jobs[0].ranks.len() as u16;
+        let places: Vec<Option<Place>> = if !self.reduces || self.is_at_the_end(best.check) {
+            vec![None]
+        } else if best.check == Check::DeadlockFreedom {
+            iter::once(None).chain(ranks().map(|rank| Some(Place::Step(rank)))).collect()
+        } else {
+            let steps = ranks().map(|rank| Some(Place::Step(rank)));
+            // That a program ends with an open request is a matter of its own steps.
+            let others = ranks().filter(|_| best.check != Check::RequestLeak);
+            steps.chain(others.map(|rank| Some(Place::Rank(rank)))).collect()
+        };
+        // Where the violation is known to be there may be a short one, beside which the other searches end soon.
+        let here = best.path.steps.iter().rev().find_map(|(_, action)| *action).map_or(0, Action::rank);
+        if places.len() > 1 {
+            self.improve(best, Some(Place::Step(here)), 0);
+        }
+        // Of equally short ones it is the same in every run: which one was found first is not.
+        let mut is_chosen = false;
+        best.is_known = true;
+        for place in places {
+            match self.improve(best, place, usize::from(!is_chosen)) {
+                Ended::Found => is_chosen = true,
+                Ended::Nothing => {}
+                Ended::Early => best.is_known = false,
+            }
+        }
+    }
+
+    /// Searches for a path that is shorter than the best one, or longer than that by less than `more` steps.
+    fn improve(&mut self, best: &mut Shortest<P>, place: Option<Place>, more: usize) -> Ended {
+        let Some(mut found) = self.search(Some(best.check), place, best.path.steps.len() + more) else {
+            return Ended::Early;
+        };
+        match found.violations.iter().position(|(check, _)| *check == best.check) {
+            Some(at) => {
+                best.path = found.violations.swap_remove(at).1;
+                Ended::Found
+            }
+            None if found.stopped.is_none() => Ended::Nothing,
+            None => Ended::Early,
+        }
+    }
+
+    /// Searches for a path with fewer states than this; none if there is no time left to.
+    fn search(&mut self, check: Option<Check>, at: Option<Place>, states: usize) -> Option<Outcome<P>> {
+        if self.left == 0 || self.limits.is_interrupted() {
+            return None;
+        }
+        let focus = Focus { check, at, most: self.left };
+        let settings = Settings { reduce: self.reduces, ..self.settings };
+        let model = Model::<P>::focused(Arc::clone(&self.jobs), settings, focus);
+        // A search to depth d looks at states whose path has less than d states, and no path has none.
+        let found = search(model, &self.limits, NonZeroUsize::new(states.max(1)));
+        self.left = self.left.saturating_sub(found.states);
+        self.done.states += found.states;
+        self.done.generated += found.generated;
+        Some(found)
+    }
+}
