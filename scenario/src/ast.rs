@@ -101,7 +101,7 @@ pub enum Value {
 pub struct Statement {
     /// `LABEL:`.
     pub label: Option<Box<Name>>,
-    /// `NAME =`. Only where [`Verb::starts_request`].
+    /// `NAME =`. Only where [`Verb::binds`].
     pub bind: Option<Box<Name>>,
     /// The keyword.
     pub verb: Verb,
@@ -155,7 +155,7 @@ pub struct Expr {
 }
 
 /// The inside of an expression, parentheses kept. At most 64 deep, so recursion over it is safe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Tree {
     /// `64`, `16KiB`, `5us`.
     Number(u64, Unit),
@@ -163,12 +163,39 @@ pub enum Tree {
     Me,
     /// `size`.
     Size,
+    /// `source(NAME)`, `tag(NAME)`: of the message that a receive or a probe has found. Only where
+    /// [`Verb::defers`].
+    Received(Field, Box<Arc<str>>),
     /// `-X`.
     Minus(Box<Tree>),
     /// `(X)`, or `(X)KiB`.
     Parentheses(Box<Tree>, Unit),
     /// Operands of one precedence from left to right: `X + Y - Z`, or `X * Y / Z`.
     Chain(Box<(Tree, Vec<(Operator, Tree)>)>),
+}
+
+/// What an expression may ask of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// `source`: the rank that sent it.
+    Source,
+    /// `tag`: its tag.
+    Tag,
+}
+
+impl Field {
+    /// How it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Field::Source => "source",
+            Field::Tag => "tag",
+        }
+    }
+
+    /// The field with this name.
+    pub fn from_name(name: &str) -> Option<Field> {
+        [Field::Source, Field::Tag].into_iter().find(|field| field.name() == name)
+    }
 }
 
 /// What stands between two operands.
@@ -203,10 +230,34 @@ impl Tree {
     /// Whether the value differs between ranks: `me` occurs.
     pub fn uses_me(&self) -> bool {
         match self {
-            Tree::Number(..) | Tree::Size => false,
+            Tree::Number(..) | Tree::Size | Tree::Received(..) => false,
             Tree::Me => true,
             Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.uses_me(),
             Tree::Chain(chain) => chain.0.uses_me() || chain.1.iter().any(|(_, operand)| operand.uses_me()),
+        }
+    }
+
+    /// How many operands, parentheses and minus signs there are.
+    pub(crate) fn operands(&self) -> usize {
+        match self {
+            Tree::Number(..) | Tree::Size | Tree::Me | Tree::Received(..) => 1,
+            Tree::Minus(inner) | Tree::Parentheses(inner, _) => 1 + inner.operands(),
+            Tree::Chain(chain) => {
+                chain.1.iter().map(|(_, operand)| operand.operands()).sum::<usize>() + chain.0.operands()
+            }
+        }
+    }
+
+    /// Tells `found` of every `source(NAME)` and `tag(NAME)`, from left to right.
+    pub fn received<'t>(&'t self, found: &mut impl FnMut(Field, &'t Arc<str>)) {
+        match self {
+            Tree::Number(..) | Tree::Size | Tree::Me => {}
+            Tree::Received(field, name) => found(*field, name),
+            Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.received(found),
+            Tree::Chain(chain) => {
+                chain.0.received(found);
+                chain.1.iter().for_each(|(_, operand)| operand.received(found));
+            }
         }
     }
 }

@@ -220,6 +220,7 @@ impl fmt::Display for Tree {
             Tree::Number(value, unit) => write!(f, "{value}{unit}"),
             Tree::Me => f.write_str("me"),
             Tree::Size => f.write_str("size"),
+            Tree::Received(field, name) => write!(f, "{}({name})", field.name()),
             Tree::Minus(inner) => write!(f, "-{inner}"),
             Tree::Parentheses(inner, unit) => write!(f, "({inner}){unit}"),
             Tree::Chain(chain) => {

@@ -1,8 +1,8 @@
 //! The Carrousel scenario language: communication patterns as text, read, checked, formatted.
 //!
 //! **Promises.** A [`Scenario`] breaks no rule of the language: every rank, window, request and
-//! buffer in it exists, every access is inside of its window, `repeat` is unrolled and every
-//! expression has its value, and the n-th collective of all ranks that have so many is the same one:
+//! buffer in it exists, every access is inside of its window, `repeat` is unrolled, every
+//! expression has its value, or, if it uses `source(NAME)` or `tag(NAME)`, has it when a rank gets to it, and the n-th collective of all ranks that have so many is the same one:
 //! kind, root, size. A wrong file is an [`Error`] that says where, what, and what was
 //! expected instead; it never is a panic. Hostile files end within the bounds of [`limits`].
 //!
@@ -34,6 +34,7 @@
 pub mod ast;
 mod check;
 mod checks;
+mod deferred;
 mod error;
 mod format;
 pub mod limits;
@@ -44,6 +45,7 @@ mod problem;
 mod room;
 mod span;
 pub mod units;
+mod value;
 pub mod verb;
 mod vocabulary;
 mod written;
@@ -52,6 +54,7 @@ use std::io::{self, Read};
 
 pub use check::check;
 pub use checks::{Check, UnknownCheck};
+pub use deferred::{Deferred, Received, ValueError};
 pub use error::{Error, Fault};
 pub use format::format;
 pub use model::{

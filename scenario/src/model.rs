@@ -65,7 +65,7 @@ impl Scenario {
 pub struct Program {
     /// The statements, `repeat` unrolled.
     pub steps: Vec<Step>,
-    /// The names of the requests, by [`RequestId`], in the order of their first binding.
+    /// The names of the requests, receives and probes, by [`RequestId`], in the order of their first binding.
     ///
     /// A name that is bound twice is one `RequestId`: it stands for the variable, not for what the
     /// variable holds at a time.
@@ -81,7 +81,8 @@ pub struct Step {
     pub line: u32,
     /// Its label; unique among the statements of a rank, but every round of a `repeat` has it.
     pub label: Option<Arc<str>>,
-    /// The name that its request is bound to. Never set where [`Op::starts_request`] is false.
+    /// The name that its request, or the message that it receives or finds, is bound to. Never set where
+    /// [`Verb::binds`](crate::verb::Verb::binds) is false.
     pub bind: Option<RequestId>,
     /// What it does.
     pub op: Op,
@@ -99,7 +100,8 @@ impl Step {
 pub struct Buffer {
     /// Its name.
     pub name: Arc<str>,
-    /// Bytes: its largest use in the program; 0 when it is only ever read or written.
+    /// Bytes: its largest use in the program; 0 when it is only ever read or written. Uses whose size is known only
+    /// when the program runs do not count.
     pub size: u64,
 }
 

@@ -3,15 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::deferred::Deferred;
 use crate::model::{BufferId, Program, RequestId, Scenario, Source, TagSelector, WindowId};
 use crate::written::Written;
 
-/// What one statement does, every expression evaluated for the rank that runs it.
+/// What one statement does, every expression evaluated for the rank that runs it, but for those of
+/// [`Op::Deferred`].
 ///
 /// Ranks are below [`Scenario::ranks`], tags at most 2^31-1, sizes and displacements in bytes, and
 /// accesses to windows are inside of them. `blocking` is false for the i-form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
+    /// A statement with `source(NAME)` or `tag(NAME)`: what it does is known when the rank gets to it.
+    Deferred(Arc<Deferred>),
     /// `compute TIME`: the CPU is busy, no library call.
     Compute {
         /// Nanoseconds.
@@ -281,11 +285,12 @@ pub enum Op {
 
 impl Op {
     /// The keyword of the statement: `isend`.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         const fn form(blocking: bool, call: &'static str, i_call: &'static str) -> &'static str {
             if blocking { call } else { i_call }
         }
         match *self {
+            Op::Deferred(ref deferred) => deferred.outline().name(),
             Op::Compute { .. } => "compute",
             Op::Send { synchronous: false, blocking, .. } => form(blocking, "send", "isend"),
             Op::Send { synchronous: true, blocking, .. } => form(blocking, "ssend", "issend"),
@@ -328,10 +333,19 @@ impl Op {
         }
     }
 
+    /// The statement as far as it is known before the program runs: [`Deferred::outline`], or the statement itself.
+    pub fn outline(&self) -> &Op {
+        match self {
+            Op::Deferred(deferred) => deferred.outline(),
+            op => op,
+        }
+    }
+
     /// Whether the statement starts something that a request stands for: the i-forms, and nothing
     /// else. Every such statement creates a request, bound to a name or not.
-    pub const fn starts_request(&self) -> bool {
+    pub fn starts_request(&self) -> bool {
         match *self {
+            Op::Deferred(ref deferred) => deferred.outline().starts_request(),
             Op::Send { blocking, .. }
             | Op::Recv { blocking, .. }
             | Op::Barrier { blocking }

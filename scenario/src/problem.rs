@@ -205,6 +205,21 @@ pub enum Problem {
         #[help]
         help: Option<String>,
     },
+    #[error("`{name}` is neither a receive nor a probe, expected one: only these have a message")]
+    #[diagnostic(code(scenario::no_message))]
+    NoMessage { name: String },
+    #[error("`{name}` may not be complete here{}, expected a `wait {name}` before", if *again { " in a later round" } else { "" })]
+    #[diagnostic(
+        code(scenario::not_complete),
+        help("whose message a receive has got is known once it is complete; a `test` may fail")
+    )]
+    NotComplete { name: String, again: bool },
+    #[error("`{field}(...)` is known only when the program runs, expected a number that is known before")]
+    #[diagnostic(
+        code(scenario::known_too_late),
+        help("it may stand behind sends, receives, probes and `compute`")
+    )]
+    KnownTooLate { field: &'static str },
     #[error("the label `{name}` again, expected it once in a rank: line {line} has it already")]
     #[diagnostic(code(scenario::label_twice))]
     LabelTwice { name: String, line: u32 },

@@ -188,6 +188,19 @@ impl Verb {
         self.i_form_of().is_some()
     }
 
+    /// Whether a name may be bound to it: to the request that it starts, or to the message that it receives or
+    /// finds.
+    pub fn binds(self) -> bool {
+        self.starts_request() || matches!(self, Verb::Recv | Verb::SendRecv | Verb::Probe)
+    }
+
+    /// Whether expressions behind it may use `source(NAME)` and `tag(NAME)`. Not in collectives, which every rank
+    /// calls with the same values, nor in what concerns windows, whose accesses are checked when the file is read.
+    pub fn defers(self) -> bool {
+        let of_messages = [Verb::Send, Verb::ISend, Verb::SSend, Verb::ISSend, Verb::Recv, Verb::IRecv];
+        of_messages.contains(&self) || matches!(self, Verb::SendRecv | Verb::Probe | Verb::Compute)
+    }
+
     /// The blocking call that this is the i-form of: `send` for `isend`.
     fn i_form_of(self) -> Option<Verb> {
         self.name().strip_prefix('i').and_then(Verb::from_name)

@@ -73,21 +73,40 @@ impl fmt::Display for Written<'_> {
             f.write_str(" = ")?;
         }
         f.write_str(self.op.name())?;
-        match *self.op {
-            Op::Compute { ns } => write!(f, " {}", units::time(ns)),
+        let (op, deferred) = match self.op {
+            Op::Deferred(deferred) => (deferred.outline(), Some(&**deferred)),
+            op => (op, None),
+        };
+        // What stands in a slot: the expression if its value is known only when the program runs.
+        let slot =
+            |slot: usize, value: &dyn fmt::Display| match deferred.and_then(|deferred| deferred.tree(slot)) {
+                Some(tree) => tree.to_string(),
+                None => value.to_string(),
+            };
+        match *op {
+            // A statement that is deferred has an outline that is not.
+            Op::Deferred(_) => Ok(()),
+            Op::Compute { ns } => write!(f, " {}", slot(0, &units::time(ns))),
             Op::Send { to, tag, size, buf, .. } => {
-                write!(f, " to {to} tag {tag} size {}", units::size(size))?;
+                write!(f, " to {} tag {} size {}", slot(0, &to), slot(1, &tag), slot(2, &units::size(size)))?;
                 self.own_buffer(f, buf)
             }
             Op::Recv { from, tag, size, buf, .. } => {
-                write!(f, " from {from} tag {tag} size {}", units::size(size))?;
+                write!(
+                    f,
+                    " from {} tag {} size {}",
+                    slot(0, &from),
+                    slot(1, &tag),
+                    slot(2, &units::size(size))
+                )?;
                 self.own_buffer(f, buf)
             }
             Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
-                write!(f, " to {to} tag {send_tag} size {}", units::size(send_size))?;
-                write!(f, " from {from} tag {recv_tag} size {}", units::size(recv_size))
+                let (send_size, recv_size) = (units::size(send_size), units::size(recv_size));
+                write!(f, " to {} tag {} size {}", slot(0, &to), slot(1, &send_tag), slot(2, &send_size))?;
+                write!(f, " from {} tag {} size {}", slot(3, &from), slot(4, &recv_tag), slot(5, &recv_size))
             }
-            Op::Probe { from, tag } => write!(f, " from {from} tag {tag}"),
+            Op::Probe { from, tag } => write!(f, " from {} tag {}", slot(0, &from), slot(1, &tag)),
             Op::Wait(ref requests) => requests.iter().try_for_each(|&id| {
                 f.write_str(" ")?;
                 self.request(f, id)

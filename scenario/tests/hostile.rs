@@ -93,6 +93,19 @@ const WRONG_FILES: &[Case] = &[
         let sum = vec![format!("{}me", "-".repeat(64)); 1_000].join("+");
         all(2_000, &format!("allreduce size {sum}\n").repeat(7))
     }),
+    ("messages asked for in repeats", || {
+        let (start, end) = (deep("repeat 1\n"), deep("end\n"));
+        let receive = "r = recv from any tag any size 8\n";
+        all(
+            2,
+            &format!("{receive}{start}{}{end}wait q\n", "send to source(r) tag 0 size 1\n".repeat(130_000)),
+        )
+    }),
+    ("messages asked for by each rank", || {
+        let receive = "r = recv from any tag any size 8\n";
+        let sum = vec!["source(r)+me"; 500].join("+");
+        all(65_536, &format!("{receive}{}", format!("send to {sum} tag 0 size 1\n").repeat(14)))
+    }),
     ("comments in repeats", || all(2, &format!("{}{}", deep("repeat 1\n"), lines("#\n")))),
     ("indentation", || {
         all(2, &format!("{}{}{}", deep("repeat 1\n"), "#\n".repeat(2_000_000), deep("end\n")))

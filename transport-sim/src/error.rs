@@ -2,6 +2,7 @@
 
 use crate::Progress;
 use carrousel_rank::{ProtocolError, UsageError};
+use carrousel_scenario::ValueError;
 use std::fmt;
 
 /// Why a run has no report.
@@ -46,6 +47,16 @@ pub enum SimError {
         sent: u64,
         /// Bytes of the receive.
         room: u64,
+    },
+    /// A value that only this run has leaves its range: the rank cannot go on.
+    #[error("rank {rank}, line {line}: {error}")]
+    OutOfRange {
+        /// The rank.
+        rank: u32,
+        /// The line of its statement.
+        line: u32,
+        /// Which value, and what was expected.
+        error: ValueError,
     },
     /// The run was given up after the greatest number of events.
     #[error("given up after {0} events")]

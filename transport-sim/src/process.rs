@@ -83,6 +83,7 @@ pub(crate) struct Process<P: Protocol> {
     pub(crate) performed: usize,
     /// What has arrived and is not handled.
     pub(crate) inbox: VecDeque<Event>,
+    me: u32,
     /// By executed statement.
     pub(crate) times: Vec<Times>,
     /// Whether what the statement starts goes on when it has returned.
@@ -114,6 +115,7 @@ impl<P: Protocol> Process<P> {
             outputs: Vec::new(),
             performed: 0,
             inbox: VecDeque::new(),
+            me,
             times: Vec::with_capacity(steps),
             starts_request: false,
             calls: [None; 2],
@@ -152,7 +154,10 @@ impl<P: Protocol> Process<P> {
         self.any = false;
         let action = match &mut self.driver {
             Driver::Script(script) => {
-                let action = script.action();
+                let action = script.action().map_err(|error| {
+                    let (line, rank) = (script.line(), self.me);
+                    SimError::OutOfRange { rank, line, error }
+                })?;
                 if action.is_some() {
                     (self.starts_request, self.tests) = (script.starts_request(), script.tests());
                 }
@@ -183,6 +188,7 @@ impl<P: Protocol> Process<P> {
 
     /// Makes the next call of the statement; false when there is none left.
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
+        let is_first = self.calls[0].is_some();
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
         let request = match self.rank.call(call, &mut self.outputs) {
@@ -206,7 +212,8 @@ impl<P: Protocol> Process<P> {
             self.awaits.push(request);
         }
         match &mut self.driver {
-            Driver::Script(script) if !self.blocking => script.opened(request),
+            // Of two calls the first one is what a name stands for.
+            Driver::Script(script) if is_first => script.opened(request, self.blocking),
             Driver::Script(_) => {}
             Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
         }
@@ -242,8 +249,10 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn is_satisfied(&mut self) -> bool {
         if let Some(pattern) = self.probes {
             let found = self.rank.probe(&pattern);
-            if let Driver::Task(task) = &mut self.driver {
-                task.found(found);
+            match (&mut self.driver, found) {
+                (Driver::Task(task), found) => task.found(found),
+                (Driver::Script(script), Some((envelope, _))) => script.found(envelope.source, envelope.tag),
+                (Driver::Script(_), None) => {}
             }
             if found.is_none() && !self.tests {
                 return false;
@@ -288,7 +297,10 @@ impl<P: Protocol> Process<P> {
         debug_assert!(matches!(released, Ok(Some(_))));
         self.slots[request.index as usize].open = false;
         match &mut self.driver {
-            Driver::Script(script) => script.released(|request| is_open(&self.slots, request)),
+            Driver::Script(script) => {
+                let message = released.ok().flatten().and_then(|status| status.message);
+                script.released(request, message, |request| is_open(&self.slots, request));
+            }
             Driver::Task(task) => {
                 if let Ok(Some(status)) = released {
                     task.released(request, status, self.data.get_or_insert_default());

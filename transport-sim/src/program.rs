@@ -52,11 +52,12 @@ fn collective(kind: Kind, root: u32, len: u64, statement: usize) -> Call {
     Call::Collective(Collective { kind, root, len, source, target, scratch, ..barrier })
 }
 
-/// What the statement number `at` of a program does; `None` if the simulator does not know it.
-pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
+/// What the statement number `at` of a program, whose values are those of `op`, does; `None` if the simulator does not
+/// know it.
+pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<Action> {
     let communicator = Communicator::WORLD;
     let one = |call, blocking| Action::Calls { calls: [Some(call), None], blocking };
-    Some(match &program.steps[at].op {
+    Some(match op {
         Op::Compute { ns } => Action::Compute(*ns),
         Op::ReadBuf(buffer) | Op::WriteBuf(buffer) => Action::Touch(program.buffers[buffer.0 as usize].size),
         Op::Send { to, tag, size, buf, synchronous, blocking } => {
@@ -113,7 +114,11 @@ pub(crate) fn action(program: &scenario::Program, at: usize) -> Option<Action> {
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
     for program in &scenario.programs {
         for (at, step) in program.steps.iter().enumerate() {
-            if action(program, at).is_none() {
+            let outline = match &step.op {
+                Op::Deferred(deferred) => deferred.outline(),
+                op => op,
+            };
+            if action(program, at, outline).is_none() {
                 return Err(SimError::Unsupported { line: step.line, what: step.op.name() });
             }
         }

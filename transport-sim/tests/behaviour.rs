@@ -138,6 +138,53 @@ fn a_collective_of_too_many_bytes_is_refused() {
 }
 
 #[test]
+fn a_rank_answers_whom_it_has_found() {
+    // Whatever order the requests come in, each worker gets its own answer.
+    for ask in [
+        "r = recv from any tag any size 8",
+        "r = irecv from any tag any size 8\n compute 1us\n test r\n wait r",
+        "r = irecv from any tag any size 8\n wait all",
+        "r = probe from any tag any\n recv from source(r) tag tag(r) size tag(r)",
+        "p = probe from any tag any\n r = sendrecv to source(p) tag 99 size 0 from source(p) tag any size 64\n \
+         recv from source(r) tag 99 size 0",
+    ] {
+        let extra =
+            if ask.contains("99") { " recv from 0 tag 99 size 0\n send to 0 tag 99 size 0\n" } else { "" };
+        let text = format!(
+            "ranks 5\nrank 0\n repeat 8\n {ask}\n compute tag(r)*1us\n send to source(r) tag tag(r)+source(r) size \
+             100KiB\n end\nrank 1..4\n repeat 2\n compute (5-me)*7us\n send to 0 tag 10*me size 8\n{extra} recv from 0 \
+             tag 11*me size 100KiB\n end\n"
+        );
+        for (_, protocol) in Protocol::ALL {
+            for seed in 0..4 {
+                ok(&text, &Config { protocol, seed, jitter_per_mille: 900, ..config() });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_stands_for_what_it_was_bound_to_last() {
+    let text = "ranks 2\nrank 0\n r = irecv from 1 tag 1 size 8\n r = irecv from 1 tag 2 size 8\n wait all\n \
+                send to 1 tag tag(r) size 8\n r = probe from 1 tag 3\n wait r\n recv from 1 tag tag(r) size 8\n\
+                rank 1\n send to 0 tag 2 size 8\n send to 0 tag 1 size 8\n recv from 0 tag 2 size 8\n \
+                send to 0 tag 3 size 8\n";
+    ok(text, &config());
+}
+
+#[test]
+fn a_value_that_leaves_its_range_is_an_error_of_its_line() {
+    let text = "ranks 2\nrank 0\n r = recv from any tag any size 8\n send to source(r)+1 tag 1 size 8\n\
+                rank 1\n send to 0 tag 0 size 8\n";
+    let error = run(text, &config()).unwrap_err();
+    assert!(matches!(error, SimError::OutOfRange { rank: 0, line: 4, .. }));
+    assert_eq!(
+        error.to_string(),
+        "rank 0, line 4: rank 2 does not exist, expected 0 to 1, for `source(r)+1`, where `source(r)` is 1"
+    );
+}
+
+#[test]
 fn what_is_not_simulated_is_refused() {
     let put = "ranks 2\nwindow w 64\nrank 0\n fence w\n put w to 1 size 8\n";
     assert_eq!(run(put, &config()).unwrap_err(), SimError::Unsupported { line: 4, what: "fence" });

@@ -40,7 +40,8 @@ fn improvement(name: &str, network: &str, protocol: Protocol) -> f64 {
 #[test]
 fn every_scenario_runs_under_every_protocol_on_every_network() {
     let names = "receiver-early sender-early overlap-send overlap-receive progress-send progress-receive \
-                 exchange-1 exchange-2 pingpong-crossing eager-stream cg-b bt-a lu-a radix";
+                 exchange-1 exchange-2 pingpong-crossing eager-stream cg-b bt-a lu-a radix \
+                 master-and-workers answer-by-tag";
     for name in names.split_whitespace() {
         for (_, protocol) in Protocol::ALL {
             for network in Network::names() {

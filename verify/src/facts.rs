@@ -1,8 +1,7 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
-use crate::program::{Act, Job, Ordinal, Program, Start};
-use crate::step::is_from_any;
-use carrousel_rank::{Call, Rank, RankId, Source, Speculation, Transfer, cost};
+use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
+use carrousel_rank::{Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
 use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ pub(crate) struct RankFacts {
     pub(crate) last_send: BTreeMap<u16, u16>,
     /// The last step that receives from each rank by name, or cancels such a receive.
     pub(crate) last_receive: BTreeMap<u16, u16>,
-    /// The last step that receives from any source.
+    /// The last step that receives from any source, or finds a message of any source for the program to ask about.
     pub(crate) last_from_any: Option<u16>,
     /// The last test.
     pub(crate) last_test: Option<u16>,
@@ -97,7 +96,10 @@ impl RankFacts {
         for (pc, step) in program.steps.iter().enumerate() {
             let pc = pc as u16;
             match &step.act {
-                Act::Start(ordinal) => facts.start(pc, *ordinal, &program.starts[usize::from(*ordinal)], job),
+                Act::Start(ordinal) => match program.starts[usize::from(*ordinal)] {
+                    Start::Later(index) => facts.later(pc, &program.later[usize::from(index)], job),
+                    start => facts.start(pc, *ordinal, &start, job),
+                },
                 Act::Cancel(ordinal) => match program.starts[usize::from(*ordinal)] {
                     Start::Receive { from: Source::Rank(from), .. } => {
                         facts.last_receive.insert(from.0 as u16, pc);
@@ -110,7 +112,16 @@ impl RankFacts {
                     }
                 },
                 Act::Test(_) => facts.last_test = Some(pc),
-                Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => {}
+                Act::Probe { sought, into: Some(_) } => {
+                    let from = match *sought {
+                        Sought::Known(from, _) => Some(from),
+                        Sought::Later(index) => program.later[usize::from(index)].from(),
+                    };
+                    if from == Some(Source::Any) {
+                        facts.last_from_any = Some(pc);
+                    }
+                }
+                Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
         }
         facts.ordered_from.sort_unstable();
@@ -142,13 +153,33 @@ impl RankFacts {
                 }
             }
             Start::Receive { .. } => {
-                debug_assert!(is_from_any(start));
                 self.last_from_any = Some(pc);
                 if job.options.transfer == Transfer::Write {
                     self.ordered_from.extend(0..job.ranks.len() as u16);
                 }
             }
             Start::Collective { .. } => self.collectives.push((pc, ordinal)),
+            Start::Later(_) => {}
+        }
+    }
+
+    /// A start with values that only an execution has: it may be of any peer, and of any size.
+    fn later(&mut self, pc: u16, later: &Later, job: &Job) {
+        let ranks = job.ranks.len() as u32;
+        if later.sends {
+            let to = later.to().map_or(0..ranks, |to| to..to + 1);
+            self.last_send.extend(to.map(|to| (to as u16, pc)));
+            return;
+        }
+        let one = |from| Start::Receive {
+            from,
+            tag: TagSelector::Any,
+            len: later.len().unwrap_or(u64::MAX),
+            buffer: later.own,
+        };
+        match later.from() {
+            Some(from) => self.start(pc, 0, &one(from), job),
+            None => (0..ranks).for_each(|from| self.start(pc, 0, &one(Source::Rank(RankId(from))), job)),
         }
     }
 }
@@ -166,8 +197,22 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
             *sum = sum.saturating_add(cost(len));
         }
     };
-    for start in &job.ranks[usize::from(rank)].starts {
-        match start.call() {
+    let program = &job.ranks[usize::from(rank)];
+    for start in &program.starts {
+        let call = match *start {
+            Start::Later(index) => {
+                let later = &program.later[usize::from(index)];
+                if later.sends && !later.is_synchronous() {
+                    // It may be to every rank, and of every size, that it does not rule out.
+                    let to = later.to().map_or(0..job.ranks.len() as u32, |to| to..to + 1);
+                    let len = later.len().unwrap_or(options.eager_threshold);
+                    to.for_each(|to| send(false, to, len));
+                }
+                continue;
+            }
+            start => start.call(),
+        };
+        match call {
             Call::Send(message) if !message.synchronous => send(false, message.to.0, message.len),
             Call::Collective(call) => {
                 let Ok(schedule) = process.schedule(&call) else { continue };
@@ -182,11 +227,25 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
 
 /// Whether a message by RTS may have nothing to transfer: it is answered at once.
 fn may_transfer_nothing(job: &Job, from: u16, to: u16) -> bool {
-    let empty_send = job.ranks[usize::from(from)].starts.iter().any(
-        |start| matches!(start, Start::Send { to: target, len: 0, synchronous: true, .. } if *target == u32::from(to)),
-    );
-    let empty_receive =
-        job.ranks[usize::from(to)].starts.iter().any(|start| matches!(start, Start::Receive { len: 0, .. }));
+    let (sender, receiver) = (&job.ranks[usize::from(from)], &job.ranks[usize::from(to)]);
+    let may_be = |later: &Later| later.len().is_none_or(|len| len == 0);
+    let empty_send = sender.starts.iter().any(|start| match *start {
+        Start::Send { to: target, len: 0, synchronous: true, .. } => target == u32::from(to),
+        Start::Later(index) => {
+            let later = &sender.later[usize::from(index)];
+            let is_to = later.to().is_none_or(|target| target == u32::from(to));
+            later.sends && later.is_synchronous() && is_to && may_be(later)
+        }
+        _ => false,
+    });
+    let empty_receive = receiver.starts.iter().any(|start| match *start {
+        Start::Receive { len, .. } => len == 0,
+        Start::Later(index) => {
+            let later = &receiver.later[usize::from(index)];
+            !later.sends && may_be(later)
+        }
+        _ => false,
+    });
     let transfer = job.options.transfer == Transfer::Write;
     empty_send || empty_receive || transfer
 }

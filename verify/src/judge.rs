@@ -58,11 +58,12 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
         let proc = &state.procs[usize::from(at)];
         let lost =
             requests.iter().copied().filter(|request| !model.is_over(state, at, *request)).find(|request| {
-                match model.program(state.job, at).starts[usize::from(*request)] {
+                match model.start(state, at, *request) {
                     Start::Receive { .. } => !proc.waiting.contains(request),
                     Start::Send { to, .. } => {
                         !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
                     }
+                    Start::Later(_) => false,
                     // It has its partners when all ranks have entered it, and agree on what it is.
                     start @ Start::Collective { .. } => {
                         let facts = model.facts(state.job);
@@ -225,6 +226,7 @@ impl<P: Protocol> Turn<'_, P> {
                     _ => self.wrong(Check::MatchingOrder, Note::Impossible { at: me, from: me }),
                 }
             }
+            Start::Later(_) => {}
             Start::Collective { .. } => {
                 if let Some(Failure::Truncated { .. }) = status.failure {
                     let note = Note::TooLongInCollective { at: me, request: ordinal };

@@ -37,6 +37,7 @@ pub mod explore;
 mod explorer;
 mod facts;
 mod judge;
+mod later;
 mod limits;
 pub mod link;
 mod machine;

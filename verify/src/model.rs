@@ -1,11 +1,12 @@
 //! The model that stateright explores.
 
 use crate::facts::Facts;
+use crate::later::{self, later_of, sought};
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, Tag};
+use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, Tag, TagSelector};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -228,15 +229,15 @@ impl<P: Protocol> Model<P> {
         self.next_act(state, rank).is_some_and(|act| self.is_enabled(state, rank, act))
     }
 
-    /// Whether a wait could end, or a probe find a message.
+    /// Whether a wait could end, or a probe find a message, and the values of the act are in their ranges.
     fn is_enabled(&self, state: &State<P>, rank: u16, act: &Act) -> bool {
+        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
         match act {
             Act::Wait(requests) => requests.iter().all(|request| self.is_over(state, rank, *request)),
-            Act::Probe(source, tag) => {
-                let pattern = Pattern { source: *source, tag: *tag, context: Context::MESSAGES };
-                state.procs[usize::from(rank)].rank.probe(&pattern).is_some()
-            }
-            _ => true,
+            Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
+                proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
+            }),
+            act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }
     }
 
@@ -275,11 +276,11 @@ impl<P: Protocol> Model<P> {
         let proc = &state.procs[usize::from(rank)];
         requests.iter().any(|request| {
             let message = Message { from: rank, send: *request };
-            match self.program(state.job, rank).starts[usize::from(*request)] {
+            match self.start(state, rank, *request) {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
                 // It may wait until everybody has entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
-                Start::Receive { .. } => false,
+                Start::Receive { .. } | Start::Later(_) => false,
             }
         })
     }
@@ -291,15 +292,10 @@ impl<P: Protocol> Model<P> {
         (0..).zip(&state.procs).any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
     }
 
-    /// Ranks other than the first whose message a receive from any source could take.
-    fn other_sources(&self, state: &State<P>, rank: u16, receive: Ordinal) -> Vec<u16> {
-        let Start::Receive { from: Source::Any, tag, .. } =
-            self.program(state.job, rank).starts[usize::from(receive)]
-        else {
-            return Vec::new();
-        };
+    /// Ranks other than the first whose message a receive or a probe from any source could take or find.
+    fn other_sources(&self, state: &State<P>, rank: u16, tag: TagSelector) -> Vec<u16> {
         let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
-            match self.program(state.job, message.from).starts[usize::from(message.send)] {
+            match self.start(state, message.from, message.send) {
                 Start::Send { tag: sent, .. } => tag.matches(Tag(sent)),
                 _ => false,
             }
@@ -313,17 +309,18 @@ impl<P: Protocol> Model<P> {
         sources.into_iter().skip(1).collect()
     }
 
-    /// Whether a rank has a receive from any source pending or before it.
+    /// Whether a rank has a receive from any source pending or before it, or a probe of which it asks whom it found.
     pub(crate) fn may_receive_from_any(&self, job: u32, rank: u16, proc: &Proc<P>) -> bool {
-        let starts = &self.program(job, rank).starts;
+        let program = self.program(job, rank);
         self.facts(job).rank(rank).last_from_any.is_some_and(|last| proc.pc <= last)
-            || proc.waiting.iter().any(|receive| step::is_from_any(&starts[usize::from(*receive)]))
+            || proc.waiting.iter().any(|receive| program.is_from_any(*receive))
     }
 
     /// Appends the steps that a rank can take with its program.
     pub(crate) fn steps(&self, state: &State<P>, rank: u16, actions: &mut Vec<Action>) {
         let Some(act) = self.next_act(state, rank) else { return };
         let proc = &state.procs[usize::from(rank)];
+        let program = self.program(state.job, rank);
         if !self.is_enabled(state, rank, act) {
             return;
         }
@@ -337,14 +334,24 @@ impl<P: Protocol> Model<P> {
             }
             Act::Start(ordinal) => {
                 push(Choice::Plain);
-                let start = &self.program(state.job, rank).starts[usize::from(*ordinal)];
+                let start = self.next_start(state.job, rank, proc, *ordinal);
                 if let Call::Send(message) = start.call()
                     && proc.rank.could_write(&message)
                 {
                     push(Choice::Decline);
                 }
-                if self.settings.portable {
-                    self.other_sources(state, rank, *ordinal).into_iter().map(Choice::From).for_each(push);
+                if self.settings.portable
+                    && let Start::Receive { from: Source::Any, tag, .. } = start
+                {
+                    self.other_sources(state, rank, tag).into_iter().map(Choice::From).for_each(push);
+                }
+            }
+            Act::Probe { sought: what, into: Some(_) } => {
+                push(Choice::Plain);
+                if self.settings.portable
+                    && let Some((Source::Any, tag)) = sought(program, proc, *what)
+                {
+                    self.other_sources(state, rank, tag).into_iter().map(Choice::From).for_each(push);
                 }
             }
             _ => push(Choice::Plain),
@@ -377,6 +384,12 @@ impl<P: Protocol> Model<P> {
                 actions.extend((1..route.len()).map(route_of));
             }
         }
+    }
+
+    /// Whether a rank cannot go on because a value in its next statement leaves its range.
+    pub(crate) fn is_at_fault(&self, job: u32, rank: u16, proc: &Proc<P>) -> bool {
+        let program = self.program(job, rank);
+        !program.later.is_empty() && later::fault(program, proc).is_some()
     }
 
     pub(crate) fn reach(&self, what: Reached) {

@@ -3,9 +3,12 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
+pub use crate::later::Later;
 use carrousel_rank::{
     Call, Collective, Communicator, Kind, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector,
 };
+use carrousel_scenario::RequestId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many requests a rank started before this one.
@@ -27,6 +30,12 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The act that starts each request, by ordinal.
     pub starts: Vec<Start>,
+    /// What is known when the rank gets there: see [`Start::Later`].
+    pub later: Vec<Later>,
+    /// The name that stands for the message of a receive, by ordinal, if a statement asks for it.
+    pub keeps: BTreeMap<Ordinal, RequestId>,
+    /// Names that no statement asks for any more when the step with this position is done; ascending.
+    pub forgets: Vec<(u16, RequestId)>,
 }
 
 /// One act of a rank.
@@ -48,7 +57,14 @@ pub enum Act {
     /// Release a request if it is complete; or not, even then.
     Test(Ordinal),
     /// Wait until a message could be received.
-    Probe(Source, TagSelector),
+    Probe {
+        /// Which messages.
+        sought: Sought,
+        /// The name that stands for it, if a statement asks for it.
+        into: Option<RequestId>,
+    },
+    /// Compute; the time is known when the rank gets there, and has to be a time. An index into [`Program::later`].
+    Compute(u16),
     /// Cancel a receive.
     Cancel(Ordinal),
     /// The program itself uses a local buffer.
@@ -58,6 +74,15 @@ pub enum Act {
         /// To write it.
         write: bool,
     },
+}
+
+/// What a probe looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sought {
+    /// A message of this source with this tag.
+    Known(Source, TagSelector),
+    /// What is known when the rank gets there: an index into [`Program::later`].
+    Later(u16),
 }
 
 /// A local buffer of a rank.
@@ -99,6 +124,8 @@ pub enum Start {
         /// Bytes of a contribution.
         len: u64,
     },
+    /// A send or a receive with values that are known when the rank gets there: an index into [`Program::later`].
+    Later(u16),
 }
 
 impl Start {
@@ -106,6 +133,9 @@ impl Start {
     pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
 
     /// What it asks of the library.
+    ///
+    /// # Panics
+    /// When its values are not known yet.
     pub fn call(&self) -> Call {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
@@ -125,15 +155,16 @@ impl Start {
                 let nowhere = Collective::barrier(Communicator::WORLD);
                 Call::Collective(Collective { kind, root, len, ..nowhere })
             }
+            Self::Later(_) => unreachable!("a call is made when its values are known"),
         }
     }
 
-    /// The buffer that it uses until it is complete, and whether to write it.
+    /// The buffer that it uses until it is complete, and whether to write it, as far as its values are known.
     pub fn buffer(&self) -> Option<(Buffer, bool)> {
         match *self {
             Self::Send { buffer, .. } => Some((buffer, false)),
             Self::Receive { buffer, .. } => Some((buffer, true)),
-            Self::Collective { .. } => None,
+            Self::Collective { .. } | Self::Later(_) => None,
         }
     }
 }
@@ -145,6 +176,21 @@ impl Program {
         self.starts.push(start);
         self.act(line, Act::Start(ordinal));
         ordinal
+    }
+
+    /// Whether a request is a receive from any source.
+    pub fn is_from_any(&self, ordinal: Ordinal) -> bool {
+        match self.starts[usize::from(ordinal)] {
+            Start::Receive { from, .. } => from == Source::Any,
+            Start::Later(index) => self.later[usize::from(index)].from() == Some(Source::Any),
+            _ => false,
+        }
+    }
+
+    /// Appends a statement whose values are known later, and returns its index.
+    pub fn add_later(&mut self, later: Later) -> u16 {
+        self.later.push(later);
+        (self.later.len() - 1) as u16
     }
 
     /// Appends an act.

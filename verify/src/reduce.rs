@@ -23,6 +23,7 @@
 mod closure;
 
 use crate::facts::Facts;
+use crate::later::sought;
 use crate::model::{Model, Place};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Flight, Route, State, What};
@@ -191,11 +192,13 @@ impl<P: Protocol> View<'_, P> {
 
     /// The end at which a request is completed.
     fn end_of_request(&self, rank: u16, request: Ordinal) -> Node {
-        match self.model.program(self.state.job, rank).starts[usize::from(request)] {
+        match self.model.start(self.state, rank, request) {
             Start::Send { to, .. } => Node::SendEnd(rank, to as u16),
             Start::Receive { from: Source::Rank(from), .. } => self.receive_end(rank, from.0 as u16),
             Start::Receive { .. } => Node::ReceiveEnds(rank),
             Start::Collective { .. } => Node::Collective(rank),
+            // It has not begun: the rank has to go on.
+            Start::Later(_) => Node::Step(rank),
         }
     }
 
@@ -221,10 +224,21 @@ impl<P: Protocol> View<'_, P> {
         let program = self.model.program(self.state.job, rank);
         let act = self.model.next_act(self.state, rank)?;
         match act {
-            Act::Wait(_) | Act::Probe(..) | Act::Touch { .. } => None,
+            // As a receive from any source, under the weakest MPI it chooses among what has arrived.
+            Act::Probe { sought: what, into: Some(_) } if self.model.is_portable() => {
+                let proc = &self.state.procs[usize::from(rank)];
+                let is_wild = sought(program, proc, *what).is_some_and(|(from, _)| from == Source::Any);
+                is_wild.then_some(Node::ReceiveEnds(rank))
+            }
+            Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => None,
             Act::Test(request) | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
-            Act::Start(ordinal) => match program.starts[usize::from(*ordinal)] {
-                Start::Collective { .. } => None,
+            Act::Start(ordinal) => match self.model.next_start(
+                self.state.job,
+                rank,
+                &self.state.procs[usize::from(rank)],
+                *ordinal,
+            ) {
+                Start::Collective { .. } | Start::Later(_) => None,
                 Start::Send { to, .. } => {
                     self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
                 }

@@ -1,11 +1,12 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
-use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::later::{Later, later_of, receive, selector, send, source_of};
+use crate::program::{Act, Buffer, Job, Ordinal, Program, Sought, Start};
 use carrousel_options::protocol;
-use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Kind, Options, Speculation};
 use carrousel_scenario as scn;
-use carrousel_scenario::{Op, Scenario};
-use std::collections::HashMap;
+use carrousel_scenario::{Deferred, Op, Scenario};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Something that a scenario may say and that cannot be explored.
@@ -96,6 +97,35 @@ struct Names {
     bound: HashMap<scn::RequestId, Ordinal>,
     /// Started and not waited for. A test may succeed, so its request stays: waiting again is harmless.
     open: Vec<Ordinal>,
+    /// By step that waits for them first, or finds them: receives and probes with a name.
+    known: HashMap<u16, Vec<(Option<Ordinal>, scn::RequestId)>>,
+}
+
+impl Names {
+    /// A name is bound to a request, to nothing that is open, or lost.
+    fn bind(&mut self, program: &mut Program, name: scn::RequestId, request: Option<Ordinal>) {
+        let before = match request {
+            Some(request) => self.bound.insert(name, request),
+            None => self.bound.remove(&name),
+        };
+        // Of what is lost nobody asks any more.
+        if let Some(lost) = before.filter(|before| self.open.contains(before)) {
+            program.keeps.remove(&lost);
+        }
+        if let Some(request) = request {
+            program.keeps.insert(request, name);
+        }
+    }
+
+    /// The next step waits for these: from then on the messages of the receives among them are known.
+    fn wait(&mut self, program: &Program, requests: &[Ordinal]) {
+        let known = requests
+            .iter()
+            .filter(|request| self.open.contains(request))
+            .filter_map(|request| program.keeps.get(request).map(|name| (Some(*request), *name)));
+        self.known.entry(program.steps.len() as u16).or_default().extend(known);
+        self.open.retain(|open| !requests.contains(open));
+    }
 }
 
 /// The collective that a statement starts, and whether it waits for it.
@@ -132,35 +162,31 @@ fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refu
         };
         match &step.op {
             Op::Compute { .. } => {}
-            Op::Send { to, tag, size, buf, synchronous, blocking } => {
-                let buffer = buffer(*buf, *size);
-                let start = Start::Send { to: *to, tag: *tag, len: *size, synchronous: *synchronous, buffer };
-                request(&mut program, &mut names, step, start, *blocking);
-            }
-            Op::Recv { from, tag, size, buf, blocking } => {
-                let buffer = buffer(*buf, *size);
+            Op::Deferred(deferred) => later(&mut program, &mut names, step, deferred, &mut buffer),
+            op @ (Op::Send { buf, blocking, .. } | Op::Recv { buf, blocking, .. }) => {
+                let buffer = |bytes| buffer(*buf, bytes);
                 let start =
-                    Start::Receive { from: source_of(*from), tag: selector(*tag), len: *size, buffer };
-                request(&mut program, &mut names, step, start, *blocking);
+                    if matches!(op, Op::Send { .. }) { send(op, buffer) } else { receive(op, buffer) };
+                start.into_iter().for_each(|start| request(&mut program, &mut names, step, start, *blocking));
             }
-            Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
-                let (from, tag, len) = (source_of(*from), selector(*recv_tag), *recv_size);
-                let receive =
-                    program.start(line, Start::Receive { from, tag, len, buffer: buffer(None, len) });
-                let (to, tag, len) = (*to, *send_tag, *send_size);
-                let start = Start::Send { to, tag, len, synchronous: false, buffer: buffer(None, len) };
-                let send = program.start(line, start);
-                program.act(line, Act::Wait([receive, send].into()));
+            op @ Op::SendRecv { .. } => {
+                let parts = (receive(op, |bytes| buffer(None, bytes)), send(op, |bytes| buffer(None, bytes)));
+                if let (Some(receive), Some(send)) = parts {
+                    both(&mut program, &mut names, step, receive, send);
+                }
             }
-            Op::Probe { from, tag } => program.act(line, Act::Probe(source_of(*from), selector(*tag))),
+            Op::Probe { from, tag } => {
+                probe(&mut program, &mut names, step, Sought::Known(source_of(*from), selector(*tag)));
+            }
             Op::Wait(requests) => {
                 let ordinals: Arc<[Ordinal]> =
                     requests.iter().filter_map(|name| names.bound.get(name).copied()).collect();
-                names.open.retain(|open| !ordinals.contains(open));
+                names.wait(&program, &ordinals);
                 program.act(line, Act::Wait(ordinals));
             }
             Op::WaitAll => {
-                let ordinals: Arc<[Ordinal]> = std::mem::take(&mut names.open).into();
+                let ordinals: Arc<[Ordinal]> = names.open.as_slice().into();
+                names.wait(&program, &ordinals);
                 program.act(line, Act::Wait(ordinals));
             }
             Op::Test(name) => {
@@ -188,33 +214,102 @@ fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refu
             return Err(Refusal::TooLong { rank });
         }
     }
+    keep_what_is_asked_for(&mut program, &mut names);
     Ok(program)
 }
 
 fn request(program: &mut Program, names: &mut Names, step: &scn::Step, start: Start, blocking: bool) {
     let ordinal = program.start(step.line, start);
-    if blocking {
-        program.act(step.line, Act::Wait([ordinal].into()));
-        return;
+    if let Some(name) = step.bind {
+        names.bind(program, name, Some(ordinal));
     }
     names.open.push(ordinal);
+    if blocking {
+        names.wait(program, &[ordinal]);
+        program.act(step.line, Act::Wait([ordinal].into()));
+    }
+}
+
+/// Both requests of a `sendrecv`.
+fn both(program: &mut Program, names: &mut Names, step: &scn::Step, receive: Start, send: Start) {
+    let receive = program.start(step.line, receive);
+    let send = program.start(step.line, send);
     if let Some(name) = step.bind {
-        names.bound.insert(name, ordinal);
+        names.bind(program, name, Some(receive));
+    }
+    names.open.push(receive);
+    names.wait(program, &[receive]);
+    program.act(step.line, Act::Wait([receive, send].into()));
+}
+
+fn probe(program: &mut Program, names: &mut Names, step: &scn::Step, sought: Sought) {
+    if let Some(name) = step.bind {
+        names.bind(program, name, None);
+        names.known.insert(program.steps.len() as u16, vec![(None, name)]);
+    }
+    program.act(step.line, Act::Probe { sought, into: step.bind });
+}
+
+/// A statement with values that only an execution has.
+fn later(
+    program: &mut Program,
+    names: &mut Names,
+    step: &scn::Step,
+    deferred: &Arc<Deferred>,
+    buffer: &mut impl FnMut(Option<scn::BufferId>, u64) -> Buffer,
+) {
+    let mut add = |program: &mut Program, sends: bool, named: Option<scn::BufferId>| {
+        let named = named.map(|buffer| buffer.0 as u16);
+        let later = Later { deferred: Arc::clone(deferred), sends, named, own: buffer(None, 0) };
+        program.add_later(later)
+    };
+    match *deferred.outline() {
+        Op::Send { buf, blocking, .. } => {
+            let start = Start::Later(add(program, true, buf));
+            request(program, names, step, start, blocking);
+        }
+        Op::Recv { buf, blocking, .. } => {
+            let start = Start::Later(add(program, false, buf));
+            request(program, names, step, start, blocking);
+        }
+        Op::SendRecv { .. } => {
+            let receive = Start::Later(add(program, false, None));
+            let send = Start::Later(add(program, true, None));
+            both(program, names, step, receive, send);
+        }
+        Op::Probe { .. } => {
+            let sought = Sought::Later(add(program, false, None));
+            probe(program, names, step, sought);
+        }
+        _ => {
+            let time = add(program, false, None);
+            program.act(step.line, Act::Compute(time));
+        }
     }
 }
 
-fn source_of(source: scn::Source) -> Source {
-    match source {
-        scn::Source::Rank(rank) => Source::Rank(RankId(rank)),
-        scn::Source::Any => Source::Any,
+/// Leaves out of a program what nobody asks for: of receives and probes whose message no statement asks about, and of
+/// those whose message is asked about for the last time. A state without it stands for many.
+fn keep_what_is_asked_for(program: &mut Program, names: &mut Names) {
+    // Names that a later step asks for before they are bound again.
+    let mut asked: HashSet<scn::RequestId> = HashSet::new();
+    let mut kept: HashSet<Ordinal> = HashSet::new();
+    for at in (0..program.steps.len()).rev() {
+        let pc = at as u16;
+        for (request, name) in names.known.remove(&pc).unwrap_or_default() {
+            let is_asked_for = asked.remove(&name);
+            match (request, &mut program.steps[at].act) {
+                (Some(request), _) if is_asked_for => _ = kept.insert(request),
+                (None, Act::Probe { into, .. }) if !is_asked_for => *into = None,
+                _ => {}
+            }
+        }
+        let Some(later) = later_of(program, &program.steps[at].act) else { continue };
+        let last: Vec<_> = later.deferred.reads().filter(|name| asked.insert(*name)).collect();
+        program.forgets.extend(last.into_iter().map(|name| (pc, name)));
     }
-}
-
-fn selector(tag: scn::TagSelector) -> TagSelector {
-    match tag {
-        scn::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
-        scn::TagSelector::Any => TagSelector::Any,
-    }
+    program.forgets.reverse();
+    program.keeps.retain(|request, _| kept.contains(request));
 }
 
 #[cfg(test)]

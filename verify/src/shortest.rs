@@ -6,6 +6,8 @@
 //!
 //! - *At the end of an execution* (a deadlock, a message that nobody has received): the reduced search takes an
 //!   execution of equal length to every end, in another order at most. Its first one is a shortest one.
+//!   A rank that cannot go on, at a value that leaves its range, counts as a deadlock, and is on the way: where a
+//!   program has such values both are searched for.
 //! - *On the way* (a request that is left behind, a buffer in use, a match): a shortest execution ends with it, and
 //!   all its steps are needed for what happens at one rank. So for each rank in turn the persistent set is that of
 //!   this rank ([`reduce::actions_towards`](crate::reduce)): each such execution takes something of it, and may take
@@ -22,6 +24,7 @@ use crate::program::Job;
 use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
+use std::iter;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -62,7 +65,7 @@ pub fn shorten<P: Protocol>(
     // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already.
     let by_depth = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
-        let is_known = by_depth && (is_whole || (shortening.reduces && is_at_the_end(check)));
+        let is_known = by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
         let mut best = Shortest { check, path, is_known };
         if !is_known {
             shortening.shorten(&mut best);
@@ -83,11 +86,6 @@ pub(crate) fn shorten_broken<P: Protocol>(
     shortening.reduces = false;
     let shorter = shortening.search(None, None, path.steps.len());
     shorter.and_then(|found| found.broken).unwrap_or(path)
-}
-
-/// Whether a check is violated only where nothing happens any more.
-fn is_at_the_end(check: Check) -> bool {
-    matches!(check, Check::DeadlockFreedom | Check::UnmatchedMessage)
 }
 
 /// How a search has ended.
@@ -124,10 +122,21 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         }
     }
 
+    /// Whether a check is violated only where nothing happens any more.
+    fn is_at_the_end(&self, check: Check) -> bool {
+        let mut programs = self.jobs.iter().flat_map(|job| &job.ranks);
+        match check {
+            Check::DeadlockFreedom => programs.all(|program| program.later.is_empty()),
+            check => check == Check::UnmatchedMessage,
+        }
+    }
+
     fn shorten(&mut self, best: &mut Shortest<P>) {
         let ranks = || 0..self.jobs[0].ranks.len() as u16;
-        let places: Vec<Option<Place>> = if !self.reduces || is_at_the_end(best.check) {
+        let places: Vec<Option<Place>> = if !self.reduces || self.is_at_the_end(best.check) {
             vec![None]
+        } else if best.check == Check::DeadlockFreedom {
+            iter::once(None).chain(ranks().map(|rank| Some(Place::Step(rank)))).collect()
         } else {
             let steps = ranks().map(|rank| Some(Place::Step(rank)));
             // That a program ends with an open request is a matter of its own steps.

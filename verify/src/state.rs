@@ -1,8 +1,8 @@
 //! A state of the whole system: the ranks, and what the network has in flight.
 
-use crate::program::Ordinal;
+use crate::program::{Ordinal, Start};
 use carrousel_rank::{Context, Handle, Kept, Lane, Packet, Protocol, Rank};
-use carrousel_scenario::Check;
+use carrousel_scenario::{Check, Received, RequestId};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct State<P: Protocol> {
     pub procs: Vec<Shared<Proc<P>>>,
     /// What is in flight, sorted by lane, within a lane in the order in which it was sent.
     pub flights: Vec<(Route, Flight)>,
+    /// What ranks have started with values that only an execution has, by rank and ordinal.
+    pub begun: Vec<(u16, Ordinal, Start)>,
     /// What the last step did wrong.
     pub wrong: SmallVec<[Wrong; 1]>,
 }
@@ -92,6 +94,8 @@ pub struct Proc<P: Protocol> {
     pub arrived: SmallVec<[Message; 4]>,
     /// Which message each piece of library memory holds.
     pub kept: SmallVec<[(Kept, Message); 2]>,
+    /// The messages that names stand for, by name, as long as a statement may ask for them.
+    pub received: SmallVec<[(RequestId, Received); 1]>,
 }
 
 /// A request that the program has not released.
@@ -188,6 +192,15 @@ pub enum Flight {
 }
 
 impl Flight {
+    /// The message that it brings, or whose data it is.
+    pub fn message(&self) -> Option<Message> {
+        match *self {
+            Self::Packet(_, message) => message,
+            Self::Data(data, _) => Some(data.message),
+            Self::Read(..) | Self::Notice(_) | Self::Completion(_) => None,
+        }
+    }
+
     /// The packet that is reported when it comes out.
     pub fn packet(&self) -> Option<Packet> {
         match *self {
@@ -385,6 +398,11 @@ impl Wrong {
 pub enum Note {
     /// A rank is stuck.
     Stuck,
+    /// A rank cannot go on: a value in its next statement leaves its range.
+    OutOfRange {
+        /// This rank.
+        at: u16,
+    },
     /// A rank is stuck in a request that has its partner: the library has forgotten it.
     Abandoned {
         /// At this rank.

@@ -5,13 +5,14 @@
 //! form, and what the library does with a message is compared with it.
 
 use crate::judge::{Rule, judge_end};
+use crate::later::sought;
 use crate::model::{Model, Reached};
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Source, Tag, Work, collective_of,
+    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Tag, Work, collective_of,
 };
-use carrousel_scenario::Check;
+use carrousel_scenario::{Check, Received};
 use smallvec::SmallVec;
 
 /// What can happen next.
@@ -97,6 +98,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         job: state.job,
         procs: state.procs.clone(),
         flights: state.flights.clone(),
+        begun: state.begun.clone(),
         wrong: SmallVec::new(),
     };
     let me = action.rank();
@@ -115,6 +117,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         }
     });
     next.procs = procs;
+    next.forget_what_is_over();
     judge_end(model, &mut next);
     next
 }
@@ -132,10 +135,11 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
                 waiting: SmallVec::new(),
                 arrived: SmallVec::new(),
                 kept: SmallVec::new(),
+                received: SmallVec::new(),
             })
         })
         .collect();
-    let mut state = State { job, procs, flights: Vec::new(), wrong: SmallVec::new() };
+    let mut state = State { job, procs, flights: Vec::new(), begun: Vec::new(), wrong: SmallVec::new() };
     judge_end(model, &mut state);
     state
 }
@@ -146,7 +150,7 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
-        self.model.program(self.state.job, rank).starts[usize::from(ordinal)]
+        self.model.start(self.state, rank, ordinal)
     }
 
     pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
@@ -170,17 +174,29 @@ impl<P: Protocol> Turn<'_, P> {
 
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
-        let step = &program.steps[usize::from(proc.pc)];
-        proc.pc += 1;
+        let pc = proc.pc;
+        let step = &program.steps[usize::from(pc)];
+        if let Choice::From(source) = choice {
+            proc.rank.arrived_first(RankId(u32::from(source)));
+            proc.arrived.sort_by_key(|message| message.from != source);
+        }
         match &step.act {
             Act::Start(ordinal) => self.start(proc, *ordinal, choice),
-            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(proc, *ordinal)),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(program, proc, *ordinal)),
             Act::Test(ordinal) => {
                 if choice == Choice::Plain {
-                    release(proc, *ordinal);
+                    release(program, proc, *ordinal);
                 }
             }
-            Act::Probe(..) => {}
+            Act::Probe { sought: what, into } => {
+                let found = sought(program, proc, *what).and_then(|(source, tag)| {
+                    proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
+                });
+                if let (Some(name), Some((envelope, _))) = (into, found) {
+                    proc.learn(*name, Received { source: envelope.source.0, tag: envelope.tag.0 });
+                }
+            }
+            Act::Compute(_) => {}
             Act::Cancel(ordinal) => {
                 if let Some(handle) = proc.by_ordinal(*ordinal).and_then(|open| open.handle) {
                     let mut outputs = Outputs::default();
@@ -190,6 +206,14 @@ impl<P: Protocol> Turn<'_, P> {
                 }
             }
             Act::Touch { buffer, write } => self.use_buffer(proc, *buffer, *write),
+        }
+        proc.pc += 1;
+        let first = program.forgets.partition_point(|(at, _)| *at < pc);
+        for (_, name) in program.forgets[first..].iter().take_while(|(at, _)| *at == pc) {
+            proc.received.retain(|(other, _)| other != name);
+        }
+        if self.model.is_at_fault(self.state.job, self.me, proc) {
+            self.wrong(Check::DeadlockFreedom, Note::OutOfRange { at: self.me });
         }
         if usize::from(proc.pc) == program.steps.len()
             && let Some(open) = proc.open.first()
@@ -210,7 +234,11 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn start(&mut self, proc: &mut Proc<P>, ordinal: Ordinal, choice: Choice) {
-        let start = self.start_of(self.me, ordinal);
+        let start = self.model.next_start(self.state.job, self.me, proc, ordinal);
+        let program = self.model.program(self.state.job, self.me);
+        if matches!(program.starts[usize::from(ordinal)], Start::Later(_)) {
+            self.state.begin(self.me, ordinal, start);
+        }
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
         }
@@ -221,10 +249,6 @@ impl<P: Protocol> Turn<'_, P> {
         }
         let is_send = matches!(start, Start::Send { .. });
         let subject = is_send.then_some(Message { from: self.me, send: ordinal });
-        if let Choice::From(source) = choice {
-            proc.rank.arrived_first(RankId(u32::from(source)));
-            proc.arrived.sort_by_key(|message| message.from != source);
-        }
         let rule = match start {
             Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
             _ => Rule::Silent,
@@ -440,17 +464,17 @@ impl<P: Protocol> Turn<'_, P> {
     }
 }
 
-/// Releases a request that is complete; one that is released already stays so.
-fn release<P: Protocol>(proc: &mut Proc<P>, ordinal: Ordinal) {
-    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal)
-        && let Some(handle) = proc.open.remove(at).handle
-    {
+/// Releases a request that is complete; one that is released already stays so. The name of a receive stands for its
+/// message from now on.
+fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
+    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
+        let Some(handle) = proc.open.remove(at).handle else { return };
         let released = proc.rank.release(handle);
         debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
+        if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
+            && let Some((source, tag)) = status.message
+        {
+            proc.learn(*name, Received { source: source.0, tag: tag.0 });
+        }
     }
-}
-
-/// Whether a receive is from any source.
-pub(crate) fn is_from_any(start: &Start) -> bool {
-    matches!(start, Start::Receive { from: Source::Any, .. })
 }

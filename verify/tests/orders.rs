@@ -84,7 +84,13 @@ impl Replay<'_> {
 
 /// Whether the network allows a record; if not, what could not happen, by rank.
 fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
-    let state = State { job: 0, procs: Vec::new(), flights: Vec::new(), wrong: Default::default() };
+    let state = State {
+        job: 0,
+        procs: Vec::new(),
+        flights: Vec::new(),
+        begun: Vec::new(),
+        wrong: Default::default(),
+    };
     let mut replay = Replay { plan, state };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();

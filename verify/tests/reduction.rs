@@ -3,13 +3,15 @@
 //! Every execution of some thousand small jobs that use everything a program can use, explored twice. The
 //! jobs are drawn from a fixed sequence, so that a failure is found again by its number.
 
+mod asking;
 mod jobs;
 
 use carrousel_rank::{Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector};
-use carrousel_scenario::Check;
+use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_verify::scenario::job;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 
@@ -89,6 +91,63 @@ fn the_weakest_mpi() {
 fn collectives_under_the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ranks: 2, ..MIXED }, 1000, true);
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 400, true);
+}
+
+/// The same for scenarios in which ranks ask whom their messages were from.
+fn compare_asking<P: Protocol>(ranks: u64, scenarios: u64, speculation: &str, portable: bool) {
+    let mut dice = Dice::new(11);
+    let (mut compared, mut smaller, mut violated) = (0, 0, [0; Check::ALL.len()]);
+    for number in 0..scenarios {
+        let text = asking::draw_scenario(&mut dice, ranks, speculation);
+        let scenario = load("drawn.scn", text.as_bytes())
+            .unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
+        let job = job(&scenario, portable).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let [reduced, whole] = [true, false]
+            .map(|reduce| verdicts::<P>(&job, Settings { reduce, portable, ..Settings::default() }));
+        if let (Some((reduced, fewer)), Some((whole, states))) = (reduced, whole) {
+            assert_eq!(reduced, whole, "scenario {number} comes out differently:\n{text}");
+            compared += 1;
+            smaller += u64::from(fewer < states);
+            whole.iter().for_each(|check| violated[*check as usize] += 1);
+        }
+    }
+    println!("{compared} of {scenarios} compared, {smaller} reduced, violated: {violated:?}");
+    assert!(compared * 10 > scenarios * 8, "too many are too large: {compared} of {scenarios} compared");
+    assert!(smaller * 2 > compared, "the reduction reduces {smaller} of {compared} scenarios");
+    // With one sender there is nothing to choose from.
+    let determined = (ranks == 2).then_some(Check::MatchDeterminism);
+    for check in [
+        Check::DeadlockFreedom,
+        Check::BufferSafety,
+        Check::MatchDeterminism,
+        Check::RequestLeak,
+        Check::UnmatchedMessage,
+    ] {
+        let times = violated[check as usize];
+        let is_drawn = times > 0 && times < compared;
+        assert!(is_drawn || determined == Some(check), "{check} is violated {times} times: that says little");
+    }
+}
+
+#[test]
+fn ranks_that_ask_mirror() {
+    compare_asking::<Mirror>(3, 150, "always", false);
+    compare_asking::<Mirror>(2, 150, "always", false);
+}
+
+#[test]
+fn ranks_that_ask_published() {
+    compare_asking::<Published>(3, 150, "always", false);
+}
+
+#[test]
+fn ranks_that_ask_without_speculation() {
+    compare_asking::<Mirror>(3, 250, "off", false);
+}
+
+#[test]
+fn ranks_that_ask_under_the_weakest_mpi() {
+    compare_asking::<Mirror>(3, 200, "off", true);
 }
 
 /// Every program of two ranks with up to two sends and two receives, over two tags, any tag and any source.

@@ -1,8 +1,11 @@
 //! The memory of a rank's statements, made before the clock starts: what is sent is filled, what is received into is
 //! touched. So no statement takes, or makes a later one wait for, page faults and patterns that a program would not have.
+//!
+//! Of a statement with `source(NAME)` or `tag(NAME)`, memory is touched before if its size is known. It is filled when
+//! the statement begins, and memory of a size that is not known before is made then.
 
 use super::payload::Stream;
-use carrousel_scenario::{Op, Program, Scenario};
+use carrousel_scenario::{Deferred, Op, Program, Scenario};
 use std::collections::{HashMap, VecDeque};
 
 /// The most bytes that are made ahead, of all ranks of a job together.
@@ -23,12 +26,10 @@ pub(super) struct Supply<'a> {
     ranks: u32,
     /// Messages sent so far, by stream.
     sent: HashMap<Stream, u64>,
-    /// The next statement whose memory is to be made.
-    next: usize,
     /// What was made ahead, and is not taken yet.
     ahead: VecDeque<Memory>,
-    /// Of so many statements it was.
-    pub(super) ahead_of: usize,
+    /// Of so many statements it was, as far as their sizes are known before.
+    ahead_of: usize,
 }
 
 impl<'a> Supply<'a> {
@@ -41,26 +42,59 @@ impl<'a> Supply<'a> {
     fn with_most(program: &'a Program, me: u32, ranks: u32, most: u64) -> Self {
         let ahead_of = fitting(program, me, ranks, most);
         let ahead = VecDeque::with_capacity(ahead_of);
-        let mut supply = Self { program, me, ranks, sent: HashMap::new(), next: 0, ahead, ahead_of };
-        for _ in 0..ahead_of {
-            let memory = supply.make();
+        let mut supply = Self { program, me, ranks, sent: HashMap::new(), ahead, ahead_of };
+        for step in &program.steps[..ahead_of] {
+            let memory = supply.make(&step.op);
             supply.ahead.push_back(memory);
         }
         supply
     }
 
-    /// The memory of the next statement.
-    pub(super) fn take(&mut self) -> Memory {
-        self.ahead.pop_front().unwrap_or_else(|| self.make())
+    /// The memory of the next statement, the one at this position, which does `op`.
+    pub(super) fn take(&mut self, at: usize, op: &Op) -> Memory {
+        match (self.ahead.pop_front(), &self.program.steps[at].op) {
+            (Some(memory), Op::Deferred(_)) => self.complete(memory, op),
+            (Some(memory), _) => memory,
+            (None, _) => self.make(op),
+        }
     }
 
-    fn make(&mut self) -> Memory {
-        let Self { program, me, ranks, next, .. } = *self;
-        self.next += 1;
+    /// Whether all memory of a statement was made ahead.
+    pub(super) fn is_ahead(&self, statement: usize) -> bool {
+        let is_known = |op: &Op| match op {
+            Op::Deferred(deferred) => known_sizes(deferred).is_some(),
+            _ => true,
+        };
+        statement < self.ahead_of && is_known(&self.program.steps[statement].op)
+    }
+
+    /// The rest of a statement whose values were not all known ahead.
+    fn complete(&mut self, ahead: Memory, op: &Op) -> Memory {
+        let Memory { mut outgoing, mut incoming } = ahead;
+        if let Op::Send { to, tag, size, .. } | Op::SendRecv { to, send_tag: tag, send_size: size, .. } = *op
+        {
+            outgoing.resize(size as usize, 0);
+            let (stream, number) = self.next_message(to, tag);
+            stream.fill(number, &mut outgoing);
+        }
+        if let Op::Recv { size, .. } | Op::SendRecv { recv_size: size, .. } = *op
+            && incoming.len() as u64 != size
+        {
+            incoming = empty(size);
+        }
+        Memory { outgoing, incoming }
+    }
+
+    fn make(&mut self, op: &Op) -> Memory {
+        let Self { me, ranks, .. } = *self;
         let memory = |outgoing, incoming| Memory { outgoing, incoming };
         let if_root = |root: u32, bytes: u64| if me == root { empty(bytes) } else { Vec::new() };
         let all = u64::from(ranks);
-        match program.steps[next].op {
+        match *op {
+            Op::Deferred(ref deferred) => {
+                let (sent, received) = known_sizes(deferred).unwrap_or_default();
+                memory(empty(sent), empty(received))
+            }
             Op::Send { to, tag, size, .. } => memory(self.message(to, tag, size), Vec::new()),
             Op::Recv { size, .. } => memory(Vec::new(), empty(size)),
             Op::SendRecv { to, send_tag, send_size, recv_size, .. } => {
@@ -80,11 +114,31 @@ impl<'a> Supply<'a> {
     }
 
     fn message(&mut self, to: u32, tag: u32, size: u64) -> Vec<u8> {
+        let (stream, number) = self.next_message(to, tag);
+        stream.payload(number, size as usize)
+    }
+
+    /// A message gets a number of its own in its stream when it is filled.
+    fn next_message(&mut self, to: u32, tag: u32) -> (Stream, u64) {
         let stream = Stream { from: self.me, to, tag };
         let number = self.sent.entry(stream).or_default();
         *number += 1;
-        stream.payload(*number, size as usize)
+        (stream, *number)
     }
+}
+
+/// The bytes that a statement sends and receives, if they are known before it runs.
+fn known_sizes(deferred: &Deferred) -> Option<(u64, u64)> {
+    // By their slots: see `Verb::slots`.
+    let (is_known, sizes) = match *deferred.outline() {
+        Op::Send { size, .. } => (!deferred.is_deferred(2), (size, 0)),
+        Op::Recv { size, .. } => (!deferred.is_deferred(2), (0, size)),
+        Op::SendRecv { send_size, recv_size, .. } => {
+            (!deferred.is_deferred(2) && !deferred.is_deferred(5), (send_size, recv_size))
+        }
+        _ => (true, (0, 0)),
+    };
+    is_known.then_some(sizes)
 }
 
 /// What a rank contributes to a collective: a payload for itself in a tag of the collective's own, so that every rank
@@ -129,6 +183,9 @@ fn fitting(program: &Program, me: u32, ranks: u32, most: u64) -> usize {
 fn need(op: &Op, me: u32, ranks: u64) -> u64 {
     let at_root = |root: u32, bytes: u64| if me == root { bytes } else { 0 };
     match *op {
+        Op::Deferred(ref deferred) => {
+            known_sizes(deferred).map_or(0, |(sent, received)| sent.saturating_add(received))
+        }
         Op::Send { size, .. } | Op::Recv { size, .. } | Op::Bcast { size, .. } => size,
         Op::SendRecv { send_size, recv_size, .. } => send_size.saturating_add(recv_size),
         Op::Reduce { root, size } => size.saturating_add(at_root(root, size)),
@@ -154,7 +211,8 @@ mod tests {
                         allreduce size 8\n  gather root 0 size 8\n  allgather size 8\n  alltoall size 8\n";
 
     fn all(mut supply: Supply<'_>) -> Vec<Memory> {
-        (0..supply.program.steps.len()).map(|_| supply.take()).collect()
+        let program = supply.program;
+        (0..).zip(&program.steps).map(|(at, step)| supply.take(at, &step.op)).collect()
     }
 
     #[test]

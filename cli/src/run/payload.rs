@@ -23,7 +23,8 @@ impl Stream {
         bytes
     }
 
-    fn fill(self, number: u64, bytes: &mut [u8]) {
+    /// Fills memory with the payload of message `number` in the stream.
+    pub(super) fn fill(self, number: u64, bytes: &mut [u8]) {
         let told = bytes.len() >= NUMBER;
         let seed = self.seed(if told { number } else { 0 });
         for (at, chunk) in (0..).zip(bytes.chunks_mut(size_of::<u64>())) {

@@ -5,12 +5,14 @@
 //! written since; what it writes is memory of the buffer's own.
 //!
 //! Nothing but the statements happens while the clock runs: their memory is made before, and what has come is compared
-//! after.
+//! after. Where `source(NAME)` or `tag(NAME)` stands, that is so as far as the values are known before.
 
 use super::memory::{Memory, Supply, checksum, contribution, empty};
 use super::payload::Stream;
 use carrousel::{Any, Communicator, Error, Request, Source, Status, Tag};
-use carrousel_scenario::{self as scenario, BufferId, Op, Program, TagSelector};
+use carrousel_scenario::{
+    self as scenario, BufferId, Op, Program, Received, RequestId, TagSelector, ValueError,
+};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::mem;
@@ -33,6 +35,9 @@ pub(super) enum PlayError {
     /// A collective has brought what it should not.
     #[error("byte {at} of the {len} bytes that `{name}` has brought is wrong")]
     WrongResult { name: &'static str, at: usize, len: usize },
+    /// A value that only this run has leaves its range.
+    #[error("{0}")]
+    OutOfRange(#[from] ValueError),
     /// A statement that cannot be run yet.
     #[error("`{0}` cannot be run yet")]
     Unsupported(&'static str),
@@ -84,6 +89,8 @@ pub(super) struct Player<'a> {
     started: u64,
     /// What each variable holds.
     variables: Vec<Option<u64>>,
+    /// The message that each variable stands for.
+    received: Vec<Option<Received>>,
 }
 
 fn source(from: scenario::Source) -> Source {
@@ -121,6 +128,7 @@ impl<'a> Player<'a> {
             open: HashMap::with_capacity(statements),
             started: 0,
             variables: vec![None; program.requests.len()],
+            received: vec![None; program.requests.len()],
         }
     }
 
@@ -168,8 +176,18 @@ impl<'a> Player<'a> {
     }
 
     fn statement(&mut self, at: usize) -> Result<(), PlayError> {
-        let Memory { outgoing, incoming } = self.supply.take();
-        match &self.program.steps[at].op {
+        let program = self.program;
+        let bind = program.steps[at].bind;
+        let resolved;
+        let op = match &program.steps[at].op {
+            Op::Deferred(deferred) => {
+                resolved = deferred.resolve(|name| self.received[name.0 as usize])?;
+                &resolved
+            }
+            op => op,
+        };
+        let Memory { outgoing, incoming } = self.supply.take(at, op);
+        match op {
             Op::Compute { ns } => {
                 let busy = Duration::from_nanos(*ns);
                 self.timed(|_| {
@@ -200,6 +218,7 @@ impl<'a> Player<'a> {
                 let (from, tag, mut buffer) = (source(*from), selector(*tag), incoming);
                 if *blocking {
                     let status = self.timed(|world| world.recv(&mut buffer, from, tag))?;
+                    self.found(bind, status);
                     self.come(Arrived { statement: at, buffer, status: Some(status) })?;
                 } else {
                     let request = self.timed(|world| world.irecv(buffer, from, tag))?;
@@ -211,12 +230,14 @@ impl<'a> Player<'a> {
                 let send = (&outgoing[..], *to, *send_tag);
                 let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
                 let status = self.timed(|world| world.sendrecv(send, receive))?;
+                self.found(bind, status);
                 self.keep(at, outgoing);
                 self.come(Arrived { statement: at, buffer, status: Some(status) })?;
             }
             Op::Probe { from, tag } => {
                 let (from, tag) = (source(*from), selector(*tag));
-                self.timed(|world| world.probe(from, tag))?;
+                let status = self.timed(|world| world.probe(from, tag))?;
+                self.found(bind, status);
             }
             Op::Barrier { blocking: true } => self.timed(Communicator::barrier)?,
             Op::Barrier { blocking: false } => {
@@ -313,6 +334,14 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// A statement has received, or found, a message: a name stands for that, and for no request.
+    fn found(&mut self, name: Option<RequestId>, status: Status) {
+        if let Some(name) = name {
+            self.variables[name.0 as usize] = None;
+            self.received[name.0 as usize] = Some(Received { source: status.source, tag: status.tag });
+        }
+    }
+
     /// Waits for requests, except those that have been waited for.
     fn complete(&mut self, numbers: Vec<u64>) -> Result<(), PlayError> {
         let mut ended = Vec::with_capacity(numbers.len());
@@ -321,16 +350,23 @@ impl<'a> Player<'a> {
             let Some(Open { request, statement, receives }) = self.open.remove(&number) else { continue };
             let (buffer, status) = request.wait()?;
             self.times[statement][2] = self.now();
-            ended.push((Arrived { statement, buffer, status }, receives));
+            ended.push((number, Arrived { statement, buffer, status }, receives));
         }
         let end = self.now();
         (self.times[self.at][0], self.times[self.at][1]) = (begin, end);
-        for (arrived, receives) in ended {
-            if receives && arrived.status.is_some() {
-                self.come(arrived)?;
-            } else {
+        for (number, arrived, receives) in ended {
+            let Some(status) = arrived.status.filter(|_| receives) else {
                 self.keep(arrived.statement, arrived.buffer);
+                continue;
+            };
+            // A name that is bound again meanwhile stands for something else.
+            let name = self.program.steps[arrived.statement].bind;
+            let name = name.filter(|name| self.variables[name.0 as usize] == Some(number));
+            if let Some(name) = name {
+                let message = Received { source: status.source, tag: status.tag };
+                self.received[name.0 as usize] = Some(message);
             }
+            self.come(arrived)?;
         }
         Ok(())
     }
@@ -342,7 +378,8 @@ impl<'a> Player<'a> {
         if late {
             self.check(&arrived)?;
         }
-        if let Op::Recv { buf: Some(BufferId(buffer)), .. } = self.program.steps[arrived.statement].op {
+        let op = self.program.steps[arrived.statement].op.outline();
+        if let Op::Recv { buf: Some(BufferId(buffer)), .. } = *op {
             let before = self.buffers[buffer as usize].come.replace(self.arrived.len());
             // What was made ahead is looked at after the run.
             if let Some(before) = before.filter(|before| !self.is_ahead(self.arrived[*before].statement)) {
@@ -364,7 +401,7 @@ impl<'a> Player<'a> {
 
     /// Whether the memory of a statement was made before the clock started.
     fn is_ahead(&self, statement: usize) -> bool {
-        statement < self.supply.ahead_of
+        self.supply.is_ahead(statement)
     }
 
     /// Checks what has come.
@@ -416,7 +453,7 @@ pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
                 | Op::WriteBuf(_)
         ) || is_collective(op)
     };
-    program.steps.iter().find(|step| !knows(&step.op)).map(|step| (step.line, step.op.name()))
+    program.steps.iter().find(|step| !knows(step.op.outline())).map(|step| (step.line, step.op.name()))
 }
 
 #[cfg(test)]
@@ -473,6 +510,42 @@ mod tests {
         let message = |tag| Stream { from: 0, to: 1, tag }.payload(1, 4000);
         let contents = [empty(4000), message(0), message(1), vec![1; 4000]];
         let sum = contents.iter().map(|bytes| checksum(bytes)).fold(0, u64::wrapping_add);
+        assert_eq!(read, [Ok(0), Ok(sum)]);
+    }
+
+    #[test]
+    fn memory_of_answers_to_whoever_asks_is_touched_before_the_clock_starts() {
+        let text = "ranks 2\nrank 0\n  repeat 2\n  r = recv from any tag any size 8MiB\n  \
+                    send to source(r) tag tag(r) size 8MiB\n  end\nrank 1\n  send to 0 tag 3 size 8MiB\n  \
+                    r = recv from 0 tag any size 8MiB\n  sendrecv to source(r) tag 1 size 8MiB from source(r) \
+                    tag any size 8MiB\n";
+        let scenario = scenario(text);
+        let all = threads(2, |world| {
+            let mut player = Player::new(world, scenario.program(world.rank()));
+            world.barrier().expect("the other is there");
+            let before = faults();
+            player.run().map_err(|(at, error)| format!("{at}: {error}"))?;
+            Ok::<u64, String>(faults() - before)
+        });
+        for faults in all.expect("the job can be set up") {
+            let faults = faults.expect("all bytes are right");
+            assert!(faults < 1500, "{faults} page faults while the clock ran");
+        }
+    }
+
+    #[test]
+    fn a_named_buffer_has_what_has_come_into_it_from_a_source_that_was_found_out() {
+        let text = "ranks 2\nrank 0\n  send to 1 tag 0 size 400\n  send to 1 tag 400 size 400\nrank 1\n  \
+                    p = probe from any tag 400\n  recv from source(p) tag 0 size tag(p) buf b\n  read buf b\n  \
+                    recv from source(p) tag tag(p) size tag(p) buf b\n  read buf b\n";
+        let scenario = scenario(text);
+        let read = threads(2, |world| {
+            let mut player = Player::new(world, scenario.program(world.rank()));
+            player.run().map(|()| player.read).map_err(|(at, error)| format!("{at}: {error}"))
+        });
+        let read = read.expect("the job can be set up");
+        let message = |tag| Stream { from: 0, to: 1, tag }.payload(1, 400);
+        let sum = [message(0), message(400)].iter().map(|bytes| checksum(bytes)).fold(0, u64::wrapping_add);
         assert_eq!(read, [Ok(0), Ok(sum)]);
     }
 

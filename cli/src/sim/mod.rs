@@ -135,7 +135,7 @@ fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
             let text = format!("{}: {error}", scenario.file);
             let failure = Failure::diagnostic(errors.paint(Paint::Bad, &text), Status::Violated);
             match error {
-                SimError::Deadlock { .. } | SimError::Truncated { .. } => {
+                SimError::Deadlock { .. } | SimError::Truncated { .. } | SimError::OutOfRange { .. } => {
                     failure.with_help("`carrousel verify` shows how it comes to this")
                 }
                 _ => failure,

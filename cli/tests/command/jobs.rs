@@ -22,6 +22,33 @@ fn job(place: &Place, ranks: u32, role: &str) -> Ran {
 }
 
 #[test]
+fn a_master_answers_whoever_has_asked() {
+    let asks = [
+        "r = recv from any tag any size 8",
+        "r = irecv from any tag any size 8\n  wait r",
+        "r = probe from any tag any\n  r = recv from source(r) tag tag(r) size 8",
+    ];
+    for ask in asks {
+        let text = format!(
+            "ranks 4\nrank 0\n  repeat 9\n  {ask}\n  send to source(r) tag tag(r)+source(r) size 100KiB\n  end\n\
+             rank 1..3\n  repeat 3\n  send to 0 tag 10*me size 8\n  recv from 0 tag 11*me size 100KiB\n  end\n"
+        );
+        Place::new().with("master.scn", &text).run("run master.scn").status(0).says("master.scn: ");
+    }
+}
+
+#[test]
+fn a_value_that_leaves_its_range_ends_the_job() {
+    let text = "ranks 2\nrank 0\n  r = recv from any tag any size 8\n  send to source(r)+1 tag 0 size 8\nrank 1\n  \
+                send to 0 tag 0 size 8\n";
+    let place = Place::new().with("next.scn", text);
+    let expected = "rank 2 does not exist, expected 0 to 1, for `source(r)+1`, where `source(r)` is 1";
+    place.run("run next.scn").status(1).complains(&format!("next.scn:4:3: rank 0: {expected}"));
+    place.run("sim next.scn").status(1).complains(&format!("rank 0, line 4: {expected}"));
+    place.run("verify next.scn").status(1).says("Rank 0 cannot go on at").says(expected);
+}
+
+#[test]
 fn a_collective_that_the_ranks_do_not_agree_on_is_wrong_for_every_command() {
     let text = "ranks 2\nrank 0\n  bcast root 0 size 1KiB\nrank 1\n  bcast root 0 size 2KiB\n";
     let place = Place::new().with("bcast.scn", text);

@@ -296,7 +296,7 @@ fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
 fn has_unit(tree: &Tree, is: fn(Unit) -> bool) -> bool {
     match tree {
         Tree::Number(_, unit) => is(*unit),
-        Tree::Me | Tree::Size => false,
+        Tree::Me | Tree::Size | Tree::Received(..) => false,
         Tree::Minus(inner) => has_unit(inner, is),
         Tree::Parentheses(inner, unit) => is(*unit) || has_unit(inner, is),
         Tree::Chain(chain) => {

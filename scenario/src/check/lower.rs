@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::declarations::unknown_window;
+use super::messages::Messages;
 use super::values::Values;
 use crate::ast::{Arg, Expr, Name, Statement};
+use crate::deferred::{Deferred, Hole};
 use crate::limits::{ITEM_WORK, NAME_PIECE_BYTES};
 use crate::model::{Buffer, BufferId, Program, RequestId, Scenario, Source, Step, TagSelector, WindowId};
 use crate::op::Op;
 use crate::parse::Wrong;
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
+use crate::value;
 use crate::verb::Verb;
 
 /// The windows by name.
@@ -61,6 +64,8 @@ pub(super) struct Rank<'a> {
     request_names: Vec<Arc<str>>,
     buffers: HashMap<&'a str, BufferId>,
     buffer_list: Vec<Buffer>,
+    /// What the names of requests stand for.
+    pub(super) messages: Messages,
 }
 
 impl<'a> Rank<'a> {
@@ -78,11 +83,30 @@ impl<'a> Rank<'a> {
             Some(name) => Some(self.bind(name, values).map_err(|problem| (name.at, problem))?),
             None => None,
         };
-        if skip {
-            return Ok(None);
+        self.messages.tick();
+        let op = match skip {
+            true => Ok(None),
+            false => Lowering::new(self, statement, windows, values, at).op().map(Some),
+        };
+        // What a wrong statement binds is bound all the same.
+        self.note(statement, bind);
+        op.map(|op| op.map(|op| (bind, op)))
+    }
+
+    /// Notes what a statement does to names.
+    fn note(&mut self, statement: &Statement, bind: Option<RequestId>) {
+        match (statement.verb, &*statement.args) {
+            (Verb::Wait, [Arg::All]) => self.messages.wait_all(),
+            (Verb::Wait, [Arg::Names(names)]) => {
+                for id in names.iter().filter_map(|name| self.requests.get(&*name.text)) {
+                    self.messages.wait(*id);
+                }
+            }
+            _ => {}
         }
-        let op = Lowering { rank: self, windows, values, at }.op(statement)?;
-        Ok(Some((bind, op)))
+        if let Some(id) = bind {
+            self.messages.bind(id, statement.verb);
+        }
     }
 
     /// Notes the label of a statement in line `number`. It is wrong if there is another one.
@@ -111,13 +135,14 @@ impl<'a> Rank<'a> {
 
     /// Takes memory for the tables of this rank's names.
     fn take_names(&self, values: &mut Values) -> Result<(), Problem> {
-        values.take_table(self.labels.len() + self.requests.len() + self.buffers.len())
+        let names = self.labels.len() + self.requests.len() + self.buffers.len();
+        values.take_table(names + self.messages.entries())
     }
 
-    fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
-        self.requests.get(&*name.text).copied().ok_or_else(|| {
-            let help = did_you_mean(&name.text, self.request_names.iter().map(|name| &**name));
-            (name.at, Problem::UnknownRequest { name: clip(&name.text), help })
+    fn request(&self, name: &str) -> Result<RequestId, Problem> {
+        self.requests.get(name).copied().ok_or_else(|| {
+            let help = did_you_mean(name, self.request_names.iter().map(|name| &**name));
+            Problem::UnknownRequest { name: clip(name), help }
         })
     }
 
@@ -138,12 +163,39 @@ struct Lowering<'r, 'a> {
     rank: &'r mut Rank<'a>,
     windows: &'r Windows<'r>,
     values: &'r mut Values,
+    statement: &'a Statement,
     /// The statement.
     at: Span,
+    /// Values that are known only when the program runs, and the names in them.
+    holes: Vec<Hole>,
+    names: Vec<(Arc<str>, RequestId)>,
+    me: Option<u32>,
 }
 
-impl<'a> Lowering<'_, 'a> {
-    fn op(&mut self, statement: &'a Statement) -> Result<Op, Wrong> {
+impl<'r, 'a> Lowering<'r, 'a> {
+    fn new(
+        rank: &'r mut Rank<'a>,
+        statement: &'a Statement,
+        windows: &'r Windows<'r>,
+        values: &'r mut Values,
+        at: Span,
+    ) -> Self {
+        let (holes, names) = (Vec::new(), Vec::new());
+        Lowering { rank, windows, values, statement, at, holes, names, me: None }
+    }
+
+    fn op(mut self) -> Result<Op, Wrong> {
+        let outline = self.outline()?;
+        if self.holes.is_empty() {
+            return Ok(outline);
+        }
+        let ranks = (self.me, self.values.ranks());
+        Ok(Op::Deferred(Arc::new(Deferred::new(outline, self.holes, ranks, self.names))))
+    }
+
+    /// The statement, with 0 for values that are known only when the program runs.
+    fn outline(&mut self) -> Result<Op, Wrong> {
+        let statement = self.statement;
         let verb = statement.verb;
         let blocking = !verb.starts_request();
         Ok(match (verb, &*statement.args) {
@@ -168,7 +220,7 @@ impl<'a> Lowering<'_, 'a> {
             (Verb::Probe, [from, tag]) => Op::Probe { from: self.source(from)?, tag: self.selector(tag)? },
             (Verb::Wait, [Arg::All]) => Op::WaitAll,
             (Verb::Wait, [Arg::Names(names)]) => self.wait(names)?,
-            (Verb::Test, [Arg::Name(name)]) => Op::Test(self.rank.request(name)?),
+            (Verb::Test, [Arg::Name(name)]) => Op::Test(self.request(name)?),
             (Verb::Barrier | Verb::IBarrier, []) => Op::Barrier { blocking },
             (Verb::Bcast, [root, size]) => Op::Bcast { root: self.rank(root)?, size: self.size(size)? },
             (Verb::Reduce, [root, size]) => Op::Reduce { root: self.rank(root)?, size: self.size(size)? },
@@ -268,8 +320,12 @@ impl<'a> Lowering<'_, 'a> {
         let pieces = names.iter().map(|name| (name.text.len() / NAME_PIECE_BYTES) as u64);
         let work = ITEM_WORK * names.len() as u64 + pieces.sum::<u64>();
         self.values.spend(work).map_err(|problem| (self.at, problem))?;
-        let requests: Result<_, Wrong> = names.iter().map(|name| self.rank.request(name)).collect();
+        let requests: Result<_, Wrong> = names.iter().map(|name| self.request(name)).collect();
         requests.map(Op::Wait)
+    }
+
+    fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
+        self.rank.request(&name.text).map_err(|problem| (name.at, problem))
     }
 
     fn expr<'e>(&self, arg: &'e Arg) -> Result<&'e Expr, Wrong> {
@@ -291,9 +347,48 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    fn rank(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+    /// The value of an expression in the range that `range` checks; 0 if it is known only when the program runs.
+    fn value<T: Default>(
+        &mut self,
+        arg: &Arg,
+        range: impl Fn(i64) -> Result<T, Problem>,
+    ) -> Result<T, Wrong> {
         let expr = self.expr(arg)?;
-        self.values.rank(expr)
+        match self.values.value(expr)? {
+            Some(value) => range(value).map_err(|problem| (expr.at, problem)),
+            None => self.defer(arg, expr).map(|()| T::default()),
+        }
+    }
+
+    /// Notes that the value in a slot is known only when the program runs.
+    fn defer(&mut self, arg: &Arg, expr: &Expr) -> Result<(), Wrong> {
+        let slot = self.statement.args.iter().position(|other| std::ptr::eq(other, arg));
+        let slot = slot.filter(|_| self.statement.verb.defers()).ok_or(self.malformed())?;
+        let mut wrong = Ok(());
+        expr.tree.received(&mut |_, name| {
+            if wrong.is_ok() {
+                wrong = self.ask(name, expr.at);
+            }
+        });
+        let tree = wrong.and_then(|()| self.values.keep(&expr.tree)).map_err(|problem| (expr.at, problem))?;
+        self.me = self.me.or(self.values.me_of(&expr.tree));
+        self.holes.push(Hole { slot, tree });
+        Ok(())
+    }
+
+    /// The statement asks for the message of a name.
+    fn ask(&mut self, name: &Arc<str>, at: Span) -> Result<(), Problem> {
+        self.values.spend(1)?;
+        let id = self.rank.request(name)?;
+        self.rank.messages.ask(id, name, at)?;
+        self.rank.take_names(self.values)?;
+        self.names.push((Arc::clone(name), id));
+        Ok(())
+    }
+
+    fn rank(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+        let ranks = self.values.ranks();
+        self.value(arg, |value| value::rank(value, ranks))
     }
 
     fn source(&mut self, arg: &Arg) -> Result<Source, Wrong> {
@@ -304,8 +399,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn tag(&mut self, arg: &Arg) -> Result<u32, Wrong> {
-        let expr = self.expr(arg)?;
-        self.values.tag(expr)
+        self.value(arg, value::tag)
     }
 
     fn selector(&mut self, arg: &Arg) -> Result<TagSelector, Wrong> {
@@ -316,8 +410,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     fn count(&mut self, arg: &Arg, what: &'static str) -> Result<u64, Wrong> {
-        let expr = self.expr(arg)?;
-        self.values.count(expr, what)
+        self.value(arg, |value| value::count(value, what))
     }
 
     fn size(&mut self, arg: &Arg) -> Result<u64, Wrong> {

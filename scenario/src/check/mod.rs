@@ -11,6 +11,7 @@ mod blocks;
 mod collectives;
 mod declarations;
 mod lower;
+mod messages;
 mod programs;
 mod values;
 

@@ -117,6 +117,7 @@ impl<'a> Walk<'a, '_> {
                         }
                         Ok(rounds) => {
                             open.push((list.len(), rounds));
+                            state.messages.begin_rounds(rounds);
                             Ok(())
                         }
                         Err(wrong) => Err(wrong),
@@ -125,7 +126,7 @@ impl<'a> Walk<'a, '_> {
                         if let Some((start, rounds)) = open.pop() {
                             repeat(&mut list, start, rounds);
                         }
-                        Ok(())
+                        state.messages.end_rounds(self.values)
                     }
                     Item::Statement(statement) => {
                         let label = statement.label.as_ref();

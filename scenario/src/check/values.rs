@@ -1,11 +1,14 @@
 //! The values of expressions.
 
-use crate::ast::{Expr, Group, Operator, Tree};
-use crate::limits::{ITEM_WORK, MEMORY_MAX, TAG_MAX, WORK_MAX};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ast::{Expr, Field, Group, Operator, Tree};
+use crate::limits::{ITEM_WORK, MEMORY_MAX, WORK_MAX};
 use crate::parse::Wrong;
 use crate::problem::Problem;
 use crate::room::Room;
-use crate::units::Unit;
+use crate::value::{self, Leaves, evaluate};
 
 /// Evaluates expressions, and keeps count of the work that they are, and of the memory that checking
 /// takes.
@@ -19,12 +22,15 @@ pub(super) struct Values {
     room: Room,
     /// The entries of the largest table of names so far.
     entries_max: usize,
+    /// Copies of trees that programs keep, by the place of the tree: one for all ranks.
+    kept: HashMap<*const Tree, Arc<Tree>>,
 }
 
 impl Values {
     /// For a file whose tree takes `memory` bytes.
     pub(super) fn new(memory: u64) -> Self {
-        Values { size: None, me: None, work: 0, room: Room::new(memory, MEMORY_MAX), entries_max: 0 }
+        let (room, kept) = (Room::new(memory, MEMORY_MAX), HashMap::new());
+        Values { size: None, me: None, work: 0, room, entries_max: 0, kept }
     }
 
     /// For evaluating once more what has passed.
@@ -62,39 +68,50 @@ impl Values {
         self.room.take(more * ENTRY_BYTES).map_err(|_| Problem::TooMuchMemory)
     }
 
-    /// The value of `expr`.
-    pub(super) fn number(&mut self, expr: &Expr) -> Result<i64, Wrong> {
-        let value = self.tree(&expr.tree).and_then(|value| self.spend(1).map(|()| value));
+    /// The value of `expr`; `None` if it depends on a message.
+    pub(super) fn value(&mut self, expr: &Expr) -> Result<Option<i64>, Wrong> {
+        let value = evaluate(&expr.tree, self).and_then(|value| self.spend(1).map(|()| value));
         value.map_err(|problem| (expr.at, problem))
+    }
+
+    /// The value of `expr`, which must not depend on a message.
+    pub(super) fn number(&mut self, expr: &Expr) -> Result<i64, Wrong> {
+        let late = (expr.at, Problem::KnownTooLate { field: Field::Source.name() });
+        self.value(expr)?.ok_or(late)
+    }
+
+    /// The number of ranks; 0 while `ranks` itself is evaluated.
+    pub(super) fn ranks(&self) -> u32 {
+        self.size.unwrap_or(0)
+    }
+
+    /// This rank, if `tree` depends on it.
+    pub(super) fn me_of(&self, tree: &Tree) -> Option<u32> {
+        self.me.filter(|_| tree.uses_me())
     }
 
     /// A rank that exists.
     pub(super) fn rank(&mut self, expr: &Expr) -> Result<u32, Wrong> {
         let value = self.number(expr)?;
-        let ranks = self.size.unwrap_or(0);
-        match u32::try_from(value) {
-            Ok(rank) if rank < ranks => Ok(rank),
-            _ => {
-                let last = ranks.saturating_sub(1);
-                let expected = if last == 0 { "0".to_owned() } else { format!("0 to {last}") };
-                Err((expr.at, Problem::NoSuchRank { value, expected }))
-            }
-        }
+        value::rank(value, self.ranks()).map_err(|problem| (expr.at, problem))
     }
 
     /// A number of something, 0 or more; `what` is "a size" or the like.
     pub(super) fn count(&mut self, expr: &Expr, what: &'static str) -> Result<u64, Wrong> {
         let value = self.number(expr)?;
-        u64::try_from(value).map_err(|_| (expr.at, Problem::Negative { what, value }))
+        value::count(value, what).map_err(|problem| (expr.at, problem))
     }
 
-    /// A tag.
-    pub(super) fn tag(&mut self, expr: &Expr) -> Result<u32, Wrong> {
-        let value = self.number(expr)?;
-        match u32::try_from(value) {
-            Ok(tag) if i64::from(tag) <= TAG_MAX => Ok(tag),
-            _ => Err((expr.at, Problem::TagRange { value })),
+    /// A copy of `tree` for a program to keep, the same one for all ranks.
+    pub(super) fn keep(&mut self, tree: &Tree) -> Result<Arc<Tree>, Problem> {
+        if let Some(kept) = self.kept.get(&std::ptr::from_ref(tree)) {
+            return Ok(Arc::clone(kept));
         }
+        // Each operand has a place in a list, an operator and, at worst, a parenthesis of its own.
+        self.take_list::<[(Operator, Tree); 3]>(tree.operands())?;
+        let kept = Arc::new(tree.clone());
+        self.kept.insert(tree, Arc::clone(&kept));
+        Ok(kept)
     }
 
     /// The ranks of a group in the order of the file, repetitions included.
@@ -106,54 +123,23 @@ impl Values {
         }
         Ok(ranks)
     }
+}
 
-    /// Depth is at most a few times [`NESTING_MAX`](crate::limits::NESTING_MAX).
-    fn tree(&mut self, tree: &Tree) -> Result<i64, Problem> {
-        match tree {
-            Tree::Number(value, unit) => {
-                let value = i64::try_from(*value).map_err(|_| Problem::Overflow)?;
-                in_unit(value, *unit)
-            }
-            Tree::Me => self.me.map(i64::from).ok_or(Problem::MeOutsideProgram),
-            Tree::Size => self.size.map(i64::from).ok_or(Problem::SizeInRanks),
-            Tree::Minus(inner) => {
-                self.work += 1;
-                match **inner {
-                    // The only number whose negative fits where it does not.
-                    Tree::Number(value, Unit::None) if value == 1 << 63 => Ok(i64::MIN),
-                    ref inner => self.tree(inner)?.checked_neg().ok_or(Problem::Overflow),
-                }
-            }
-            Tree::Parentheses(inner, unit) => {
-                self.work += 1;
-                in_unit(self.tree(inner)?, *unit)
-            }
-            Tree::Chain(chain) => {
-                let (first, rest) = &**chain;
-                let mut value = self.tree(first)?;
-                self.work += rest.len() as u64;
-                for (operator, operand) in rest {
-                    value = apply(*operator, value, self.tree(operand)?)?;
-                }
-                Ok(value)
-            }
-        }
+impl Leaves for Values {
+    fn me(&self) -> Result<i64, Problem> {
+        self.me.map(i64::from).ok_or(Problem::MeOutsideProgram)
     }
-}
 
-fn in_unit(value: i64, unit: Unit) -> Result<i64, Problem> {
-    value.checked_mul(unit.factor()).ok_or(Problem::Overflow)
-}
+    fn size(&self) -> Result<i64, Problem> {
+        self.size.map(i64::from).ok_or(Problem::SizeInRanks)
+    }
 
-fn apply(operator: Operator, left: i64, right: i64) -> Result<i64, Problem> {
-    let value = match operator {
-        Operator::Add => left.checked_add(right),
-        Operator::Subtract => left.checked_sub(right),
-        Operator::Multiply => left.checked_mul(right),
-        Operator::Divide | Operator::Remainder if right == 0 => return Err(Problem::ZeroDivisor),
-        Operator::Divide => left.checked_div(right),
-        // Wrapping concerns i64::MIN % -1 only, which is 0.
-        Operator::Remainder => Some(left.wrapping_rem(right)),
-    };
-    value.ok_or(Problem::Overflow)
+    /// No message is there yet.
+    fn received(&self, _field: Field, _name: &str) -> Result<Option<i64>, Problem> {
+        Ok(None)
+    }
+
+    fn spend(&mut self, work: u64) {
+        self.work = self.work.saturating_add(work);
+    }
 }

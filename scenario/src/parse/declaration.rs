@@ -65,11 +65,11 @@ impl Keyword {
 pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword) -> Result<Item, Wrong> {
     let item = match keyword {
         Keyword::Scenario => Item::Title(title(cursor)?),
-        Keyword::Ranks => Item::Ranks(expression(cursor, Quantity::Number, "a number of ranks")?),
+        Keyword::Ranks => Item::Ranks(expression(cursor, None, Quantity::Number, "a number of ranks")?),
         Keyword::Nodes => nodes(cursor)?,
         Keyword::Window => {
             let name = names.name(cursor, "the name of a window")?;
-            let size = expression(cursor, Quantity::Size, "a size like 64 or 16KiB")?;
+            let size = expression(cursor, None, Quantity::Size, "a size like 64 or 16KiB")?;
             cursor.take_list::<(Name, Expr)>(1)?;
             Item::Window(Box::new((name, size)))
         }
@@ -79,7 +79,7 @@ pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword)
         }
         Keyword::Expect => expect(cursor)?,
         Keyword::Rank => Item::Block(ranks(cursor)?),
-        Keyword::Repeat => Item::Repeat(expression(cursor, Quantity::Number, "a number of rounds")?),
+        Keyword::Repeat => Item::Repeat(expression(cursor, None, Quantity::Number, "a number of rounds")?),
         Keyword::End => Item::End,
     };
     end_of_line(cursor, &[], None)?;
@@ -143,7 +143,7 @@ fn setting(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Setting, Wrong>
     };
     let value = match value {
         Some(word) => Value::Word(word),
-        None => Value::Number(expression(cursor, Quantity::Unknown, "a value")?),
+        None => Value::Number(expression(cursor, None, Quantity::Unknown, "a value")?),
     };
     Ok(Setting { window, name, value })
 }
@@ -175,11 +175,11 @@ fn ranks(cursor: &mut Cursor<'_>) -> Result<Ranks, Wrong> {
         return Ok(Ranks::All);
     }
     cursor.take_list::<(Expr, Expr)>(1)?;
-    let first = expression(cursor, Quantity::Number, "a rank, a range like 0..3, or `*`")?;
+    let first = expression(cursor, None, Quantity::Number, "a rank, a range like 0..3, or `*`")?;
     if cursor.peek().kind != Kind::Range {
         return Ok(Ranks::One(Box::new(first)));
     }
     cursor.next();
-    let last = expression(cursor, Quantity::Number, "the last rank of the range")?;
+    let last = expression(cursor, None, Quantity::Number, "the last rank of the range")?;
     Ok(Ranks::Range(Box::new((first, last))))
 }

@@ -1,7 +1,10 @@
 //! Expressions, sizes and times.
 
+use std::sync::Arc;
+
 use super::cursor::{Cursor, Kind, Token, Wrong};
-use crate::ast::{Expr, Group, Operator, Tree};
+use super::names::Names;
+use crate::ast::{Expr, Field, Group, Operator, Tree};
 use crate::limits::{ITEMS_MAX, NESTING_MAX, OPERANDS_MAX};
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
@@ -40,13 +43,15 @@ impl Quantity {
     }
 }
 
-/// Reads one expression; `expected` says what it stands for.
+/// Reads one expression; `expected` says what it stands for. `names` are there where `source(NAME)` and `tag(NAME)`
+/// may stand.
 pub(crate) fn expression(
     cursor: &mut Cursor<'_>,
+    names: Option<&mut Names>,
     quantity: Quantity,
     expected: &'static str,
 ) -> Result<Expr, Wrong> {
-    read(cursor, quantity, expected, false)
+    read(cursor, names, quantity, expected, false)
 }
 
 /// Reads `[R...]`: items are separated by blanks or commas and contain no blanks.
@@ -72,19 +77,20 @@ pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<G
         }
         let what = if items.is_empty() { "a rank or `]`" } else { "a rank" };
         cursor.take_item::<Expr>()?;
-        items.push(read(cursor, Quantity::Number, what, true)?);
+        items.push(read(cursor, None, Quantity::Number, what, true)?);
         comma = cursor.eat(',');
     }
 }
 
 fn read(
     cursor: &mut Cursor<'_>,
+    names: Option<&mut Names>,
     quantity: Quantity,
     expected: &'static str,
     tight: bool,
 ) -> Result<Expr, Wrong> {
     let start = cursor.peek().at;
-    let mut reader = Reader { cursor, quantity, expected, tight, depth: 0, operands: 0 };
+    let mut reader = Reader { cursor, names, quantity, expected, tight, depth: 0, operands: 0 };
     let tree = reader.sum()?;
     let at = start.to(cursor.here());
     if quantity == Quantity::Time {
@@ -95,6 +101,7 @@ fn read(
 
 struct Reader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
+    names: Option<&'c mut Names>,
     quantity: Quantity,
     expected: &'static str,
     /// An item of a group: blanks end it.
@@ -185,6 +192,11 @@ impl<'a> Reader<'_, 'a> {
         if self.operands > OPERANDS_MAX {
             return Err((token.at, Problem::TooManyOperands));
         }
+        if let Some(field) = Field::from_name(word)
+            && self.is_before_parenthesis()
+        {
+            return self.received(field, token);
+        }
         let tree = match word {
             "me" => Tree::Me,
             "size" => Tree::Size,
@@ -196,6 +208,29 @@ impl<'a> Reader<'_, 'a> {
         };
         self.cursor.next();
         Ok(tree)
+    }
+
+    /// Whether the next but one token is `(`.
+    fn is_before_parenthesis(&self) -> bool {
+        let mut ahead = self.cursor.clone();
+        ahead.next();
+        ahead.peek().kind == Kind::Mark('(')
+    }
+
+    /// `source(NAME)`, `tag(NAME)`.
+    fn received(&mut self, field: Field, token: Token<'a>) -> Result<Tree, Wrong> {
+        self.cursor.next();
+        self.cursor.next();
+        let Some(names) = self.names.as_deref_mut() else {
+            return Err((token.at, Problem::KnownTooLate { field: field.name() }));
+        };
+        let name = names.name(self.cursor, "the name of a receive or a probe")?;
+        let close = self.cursor.peek();
+        if !self.cursor.eat(')') {
+            return Err(close.unexpected("`)`", None));
+        }
+        self.cursor.take_list::<Arc<str>>(1)?;
+        Ok(Tree::Received(field, Box::new(name.text)))
     }
 
     fn number(&self, word: &str, at: Span) -> Result<Tree, Wrong> {
@@ -258,7 +293,7 @@ pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), Wrong> {
 fn is_time(tree: &Tree) -> Option<bool> {
     match tree {
         Tree::Number(_, unit) => Some(unit.is_time()),
-        Tree::Me | Tree::Size => Some(false),
+        Tree::Me | Tree::Size | Tree::Received(..) => Some(false),
         Tree::Minus(inner) => is_time(inner),
         Tree::Parentheses(inner, Unit::None) => is_time(inner),
         Tree::Parentheses(inner, unit) => (!is_time(inner)?).then_some(unit.is_time()),

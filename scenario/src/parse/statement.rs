@@ -43,7 +43,7 @@ pub(crate) fn statement(
     prefix: Prefix,
     verb: Verb,
 ) -> Result<Statement, Wrong> {
-    if let Some(bind) = prefix.bind.as_ref().filter(|_| !verb.starts_request()) {
+    if let Some(bind) = prefix.bind.as_ref().filter(|_| !verb.binds()) {
         let expected = match verb.i_form() {
             Some(i_form) => format!("`{}`, or no `{} =`", i_form.name(), bind.text),
             None => format!("no `{} =`", bind.text),
@@ -65,14 +65,14 @@ pub(crate) fn statement(
             continue;
         }
         left_out.clear();
-        args.push(value(cursor, names, slot)?);
+        args.push(value(cursor, names, verb, slot)?);
     }
     end_of_line(cursor, &left_out, Some(verb))?;
     Ok(Statement { label: prefix.label, bind: prefix.bind, verb, args: args.into_boxed_slice() })
 }
 
 /// What stands in one slot, behind its word.
-fn value(cursor: &mut Cursor<'_>, names: &mut Names, slot: &Slot) -> Result<Arg, Wrong> {
+fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) -> Result<Arg, Wrong> {
     let expected = slot.holds.expected();
     let token = cursor.peek();
     let quantity = match slot.holds {
@@ -90,7 +90,8 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, slot: &Slot) -> Result<Arg,
         Holds::Size => Quantity::Size,
         Holds::Time => Quantity::Time,
     };
-    Ok(Arg::Expr(expression(cursor, quantity, expected)?))
+    let names = verb.defers().then_some(names);
+    Ok(Arg::Expr(expression(cursor, names, quantity, expected)?))
 }
 
 fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, Wrong> {

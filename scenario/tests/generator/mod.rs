@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use carrousel_scenario::ast::{
-    Arg, Ast, Expr, Group, Item, Line, Name, Operator, Ranks, Setting, Statement, Tree, Value,
+    Arg, Ast, Expr, Field, Group, Item, Line, Name, Operator, Ranks, Setting, Statement, Tree, Value,
 };
 use carrousel_scenario::units::Unit;
 use carrousel_scenario::verb::{Holds, Slot, Verb};
@@ -47,6 +47,11 @@ pub(crate) fn any_word() -> impl Strategy<Value = String> {
         "]",
         "(",
         ")",
+        "source",
+        "source(r)",
+        "tag(r)",
+        "r",
+        "r = recv from any tag any size 8",
         "-",
         "+",
         "/",
@@ -86,9 +91,13 @@ fn window() -> impl Strategy<Value = Name> {
     select(vec!["w", "v"]).prop_map(|text| Name { text: text.into(), at: Span::default() })
 }
 
-/// The units that a number may have.
-fn tree(units: &'static [Unit]) -> BoxedStrategy<Tree> {
+/// The units that a number may have, and whether messages may be asked for.
+fn tree(units: &'static [Unit], received: bool) -> BoxedStrategy<Tree> {
+    let field = select(vec![Field::Source, Field::Tag]);
+    let message =
+        (field, received_name()).prop_map(|(field, name)| Tree::Received(field, Box::new(name.text)));
     let leaf = prop_oneof![
+        u32::from(received) * 2 => message,
         4 => (0_u64..4, select(units)).prop_map(|(value, unit)| Tree::Number(value, unit)),
         1 => any::<u32>().prop_map(|value| Tree::Number(value.into(), Unit::None)),
         2 => Just(Tree::Me),
@@ -116,7 +125,31 @@ fn tree(units: &'static [Unit]) -> BoxedStrategy<Tree> {
 }
 
 fn expr(units: &'static [Unit]) -> impl Strategy<Value = Expr> {
-    tree(units).prop_map(|tree| Expr { at: Span::default(), tree })
+    expr_of(units, false)
+}
+
+fn expr_of(units: &'static [Unit], received: bool) -> impl Strategy<Value = Expr> {
+    tree(units, received).prop_map(|tree| Expr { at: Span::default(), tree })
+}
+
+/// Names that `with_messages` binds.
+fn received_name() -> impl Strategy<Value = Name> {
+    select(vec!["r", "p", "q"]).prop_map(|text| Name { text: text.into(), at: Span::default() })
+}
+
+/// A receive and a probe, whose messages what follows may ask for.
+fn with_messages() -> Vec<Item> {
+    let bound = |text: &str, verb: Verb, args: Vec<Arg>| {
+        let bind = Some(Box::new(Name { text: text.into(), at: Span::default() }));
+        Item::Statement(Statement { label: None, bind, verb, args: args.into() })
+    };
+    let size = Expr { at: Span::default(), tree: Tree::Number(8, Unit::None) };
+    vec![
+        bound("r", Verb::Recv, vec![Arg::Any, Arg::Any, Arg::Expr(size.clone()), Arg::Absent]),
+        bound("q", Verb::IRecv, vec![Arg::Any, Arg::Any, Arg::Expr(size), Arg::Absent]),
+        Item::Statement(Statement { label: None, bind: None, verb: Verb::Wait, args: [Arg::All].into() }),
+        bound("p", Verb::Probe, vec![Arg::Any, Arg::Any]),
+    ]
 }
 
 const PLAIN: &[Unit] = &[Unit::None];
@@ -124,7 +157,7 @@ const SIZES: &[Unit] = &[Unit::None, Unit::B, Unit::KiB, Unit::MiB, Unit::GiB];
 
 fn time() -> impl Strategy<Value = Expr> {
     let unit = select(vec![Unit::Ns, Unit::Us, Unit::Ms, Unit::S]);
-    (0_u64..5, unit, option::of(tree(PLAIN))).prop_map(|(value, unit, factor)| {
+    (0_u64..5, unit, option::of(tree(PLAIN, false))).prop_map(|(value, unit, factor)| {
         let time = Tree::Number(value, unit);
         let tree = match factor {
             None => time,
@@ -139,9 +172,13 @@ fn time() -> impl Strategy<Value = Expr> {
 
 /// Few ranks, so that many files are right.
 fn rank() -> impl Strategy<Value = Expr> {
+    rank_of(false)
+}
+
+fn rank_of(received: bool) -> impl Strategy<Value = Expr> {
     prop_oneof![
         6 => (0_u64..3).prop_map(|rank| Expr { at: Span::default(), tree: Tree::Number(rank, Unit::None) }),
-        1 => expr(PLAIN),
+        1 => expr_of(PLAIN, received),
     ]
 }
 
@@ -149,7 +186,8 @@ fn group() -> impl Strategy<Value = Group> {
     vec(rank(), 0..4).prop_map(|items| Group(items.into()))
 }
 
-fn arg(slot: Slot) -> BoxedStrategy<Arg> {
+fn arg(slot: Slot, received: bool) -> BoxedStrategy<Arg> {
+    let (rank, expr) = (move || rank_of(received), move |units| expr_of(units, received));
     let present = match slot.holds {
         Holds::Window => window().prop_map(Arg::Name).boxed(),
         Holds::Buffer | Holds::Request => name().prop_map(Arg::Name).boxed(),
@@ -172,10 +210,11 @@ fn arg(slot: Slot) -> BoxedStrategy<Arg> {
 fn statement() -> impl Strategy<Value = Item> {
     let verb = select(Verb::ALL);
     (verb, option::weighted(0.2, name()), option::of(name())).prop_flat_map(|(verb, label, bind)| {
-        let args: Vec<BoxedStrategy<Arg>> = verb.slots().iter().map(|&slot| arg(slot)).collect();
+        let args: Vec<BoxedStrategy<Arg>> =
+            verb.slots().iter().map(|&slot| arg(slot, verb.defers())).collect();
         args.prop_map(move |args| {
             let label = label.clone().map(Box::new);
-            let bind = bind.clone().filter(|_| verb.starts_request()).map(Box::new);
+            let bind = bind.clone().filter(|_| verb.binds()).map(Box::new);
             Item::Statement(Statement { label, bind, verb, args: args.into() })
         })
     })
@@ -241,12 +280,13 @@ pub(crate) fn any_ast() -> impl Strategy<Value = Ast> {
     };
     let head = vec![Item::Ranks(number(3)), window("w"), window("v")];
     let declarations = prop_oneof![Just(head.clone()), vec(declaration(), 0..4)];
-    let blocks = vec((ranks(), body()), 0..4);
+    let blocks = vec((ranks(), any::<bool>(), body()), 0..4);
     let extras = vec((option::weighted(0.2, remark()), option::weighted(0.2, comment())), 64);
     (declarations, blocks, extras).prop_map(|(declarations, blocks, extras)| {
         let mut items = declarations;
-        for (ranks, body) in blocks {
+        for (ranks, messages, body) in blocks {
             items.push(Item::Block(ranks));
+            items.extend(if messages { with_messages() } else { Vec::new() });
             items.extend(body);
         }
         let mut lines: Vec<Line> = Vec::new();

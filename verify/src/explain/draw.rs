@@ -180,12 +180,16 @@ impl Pen<'_> {
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",
         };
-        let statement = self.names.statement(beat.at, pc);
+        let values = self.names.values(beat.at, pc).map_or(String::new(), |values| format!(" ({values})"));
+        let statement = format!("{}{values}", self.names.statement(beat.at, pc));
         // The end of a blocking statement, whose beginning is drawn too, is told by its verb.
-        let verb = statement.split_whitespace().next().filter(|verb| *verb != "wait");
+        let called = statement.split_once(" = ").map_or(&*statement, |(_, called)| called);
+        let verb = called.split_whitespace().next().filter(|verb| *verb != "wait");
+        let known = beat.learnt.iter().map(|message| self.names.message_known(beat.at, *message));
+        let known = known.map(|known| format!(" ({known})")).collect::<String>();
         match (self.names.act(beat.at, pc), verb) {
-            (Some(Act::Wait(_)), Some(verb)) => format!("{line}{verb}{outcome}"),
-            _ => format!("{line}{statement}{outcome}"),
+            (Some(Act::Wait(_)), Some(verb)) => format!("{line}{verb}{outcome}{known}"),
+            _ => format!("{line}{statement}{outcome}{known}"),
         }
     }
 

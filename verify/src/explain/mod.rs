@@ -16,13 +16,16 @@ mod walk;
 
 use crate::chart::Chart;
 use crate::explore::Path;
-use crate::program::Job;
+use crate::later::fault;
+use crate::program::{Job, Program};
 use crate::report::{Counterexample, StepReport};
-use crate::state::{Note, State};
+use crate::state::{Note, Proc, Shared, State};
 use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use names::Names;
+use std::collections::HashMap;
+use std::sync::Arc;
 use stuck::Deadlock;
 use tell::Teller;
 use verdict::Verdict;
@@ -44,8 +47,8 @@ pub fn explain<P: Protocol>(
     check: Check,
     source: Option<&Scenario>,
 ) -> Counterexample {
-    let names = Names::new(job, source);
     let walk = Walk::new(path);
+    let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));
     let wrongs = path.steps.last().map_or(&[][..], |(state, _)| &state.wrong);
     let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
     let note = note.unwrap_or(Note::Stuck);
@@ -55,7 +58,9 @@ pub fn explain<P: Protocol>(
 
     let mut keep = match &deadlock {
         Some(deadlock) => {
-            let ranks = deadlock.ranks();
+            let mut ranks = deadlock.ranks();
+            // Whom a rank turned to that had the choice is part of why others wait.
+            ranks.extend(walk.begun.keys().map(|(rank, _)| *rank));
             past::before_deadlock(&walk.beats, &walk.flights, &ranks, &deadlock.messages(&ranks))
         }
         None if walk.beats.len() > TOLD_WHOLE_MAX => {
@@ -76,6 +81,15 @@ pub fn explain<P: Protocol>(
     Counterexample { summary, steps, chart }
 }
 
+/// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
+fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
+    let procs = state.map_or(&[][..], |state| &state.procs);
+    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
+        Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
+    };
+    (0..).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
+}
+
 /// What one step does, from one state to the next.
 pub(crate) fn step<P: Protocol>(
     job: &Job,
@@ -84,8 +98,8 @@ pub(crate) fn step<P: Protocol>(
     action: Action,
     after: &State<P>,
 ) -> Option<StepReport> {
-    let names = Names::new(job, source);
     let walk = Walk::of_step(before, action, after);
+    let names = Names::new(job, source, &walk.begun, faults(job, Some(after)));
     let teller = Teller { names: &names, walk: &walk };
     walk.beats.first().map(|beat| teller.step(beat))
 }
@@ -95,7 +109,8 @@ pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &
     if let Some(wrong) = path.steps.last().and_then(|(state, _)| state.wrong.first()) {
         return Some(explain(job, path, wrong.check, source).chart);
     }
-    let (names, walk) = (Names::new(job, source), Walk::new(path));
+    let walk = Walk::new(path);
+    let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));
     let nothing = Verdict { summary: String::new(), here: String::new(), ranks: Vec::new() };
     let keep = vec![true; walk.beats.len()];
     (!walk.beats.is_empty()).then(|| draw::chart(&names, &walk, &keep, &nothing, None))

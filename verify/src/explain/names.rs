@@ -1,9 +1,9 @@
 //! What things are called: by the lines of the scenario, or by short names where there is none.
 
-use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
 use crate::state::Message;
 use carrousel_rank::{Kind, Source, TagSelector};
-use carrousel_scenario::{Scenario, units};
+use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
 
 /// Names of ranks, requests, statements and buffers.
@@ -13,12 +13,47 @@ pub(super) struct Names<'a> {
     /// By rank and ordinal: the step that starts it, and which time its statement starts something, if it
     /// does so several times.
     starts: Vec<Vec<(usize, Option<u32>)>>,
+    /// What ranks have started with values that only the execution has.
+    begun: &'a HashMap<(u16, Ordinal), Start>,
+    /// At which step ranks cannot go on, and why, of those whose next statement has a value that leaves its range.
+    faults: HashMap<u16, (usize, String)>,
 }
 
 impl<'a> Names<'a> {
-    /// Names for `job`, from the scenario that it was made of.
-    pub(super) fn new(job: &'a Job, source: Option<&'a Scenario>) -> Self {
-        Self { job, source, starts: job.ranks.iter().map(|program| rounds(program)).collect() }
+    /// Names for `job`, from the scenario that it was made of. `begun` is what was started with values that only the
+    /// execution has, `faults` why ranks cannot go on at its end.
+    pub(super) fn new(
+        job: &'a Job,
+        source: Option<&'a Scenario>,
+        begun: &'a HashMap<(u16, Ordinal), Start>,
+        faults: HashMap<u16, (usize, String)>,
+    ) -> Self {
+        Self { job, source, starts: job.ranks.iter().map(|program| rounds(program)).collect(), begun, faults }
+    }
+
+    /// Why a rank cannot go on, if its next statement has a value that leaves its range.
+    pub(super) fn fault(&self, rank: u16) -> Option<&str> {
+        self.faults.get(&rank).map(|(_, why)| why.as_str())
+    }
+
+    /// The step at which it cannot go on.
+    pub(super) fn fault_at(&self, rank: u16) -> Option<usize> {
+        self.faults.get(&rank).map(|(pc, _)| *pc)
+    }
+
+    /// With which values a step starts what it starts, if only the execution has them: `to 2 tag 0 size 8`.
+    pub(super) fn values(&self, rank: u16, pc: usize) -> Option<String> {
+        let Some(Act::Start(ordinal)) = self.act(rank, pc) else { return None };
+        let start = self.begun.get(&(rank, *ordinal))?;
+        spell_start(start).split_once(' ').map(|(_, values)| values.to_owned())
+    }
+
+    /// What a rank knows of a message: `source(r) is 2, tag(r) is 0`.
+    pub(super) fn message_known(&self, rank: u16, (name, message): (RequestId, Received)) -> String {
+        let program = self.source.and_then(|source| source.programs.get(usize::from(rank)));
+        let name = program.and_then(|program| program.requests.get(name.0 as usize));
+        let name = name.map_or("it", |name| name);
+        format!("`source({name})` is {}, `tag({name})` is {}", message.source, message.tag)
     }
 
     /// The program of a rank.
@@ -43,7 +78,7 @@ impl<'a> Names<'a> {
 
     /// What a request does.
     pub(super) fn start(&self, rank: u16, ordinal: Ordinal) -> Option<&'a Start> {
-        self.program(rank)?.starts.get(usize::from(ordinal))
+        self.begun.get(&(rank, ordinal)).or(self.program(rank)?.starts.get(usize::from(ordinal)))
     }
 
     /// The act of a step.
@@ -109,7 +144,7 @@ impl<'a> Names<'a> {
             Some(Start::Send { .. }) => "send",
             Some(Start::Receive { .. }) => "receive",
             Some(Start::Collective { kind, .. }) => kind.name(),
-            None => "request",
+            Some(Start::Later(_)) | None => "request",
         };
         self.with_tag(kind, rank, ordinal)
     }
@@ -199,7 +234,11 @@ impl<'a> Names<'a> {
             }
             Act::Wait(ordinals) => format!("wait{}", list(ordinals)),
             Act::Test(ordinal) => format!("test {}", self.short(rank, *ordinal)),
-            Act::Probe(source, tag) => format!("probe from {} tag {}", source_text(*source), tag_text(*tag)),
+            Act::Probe { sought: Sought::Known(source, tag), .. } => {
+                format!("probe from {} tag {}", source_text(*source), tag_text(*tag))
+            }
+            Act::Probe { sought: Sought::Later(_), .. } => "probe".to_owned(),
+            Act::Compute(_) => "compute".to_owned(),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
             Act::Touch { buffer, write } => {
                 format!("{} buf {}", if *write { "write" } else { "read" }, self.buffer(rank, *buffer))
@@ -228,7 +267,14 @@ impl<'a> Names<'a> {
 
 /// The step that starts each request of a program, and which time its line does so.
 fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
-    let kind = |ordinal: Ordinal| program.starts.get(usize::from(ordinal)).map(std::mem::discriminant);
+    let kind = |ordinal: Ordinal| {
+        let start = program.starts.get(usize::from(ordinal))?;
+        let sends = match *start {
+            Start::Later(index) => program.later.get(usize::from(index)).is_some_and(|later| later.sends),
+            _ => false,
+        };
+        Some((std::mem::discriminant(start), sends))
+    };
     let mut times: HashMap<_, u32> = HashMap::new();
     let mut starts = Vec::with_capacity(program.starts.len());
     for (pc, step) in program.steps.iter().enumerate() {
@@ -252,6 +298,8 @@ fn spell_start(start: &Start) -> String {
             format!("irecv from {} tag {} size {}", source_text(from), tag_text(tag), units::size(len))
         }
         Start::Collective { kind: Kind::Barrier, .. } => "ibarrier".to_owned(),
+        // It has not begun.
+        Start::Later(_) => "request".to_owned(),
         Start::Collective { kind, root, len } => {
             let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
             let root = if rooted { format!(" root {root}") } else { String::new() };

@@ -1,5 +1,6 @@
 //! A state in words: where each rank is, what its requests wait for, what is in flight, and what has gone wrong.
 
+use super::faults;
 use super::names::{Names, list};
 use super::stuck::Deadlock;
 use super::tell::Teller;
@@ -14,8 +15,8 @@ use std::fmt::Write;
 
 /// What a person sees who looks at a state.
 pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state: &State<P>) -> String {
-    let names = Names::new(job, source);
     let walk = Walk::of_state(state);
+    let names = Names::new(job, source, &walk.begun, faults(job, Some(state)));
     let mut text = String::new();
     for (rank, proc) in (0..).zip(&state.procs) {
         let pc = usize::from(proc.pc);
@@ -23,7 +24,11 @@ pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state
             Some(_) => format!("is {}", names.place(rank, pc)),
             None => "has finished".to_owned(),
         };
-        let _ = writeln!(text, "rank {rank} {place}");
+        let stop = names.fault(rank).map_or(String::new(), |why| format!(" and cannot go on: {why}"));
+        let _ = writeln!(text, "rank {rank} {place}{stop}");
+        for message in &proc.received {
+            let _ = writeln!(text, "  {}", names.message_known(rank, *message));
+        }
         for open in &proc.open {
             let _ = writeln!(
                 text,

@@ -231,6 +231,9 @@ fn classes<'a>(
 
 /// The rule that makes a rank wait.
 fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
+    if names.fault(waiting.rank).is_some() {
+        return None;
+    }
     let Some(request) = waiting.request else {
         return Some(
             "A probe returns only when a message that it matches has come (MPI-4.1, 3.8.1).".to_owned(),
@@ -253,6 +256,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             ),
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
+        Start::Later(_) => return None,
         Start::Receive { .. } => {
             "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4)."
                 .to_owned()

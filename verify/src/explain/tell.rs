@@ -53,7 +53,8 @@ impl Teller<'_> {
     }
 
     fn own_step(&self, beat: &Beat, rank: u16, pc: usize, choice: Choice) -> String {
-        let statement = format!("`{}`", self.names.statement(rank, pc));
+        let values = self.names.values(rank, pc).map_or(String::new(), |values| format!(" ({values})"));
+        let statement = format!("`{}`{values}", self.names.statement(rank, pc));
         let mut deeds = self.deeds(beat);
         match self.names.act(rank, pc) {
             Some(Act::Start(ordinal)) => {
@@ -71,8 +72,12 @@ impl Teller<'_> {
             Some(Act::Test(_)) => {
                 deeds.push(if choice == Choice::Fail { "says `not yet`" } else { "succeeds" }.to_owned());
             }
-            Some(Act::Probe(..)) => deeds.push("finds a message".to_owned()),
-            Some(Act::Cancel(_) | Act::Touch { .. }) | None => {}
+            Some(Act::Probe { .. }) => deeds.push("finds a message".to_owned()),
+            Some(Act::Cancel(_) | Act::Touch { .. } | Act::Compute(_)) | None => {}
+        }
+        if let (Some(last), false) = (deeds.last_mut(), beat.learnt.is_empty()) {
+            let known = beat.learnt.iter().map(|message| self.names.message_known(rank, *message));
+            last.push_str(&format!(" ({})", known.collect::<Vec<_>>().join(", ")));
         }
         if deeds.is_empty() { statement } else { format!("{statement}: {}", list(&deeds)) }
     }

@@ -30,6 +30,7 @@ pub(super) fn verdict(names: &Names<'_>, walk: &Walk, note: Note) -> Verdict {
             here: String::new(),
             ranks: Vec::new(),
         },
+        Note::OutOfRange { at } => say.out_of_range(at),
         Note::Abandoned { at, request } => say.abandoned(at, request),
         Note::WrongReceive { at, message, should, got } => say.wrong_receive(at, message, should, got),
         Note::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
@@ -52,6 +53,17 @@ struct Say<'a> {
 }
 
 impl Say<'_> {
+    fn out_of_range(&self, at: u16) -> Verdict {
+        let why = self.names.fault(at).unwrap_or("a value leaves its range");
+        let place =
+            self.names.fault_at(at).map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
+        Verdict {
+            summary: format!("Rank {at} cannot go on{place}: {why}."),
+            here: format!("cannot go on: {why}"),
+            ranks: vec![at],
+        }
+    }
+
     fn abandoned(&self, at: u16, request: Ordinal) -> Verdict {
         let own = self.names.request_in_full(at, request);
         let peer = match self.names.start(at, request) {

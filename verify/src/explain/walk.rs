@@ -1,10 +1,11 @@
 //! Walking a path: what each action set in motion, found by comparing the states around it.
 
 use crate::explore::Path;
-use crate::program::Ordinal;
+use crate::program::{Ordinal, Start};
 use crate::state::{Flight, Message, Proc, Reading, Route, State, What};
 use crate::step::Action;
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
+use carrousel_scenario::{Received, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// An index into [`Walk::flights`].
@@ -19,6 +20,8 @@ pub(super) struct Walk {
     pub(super) flights: Vec<Sent>,
     /// The ordinals behind the library's names, of released requests too.
     names: HashMap<(u16, Handle), Ordinal>,
+    /// What ranks have started with values that only an execution has.
+    pub(super) begun: HashMap<(u16, Ordinal), Start>,
 }
 
 /// One action, and what came of it at the rank where it happened.
@@ -40,6 +43,8 @@ pub(super) struct Beat {
     pub(super) matched: Option<(Ordinal, Message)>,
     /// The message that found no receive.
     pub(super) kept: Option<Message>,
+    /// Names that stand for a message now, which the program asks about.
+    pub(super) learnt: Vec<(RequestId, Received)>,
 }
 
 /// Something that was sent.
@@ -84,6 +89,7 @@ impl Walk {
     /// The names of open requests, and what is in flight, in a state whose way nobody knows.
     pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
         let mut walk = Self::default();
+        walk.begin(state);
         for (at, proc) in (0..).zip(&state.procs) {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
             walk.names.extend(named);
@@ -98,6 +104,11 @@ impl Walk {
             walk.flights.push(Sent { route: *route, flight: *flight, launched: 0, landed: None, message });
         }
         walk
+    }
+
+    /// Keeps what ranks have started with values that only an execution has.
+    fn begin<P: Protocol>(&mut self, state: &State<P>) {
+        self.begun.extend(state.begun.iter().map(|(rank, ordinal, start)| ((*rank, *ordinal), *start)));
     }
 
     /// The request behind a name of the library.
@@ -125,6 +136,7 @@ impl Walk {
         for open in &new.open {
             self.names.extend(open.handle.map(|handle| ((at, handle), open.ordinal)));
         }
+        self.begin(after);
         let this = self.beats.len();
         let landed = taken.and_then(|(route, place)| queues.get_mut(&route)?.remove(place));
         if let Some(landed) = landed {
@@ -152,7 +164,8 @@ impl Walk {
         }
         let pc = matches!(action, Action::Step { .. }).then_some(old.pc);
         let completed = newly_complete(old, new);
-        self.beats.push(Beat { at, action, pc, landed, sent, completed, matched, kept });
+        let learnt = new.received.iter().filter(|message| !old.received.contains(message)).copied().collect();
+        self.beats.push(Beat { at, action, pc, landed, sent, completed, matched, kept, learnt });
     }
 
     /// The message that something in flight belongs to; `at` is where it was sent.

@@ -2,6 +2,7 @@
 //! and of what cannot happen yet, something without which it never will.
 
 use super::{Flow, Node, View};
+use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, Route, What};
 use crate::step::Action;
@@ -131,6 +132,22 @@ impl<P: Protocol> View<'_, P> {
             match &step.act {
                 Act::Start(ordinal) => {
                     let concerned = match program.starts[usize::from(*ordinal)] {
+                        // It may be of any peer that it does not rule out.
+                        Start::Later(index) => {
+                            let later = &program.later[usize::from(index)];
+                            match flow {
+                                Flow::To(to) => {
+                                    later.sends && later.to().is_none_or(|known| known == u32::from(to))
+                                }
+                                Flow::From(from) => {
+                                    let is_it = |known: Source| match known {
+                                        Source::Rank(known) => known.0 == u32::from(from),
+                                        Source::Any => true,
+                                    };
+                                    !later.sends && later.from().is_none_or(is_it)
+                                }
+                            }
+                        }
                         Start::Send { to, .. } => flow == Flow::To(to as u16),
                         Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
                         Start::Receive { .. } => flow == Flow::From(peer),
@@ -159,7 +176,7 @@ impl<P: Protocol> View<'_, P> {
                 }
                 // A cancelled request completes without any arrival.
                 Act::Cancel(_) => break,
-                Act::Test(_) | Act::Probe(..) | Act::Touch { .. } => {}
+                Act::Test(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
         }
         found.unwrap_or(Node::Step(rank))
@@ -167,13 +184,11 @@ impl<P: Protocol> View<'_, P> {
 
     /// The partner that a request has yet to get, if it surely has none: nothing else completes it.
     fn missing_partner(&self, rank: u16, request: Ordinal) -> Option<Node> {
-        match self.model.program(self.state.job, rank).starts[usize::from(request)] {
+        match self.model.start(self.state, rank, request) {
             Start::Send { to, .. } => {
                 let to = to as u16;
                 let message = Message { from: rank, send: request };
-                let takes = |receive: &Ordinal| match self.model.program(self.state.job, to).starts
-                    [usize::from(*receive)]
-                {
+                let takes = |receive: &Ordinal| match self.model.start(self.state, to, *receive) {
                     Start::Receive { from: Source::Rank(from), .. } => from.0 == u32::from(rank),
                     _ => true,
                 };
@@ -199,7 +214,11 @@ impl<P: Protocol> View<'_, P> {
             return proc.is_open(request) && !self.model.is_over(self.state, rank, request);
         }
         let options = &self.model.jobs()[self.state.job as usize].options;
-        match self.model.program(self.state.job, rank).starts[usize::from(request)].call() {
+        let start = self.model.start(self.state, rank, request);
+        if matches!(start, Start::Later(_)) {
+            return false;
+        }
+        match start.call() {
             // An announcement that is here already could let it be written at once.
             Call::Send(message) => {
                 let rendezvous = message.synchronous || message.len > options.eager_threshold;
@@ -238,8 +257,14 @@ impl<P: Protocol> View<'_, P> {
                     need(self.end_of_request(rank, *request));
                 }
             }
-            Act::Probe(Source::Rank(from), _) => need(self.receive_end(rank, from.0 as u16)),
-            Act::Probe(Source::Any, _) => need(Node::ReceiveEnds(rank)),
+            Act::Probe { sought: what, .. } => {
+                let program = self.model.program(self.state.job, rank);
+                match sought(program, &self.state.procs[usize::from(rank)], *what) {
+                    Some((Source::Rank(from), _)) => need(self.receive_end(rank, from.0 as u16)),
+                    Some((Source::Any, _)) => need(Node::ReceiveEnds(rank)),
+                    None => {}
+                }
+            }
             _ => {}
         }
     }

@@ -151,7 +151,13 @@ impl Replay {
     fn new(ranks: u32, options: &Options, parts: Vec<Option<Part>>) -> Self {
         let job = Job { ranks };
         let players = parts.into_iter().zip(0..).map(|(part, me)| Player::new(me, &job, options, part));
-        let network = State { job: 0, procs: Vec::new(), flights: Vec::new(), wrong: Default::default() };
+        let network = State {
+            job: 0,
+            procs: Vec::new(),
+            flights: Vec::new(),
+            begun: Vec::new(),
+            wrong: Default::default(),
+        };
         Self { players: players.collect(), network }
     }
 

@@ -1,7 +1,7 @@
 //! Small jobs that use everything a program can use, drawn from a fixed sequence.
 
 use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
-use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_verify::program::{Act, Job, Ordinal, Program, Sought, Start};
 use std::sync::Arc;
 
 /// Two ranks that use everything.
@@ -22,7 +22,8 @@ impl Dice {
         Self(seed)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
@@ -106,7 +107,7 @@ fn draw_program(dice: &mut Dice, shape: Shape, me: u64, collective: Option<Start
             let from = if dice.one_in(3) { Source::Any } else { Source::Rank(RankId(peer(dice))) };
             let tag = if dice.one_in(3) { TagSelector::Any } else { TagSelector::Tag(Tag(tag)) };
             if shape.extras && dice.one_in(6) {
-                program.act(0, Act::Probe(from, tag));
+                program.act(0, Act::Probe { sought: Sought::Known(from, tag), into: None });
             }
             Start::Receive { from, tag, len, buffer }
         };

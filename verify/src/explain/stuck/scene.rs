@@ -3,6 +3,7 @@
 use super::{Reason, Waiting};
 use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
+use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Open, Proc, State};
 use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
@@ -47,7 +48,15 @@ impl<P: Protocol> Scene<'_, P> {
                 request = open.first().copied();
                 open.iter().map(|ordinal| self.reason(rank, pc, *ordinal, &mut edges)).collect()
             }
-            Act::Probe(source, tag) => vec![self.for_message(rank, *source, *tag, None, &mut edges)],
+            _ if self.names.fault(rank).is_some() => {
+                let why = self.names.fault(rank).unwrap_or_default();
+                vec![Reason::new(format!("forever: {why}"), "out of range")]
+            }
+            Act::Probe { sought: what, .. } => {
+                let looked_for = self.names.program(rank).and_then(|program| sought(program, proc, *what));
+                let reason = |(source, tag)| self.for_message(rank, source, tag, None, &mut edges);
+                looked_for.map(reason).into_iter().collect()
+            }
             _ => Vec::new(),
         };
         edges.sort_unstable();
@@ -92,7 +101,7 @@ impl<P: Protocol> Scene<'_, P> {
             }
             Some(Start::Receive { from, tag, .. }) => self.for_message(rank, *from, *tag, its, edges),
             Some(Start::Collective { kind, .. }) => self.for_collective(rank, ordinal, kind.name(), edges),
-            None => Reason::new("for a request".to_owned(), "unknown"),
+            Some(Start::Later(_)) | None => Reason::new("for a request".to_owned(), "unknown"),
         };
         reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
         reason
@@ -282,6 +291,8 @@ impl<P: Protocol> Scene<'_, P> {
 
     fn later_receive(&self, rank: u16, envelope: &Envelope) -> Option<usize> {
         self.later(rank, |start| match *start {
+            // It may be one.
+            Start::Later(index) => self.later_is(rank, index, false, envelope.source.0),
             Start::Receive { from, tag, .. } => {
                 Pattern { source: from, tag, context: Context::MESSAGES }.matches(envelope)
             }
@@ -291,8 +302,21 @@ impl<P: Protocol> Scene<'_, P> {
 
     fn later_send(&self, rank: u16, receiver: u16, wanted: TagSelector) -> Option<usize> {
         self.later(rank, |start| match *start {
+            // It may be one.
+            Start::Later(index) => self.later_is(rank, index, true, u32::from(receiver)),
             Start::Send { to, tag, .. } => to == u32::from(receiver) && wanted.matches(Tag(tag)),
             _ => false,
+        })
+    }
+
+    /// Whether a statement whose values are not known yet may send to a rank, or receive from it.
+    fn later_is(&self, rank: u16, index: u16, sends: bool, peer: u32) -> bool {
+        let later = self.names.program(rank).and_then(|program| program.later.get(usize::from(index)));
+        later.is_some_and(|later| {
+            let is_from = |from: Source| from == Source::Any || from == Source::Rank(RankId(peer));
+            let may_be =
+                if sends { later.to().is_none_or(|to| to == peer) } else { later.from().is_none_or(is_from) };
+            later.sends == sends && may_be
         })
     }
 

@@ -1,0 +1,101 @@
+//! Values of expressions, and the ranges that they have to be in.
+
+use crate::ast::{Field, Operator, Tree};
+use crate::limits::TAG_MAX;
+use crate::problem::Problem;
+use crate::units::Unit;
+
+/// What the names in an expression stand for.
+pub(crate) trait Leaves {
+    /// The value of `me`.
+    fn me(&self) -> Result<i64, Problem>;
+
+    /// The value of `size`.
+    fn size(&self) -> Result<i64, Problem>;
+
+    /// The value of `source(NAME)` or `tag(NAME)`; `None` before the program runs.
+    fn received(&self, field: Field, name: &str) -> Result<Option<i64>, Problem>;
+
+    /// Takes note of so many operations.
+    fn spend(&mut self, work: u64);
+}
+
+/// The value of an expression; `None` if it depends on a message that is not there yet. What does not depend on one
+/// is wrong all the same.
+///
+/// Depth is at most a few times [`NESTING_MAX`](crate::limits::NESTING_MAX).
+pub(crate) fn evaluate(tree: &Tree, leaves: &mut impl Leaves) -> Result<Option<i64>, Problem> {
+    match tree {
+        Tree::Number(value, unit) => {
+            let value = i64::try_from(*value).map_err(|_| Problem::Overflow)?;
+            in_unit(value, *unit).map(Some)
+        }
+        Tree::Me => leaves.me().map(Some),
+        Tree::Size => leaves.size().map(Some),
+        Tree::Received(field, name) => leaves.received(*field, name),
+        Tree::Minus(inner) => {
+            leaves.spend(1);
+            match **inner {
+                // The only number whose negative fits where it does not.
+                Tree::Number(value, Unit::None) if value == 1 << 63 => Ok(Some(i64::MIN)),
+                ref inner => match evaluate(inner, leaves)? {
+                    Some(value) => value.checked_neg().map(Some).ok_or(Problem::Overflow),
+                    None => Ok(None),
+                },
+            }
+        }
+        Tree::Parentheses(inner, unit) => {
+            leaves.spend(1);
+            evaluate(inner, leaves)?.map(|value| in_unit(value, *unit)).transpose()
+        }
+        Tree::Chain(chain) => {
+            let (first, rest) = &**chain;
+            let mut value = evaluate(first, leaves)?;
+            leaves.spend(rest.len() as u64);
+            for (operator, operand) in rest {
+                value = apply(*operator, value, evaluate(operand, leaves)?)?;
+            }
+            Ok(value)
+        }
+    }
+}
+
+/// A rank that exists, of `ranks`.
+pub(crate) fn rank(value: i64, ranks: u32) -> Result<u32, Problem> {
+    u32::try_from(value).ok().filter(|rank| *rank < ranks).ok_or_else(|| {
+        let last = ranks.saturating_sub(1);
+        let expected = if last == 0 { "0".to_owned() } else { format!("0 to {last}") };
+        Problem::NoSuchRank { value, expected }
+    })
+}
+
+/// A tag.
+pub(crate) fn tag(value: i64) -> Result<u32, Problem> {
+    let tag = u32::try_from(value).ok().filter(|tag| i64::from(*tag) <= TAG_MAX);
+    tag.ok_or(Problem::TagRange { value })
+}
+
+/// A number of something, 0 or more; `what` is "a size" or the like.
+pub(crate) fn count(value: i64, what: &'static str) -> Result<u64, Problem> {
+    u64::try_from(value).map_err(|_| Problem::Negative { what, value })
+}
+
+fn in_unit(value: i64, unit: Unit) -> Result<i64, Problem> {
+    value.checked_mul(unit.factor()).ok_or(Problem::Overflow)
+}
+
+fn apply(operator: Operator, left: Option<i64>, right: Option<i64>) -> Result<Option<i64>, Problem> {
+    if matches!(operator, Operator::Divide | Operator::Remainder) && right == Some(0) {
+        return Err(Problem::ZeroDivisor);
+    }
+    let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+    let value = match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Divide => left.checked_div(right),
+        // Wrapping concerns i64::MIN % -1 only, which is 0.
+        Operator::Remainder => Some(left.wrapping_rem(right)),
+    };
+    value.map(Some).ok_or(Problem::Overflow)
+}
