@@ -15,9 +15,9 @@ use std::io::Write;
 pub struct Server(server::Server);
 
 impl Server {
-    /// For ranks that are on nodes 0, 1, ..., so many on each.
+    /// For ranks of one program that are on nodes 0, 1, ..., so many on each.
     pub fn new(ranks_by_node: &[u32]) -> Self {
-        Self(server::Server::new(ranks_by_node))
+        Self(server::Server::new(ranks_by_node, &[ranks_by_node.iter().sum()]))
     }
 
     /// Takes a line of a rank, without its end. Returns the lines that ranks are sent, each with whom it is for.

@@ -115,15 +115,13 @@ fn a_name_stands_for_its_last_message() {
         format!(
             "  r = irecv from any tag any size 8\n  r = irecv from any tag any size 8\n  wait all\n{answer}"
         ),
-        format!(
-            "  r = irecv from any tag any size 8\n  s = irecv from any tag any size 8\n  wait s r\n  send to source(r) tag tag(s) size 8\n"
-        ),
+        "  r = irecv from any tag any size 8\n  s = irecv from any tag any size 8\n  wait s r\n  send to source(r) tag tag(s) size 8\n"
+            .to_owned(),
         format!(
             "  r = recv from any tag any size 8\n  r = probe from any tag any\n{answer}  recv from source(r) tag tag(r) size 8\n"
         ),
-        format!(
-            "  r = recv from any tag any size 8\n  r = sendrecv to source(r) tag tag(r)+1 size 8 from source(r) tag any size 8\n"
-        ),
+        "  r = recv from any tag any size 8\n  r = sendrecv to source(r) tag tag(r)+1 size 8 from source(r) tag any size 8\n"
+            .to_owned(),
     ] {
         let report = verify(&of(&program));
         assert_eq!(violated(&report), [""; 0], "{program}");

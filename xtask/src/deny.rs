@@ -28,7 +28,7 @@ pub(crate) fn advisories() -> Result<Ended, String> {
     let mut check = cargo(&["deny", "--locked", "--workspace", "check"]);
     if let Err(why) = fetched {
         let databases = databases();
-        let copy = databases.as_ref().is_some_and(|directory| has_directory(directory));
+        let copy = databases.as_ref().is_some_and(has_directory);
         if !copy {
             return Ok(Ended::Skipped(unreachable_because(&why)));
         }
