@@ -407,8 +407,8 @@ mod tests {
         assert_eq!(set, expected);
         let settings = settings.with_scenario(&scenario);
         assert_eq!((settings.protocol().eager_threshold, settings.protocol().rtr_limit), (2048, 3));
-        let from: Vec<String> = settings.all().take(3).map(|(.., origin)| origin.to_string()).collect();
-        assert_eq!(from, ["scenario, line 2", "default", "CARROUSEL_RTR_LIMIT"]);
+        let from: Vec<String> = settings.all().take(4).map(|(.., origin)| origin.to_string()).collect();
+        assert_eq!(from, ["scenario, line 2", "default", "default", "CARROUSEL_RTR_LIMIT"]);
     }
 
     #[test]

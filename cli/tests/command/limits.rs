@@ -114,7 +114,9 @@ fn a_suite_that_is_ended_tells_the_families_so_far() {
     let rows = report["rows"].as_array().expect("a list");
     assert_eq!(report["interrupted"], true);
     assert!(!rows.is_empty() && rows.len() < 40, "{}", ran.out);
-    assert_eq!(rows.last().map(|row| &row["verdict"]), Some(&"inconclusive".into()));
+    // It may have come between two families.
+    let verdicts = || rows.iter().map(|row| row["verdict"].as_str());
+    assert!(verdicts().all(|verdict| matches!(verdict, Some("proven" | "inconclusive"))), "{}", ran.out);
     // Half a suite is not the suite.
     let place = place.with("half.json", &ran.out);
     place.run("verify --merge half.json").status(2).complains("was interrupted before its end");
