@@ -10,7 +10,7 @@
 //!   program has such values both are searched for.
 //! - *On the way* (a request that is left behind, a buffer in use, a match): a shortest execution ends with it, and
 //!   all its steps are needed for what happens at one rank. So for each rank in turn the persistent set is that of
-//!   this rank ([`reduce::actions_towards`](crate::reduce)): each such execution takes something of it, and may take
+//!   this rank (`reduce::actions_towards`): each such execution takes something of it, and may take
 //!   that first.
 //! - *A broken promise* of the library, or a search without reduction: all orders are searched. That the reduction
 //!   is right rests on the promises.
