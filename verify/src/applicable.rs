@@ -19,10 +19,7 @@ pub(crate) fn is_applicable(check: Check, scenario: &Scenario) -> bool {
             sends && receives
         }
         Check::BufferSafety => ops.any(uses_buffer),
-        // A receive from whoever a probe has found takes what that takes.
-        Check::MatchDeterminism => {
-            ops.any(is_wildcard) || all().any(|op| matches!(op, Op::Deferred(_)) && receives(op))
-        }
+        Check::MatchDeterminism => ops.any(is_wildcard),
         Check::RmaRace => ops.any(accesses_window),
         Check::EpochUsage => ops.any(|op| is_of_epoch(op) || accesses_window(op)),
         Check::LockExclusion => ops.any(|op| matches!(op, Op::Lock { .. } | Op::LockAll { .. })),
@@ -56,10 +53,6 @@ fn uses_buffer(op: &Op) -> bool {
         Op::Put { .. } | Op::Get { .. } | Op::Accumulate { .. } => true,
         _ => false,
     }
-}
-
-fn receives(op: &Op) -> bool {
-    matches!(op.outline(), Op::Recv { .. } | Op::SendRecv { .. })
 }
 
 fn is_wildcard(op: &Op) -> bool {
