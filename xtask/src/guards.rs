@@ -20,7 +20,7 @@ pub(crate) fn instructions() -> Result<Ended, String> {
     }
     // Each as most people build it: the feature is no part of the engine's messages between ranks of a node.
     for of in [
-        &["carrousel-rank", "--package", "carrousel", "--bench", "progress"][..],
+        &["carrousel-rank", "--package", "carrousel", "--bench", "progress", "--bench", "outstanding"][..],
         &["carrousel-transport-verbs", "--features", "verbs", "--bench", "library"],
     ] {
         let mut bench = cargo(&["bench", "--locked", "--bench", "instructions", "--package"]);

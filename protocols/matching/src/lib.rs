@@ -8,13 +8,13 @@
 //! **Entry point.** [`Pattern::matches`]; begin reading at [`Envelope`].
 //!
 //! ```
-//! use carrousel_matching::{Context, Envelope, Pattern, Posted, RankId, Source, Tag, TagSelector};
-//! let mut posted = Posted::new();
-//! let any = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
-//! posted.post(any, "first");
-//! posted.post(any, "second");
+//! use carrousel_matching::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector, Unexpected};
+//! let mut unexpected = Unexpected::new();
 //! let message = Envelope { source: RankId(3), tag: Tag(7), context: Context::MESSAGES };
-//! assert_eq!(posted.take_first(&message), Some("first"));
+//! unexpected.arrive(message, "first");
+//! unexpected.arrive(message, "second");
+//! let any = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
+//! assert_eq!(unexpected.take_first(any), Some((message, "first")));
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,9 +22,13 @@
 extern crate alloc;
 
 mod envelope;
+mod many;
 mod names;
+mod queue;
 mod queues;
 
 pub use envelope::{Communicator, Context, Envelope, Pattern, Source, Tag, TagSelector};
+pub use many::Keyed;
 pub use names::{Handle, RankId};
-pub use queues::{Posted, Unexpected};
+pub use queue::Queue;
+pub use queues::{Posted, Requested, Unexpected};

@@ -1,12 +1,11 @@
 //! The queue of posted receives and the queue of unexpected messages.
 //!
-//! Both are searched linearly from the oldest entry, which is what MPI's rule says and what costs
-//! least for the queue lengths of real programs (a handful). An entry is removed in place, so order
-//! is kept; the oldest, which most messages are for, is removed without moving the others. Nothing
-//! allocates once the queue has had its greatest length.
+//! In both, the oldest entry that matches is the one, which is what MPI's rule says. The oldest of all, which most
+//! messages are for, is looked at first; a [`Queue`] finds the others.
 
-use crate::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
-use alloc::collections::VecDeque;
+use crate::many::Keyed;
+use crate::{Context, Envelope, Handle, Pattern, Queue, RankId, Source, Tag, TagSelector};
+use core::hash::Hash;
 
 /// A pattern as the queue keeps it: in words of which each is written and read as a whole. An entry that is
 /// copied in other pieces than it was written in has to wait until all stores before it are done, which may
@@ -38,6 +37,23 @@ impl Wanted {
         }
     }
 
+    /// What receives that want the same have in common.
+    fn key(self) -> u64 {
+        // Odd factors, so that neighbours among sources, tags and contexts differ in all bits.
+        self.source.wrapping_mul(0xff51_afd7_ed55_8ccd)
+            ^ self.tag.wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(21)
+            ^ self.context.wrapping_mul(0x8764_000b_1f6d_3c91).rotate_left(42)
+    }
+
+    /// The keys of all receives that a message satisfies.
+    fn keys_of(message: &Envelope) -> [(usize, u64); 4] {
+        let Envelope { source, tag, context } = *message;
+        let (source, tag) = (Source::Rank(source), TagSelector::Tag(tag));
+        let kinds =
+            [(source, tag), (source, TagSelector::Any), (Source::Any, tag), (Source::Any, TagSelector::Any)];
+        kinds.map(|(source, tag)| (WANTED, Self::new(Pattern { source, tag, context }).key()))
+    }
+
     #[inline]
     fn matches(self, message: &Envelope) -> bool {
         (self.source == u64::from(message.source.0) || self.source == ANY)
@@ -46,30 +62,65 @@ impl Wanted {
     }
 }
 
-/// Receives that wait for their message, oldest first, each with what its owner knows of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Posted<T> {
-    entries: VecDeque<(Wanted, T)>,
+/// Who waits in the queue of posted receives has the name of its request.
+pub trait Requested {
+    /// The name.
+    fn request(&self) -> Handle;
 }
 
-impl<T> Default for Posted<T> {
+fn name(request: Handle) -> u64 {
+    u64::from(request.generation) << 32 | u64::from(request.index)
+}
+
+/// The first key of a posted receive: what it asks for.
+const WANTED: usize = 0;
+/// The second one: its request.
+const REQUEST: usize = 1;
+
+/// A receive in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Posting<T>(Wanted, T);
+
+impl<T: Requested> Keyed<2> for Posting<T> {
+    fn keys(&self) -> [u64; 2] {
+        [self.0.key(), name(self.1.request())]
+    }
+
+    /// Receives of collective contexts stand before all others, by context and pattern: which of them was posted
+    /// first means nothing, as no message satisfies two.
+    fn part(&self) -> u128 {
+        let Wanted { source, tag, context } = self.0;
+        let is_collective = Context(context as u16).is_collective();
+        if is_collective { u128::from(context << 32 | tag) << 64 | u128::from(source) } else { u128::MAX }
+    }
+}
+
+/// Receives that wait for their message, oldest first, each with what its owner knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Posted<T: Requested> {
+    entries: Queue<Posting<T>, 2>,
+}
+
+impl<T: Requested> Default for Posted<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> Posted<T> {
+impl<T: Requested> Posted<T> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { entries: VecDeque::new() }
+        Self { entries: Queue::new() }
     }
 
-    /// Appends a receive. Those of collective contexts stand before all others, by context and pattern: which
-    /// of them was posted first means nothing, as no message satisfies two, and histories that differ in it leave
-    /// equal queues.
+    /// Appends a receive.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, receive: T) {
-        self.entries.push_back((Wanted::new(pattern), receive));
+        let wanted = Wanted::new(pattern);
+        if !self.entries.has_room() {
+            return self.entries.push_to_many(Posting(wanted, receive));
+        }
+        self.entries.few.push_back(Posting(wanted, receive));
         if pattern.context.is_collective() {
             self.set_last_apart();
         }
@@ -77,24 +128,20 @@ impl<T> Posted<T> {
 
     #[inline(never)]
     fn set_last_apart(&mut self) {
-        let part = |wanted: &Wanted| {
-            let Pattern { context, tag, source } = wanted.pattern();
-            (context, tag, source)
-        };
-        let Some(last) = self.entries.len().checked_sub(1) else { return };
-        let own = part(&self.entries[last].0);
-        let is_earlier = |wanted: &Wanted| part(wanted).0.is_collective() && part(wanted) <= own;
+        let few = &mut self.entries.few;
+        let Some(last) = few.len().checked_sub(1) else { return };
+        let own = few[last].part();
         // The last one must not count as earlier than itself.
-        let others = self.entries.iter().take(last);
-        let at = others.take_while(|(wanted, _)| is_earlier(wanted)).count();
+        let at = few.iter().take(last).take_while(|earlier| earlier.part() <= own).count();
         for at in (at..last).rev() {
-            self.entries.swap(at, at + 1);
+            few.swap(at, at + 1);
         }
     }
 
     /// The first receive that `message` can satisfy.
     pub fn first(&self, message: &Envelope) -> Option<&T> {
-        self.entries.iter().find(|(wanted, _)| wanted.matches(message)).map(|(_, receive)| receive)
+        let found = self.entries.oldest(|| Wanted::keys_of(message), |posting| posting.0.matches(message))?;
+        Some(&found.1)
     }
 
     /// Removes the first receive that `message` can satisfy.
@@ -103,36 +150,55 @@ impl<T> Posted<T> {
     where
         T: Clone,
     {
-        let (wanted, receive) = self.entries.front()?;
+        let Some(Posting(wanted, receive)) = self.entries.few.front() else {
+            return self.take_of_many(message);
+        };
         if wanted.matches(message) {
             // Part by part, see `Wanted`: as a whole it would be moved, in pieces that are none of its parts.
             let receive = receive.clone();
-            self.entries.pop_front();
+            self.entries.few.pop_front();
             return Some(receive);
         }
         self.take_later(message)
     }
 
-    #[inline(never)]
-    fn take_later(&mut self, message: &Envelope) -> Option<T> {
-        let at = self.entries.iter().position(|(wanted, _)| wanted.matches(message))?;
-        self.entries.remove(at).map(|(_, receive)| receive)
+    #[inline]
+    fn take_of_many(&mut self, message: &Envelope) -> Option<T> {
+        if self.entries.many.is_none() { None } else { self.take_later(message) }
     }
 
-    /// Removes the first receive for which `is_it` holds.
-    pub fn take_by(&mut self, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
-        let at = self.entries.iter().position(|(_, receive)| is_it(receive))?;
-        self.entries.remove(at).map(|(_, receive)| receive)
+    #[inline(never)]
+    fn take_later(&mut self, message: &Envelope) -> Option<T> {
+        let matches = |posting: &Posting<T>| posting.0.matches(message);
+        self.entries.take_oldest(|| Wanted::keys_of(message), matches).map(|posting| posting.1)
+    }
+
+    /// The receive of this request.
+    pub fn get(&self, request: Handle) -> Option<(Pattern, &T)> {
+        let is_it = |posting: &Posting<T>| posting.1.request() == request;
+        let Posting(wanted, receive) = self.entries.oldest(|| [(REQUEST, name(request))], is_it)?;
+        Some((wanted.pattern(), receive))
+    }
+
+    /// Removes the receive of this request.
+    pub fn take(&mut self, request: Handle) -> Option<T> {
+        let is_it = |posting: &Posting<T>| posting.1.request() == request;
+        self.entries.take_oldest(|| [(REQUEST, name(request))], is_it).map(|posting| posting.1)
+    }
+
+    /// Keeps only the receives for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Pattern, &T) -> bool) {
+        self.entries.retain(|Posting(wanted, receive)| keep(&wanted.pattern(), receive));
     }
 
     /// All receives, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Pattern, &T)> {
-        self.entries.iter().map(|(wanted, receive)| (wanted.pattern(), receive))
+    pub fn iter(&self) -> impl Iterator<Item = (Pattern, &T)> {
+        self.entries.iter().map(|Posting(wanted, receive)| (wanted.pattern(), receive))
     }
 
-    /// All receives, oldest first, with what their owner knows of them open to change.
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (Pattern, &mut T)> {
-        self.entries.iter_mut().map(|(wanted, receive)| (wanted.pattern(), receive))
+    /// Changes what the owner knows of the oldest `count` receives, oldest first.
+    pub fn change(&mut self, count: usize, mut change: impl FnMut(&Pattern, &mut T)) {
+        self.entries.change(count, |Posting(wanted, receive)| change(&wanted.pattern(), receive));
     }
 
     /// How many receives wait.
@@ -146,10 +212,39 @@ impl<T> Posted<T> {
     }
 }
 
+/// A message that arrived before its receive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Early<T>(Envelope, T);
+
+/// The key by which a receive finds messages, and which of the four it is.
+fn key_for(receive: &Pattern) -> (usize, u64) {
+    let which = match (receive.source, receive.tag) {
+        (Source::Rank(_), TagSelector::Tag(_)) => 0,
+        (Source::Rank(_), TagSelector::Any) => 1,
+        (Source::Any, TagSelector::Tag(_)) => 2,
+        (Source::Any, TagSelector::Any) => 3,
+    };
+    (which, Wanted::new(*receive).key())
+}
+
+impl<T> Keyed<4> for Early<T> {
+    fn keys(&self) -> [u64; 4] {
+        Wanted::keys_of(&self.0).map(|(_, key)| key)
+    }
+
+    /// Contexts are kept apart, and so are the senders in a collective one, where every receive names its source: the
+    /// order of their messages means nothing.
+    fn part(&self) -> u128 {
+        let Envelope { source, context, .. } = self.0;
+        let source = context.is_collective().then_some(source.0);
+        u128::from(context.0) << 64 | source.map_or(0, |source| u128::from(source) + 1)
+    }
+}
+
 /// Messages that arrived before their receive, by context, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unexpected<T> {
-    entries: VecDeque<(Envelope, T)>,
+    entries: Queue<Early<T>, 4>,
 }
 
 impl<T> Default for Unexpected<T> {
@@ -161,23 +256,24 @@ impl<T> Default for Unexpected<T> {
 impl<T> Unexpected<T> {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { entries: VecDeque::new() }
+        Self { entries: Queue::new() }
     }
 
-    /// Appends a message that found no receive to those of its context. Contexts are kept apart, and so are
-    /// the senders in a collective one, where every receive names its source: the order of their messages
-    /// means nothing, and histories that differ in it leave equal queues.
+    /// Appends a message that found no receive to those of its part.
     pub fn arrive(&mut self, message: Envelope, what: T) {
-        let part =
-            |message: &Envelope| (message.context, message.context.is_collective().then_some(message.source));
-        let own = part(&message);
-        let at = self.entries.partition_point(|(earlier, _)| part(earlier) <= own);
-        self.entries.insert(at, (message, what));
+        let early = Early(message, what);
+        if !self.entries.has_room() {
+            return self.entries.push_to_many(early);
+        }
+        let own = early.part();
+        let few = &mut self.entries.few;
+        few.insert(few.partition_point(|earlier| earlier.part() <= own), early);
     }
 
     /// The first message that satisfies `receive`, which a probe reports.
     pub fn first(&self, receive: &Pattern) -> Option<(&Envelope, &T)> {
-        self.entries.iter().find(|(message, _)| receive.matches(message)).map(|(m, what)| (m, what))
+        let found = self.entries.oldest(|| [key_for(receive)], |early| receive.matches(&early.0));
+        found.map(|Early(message, what)| (message, what))
     }
 
     /// Removes the first message that satisfies `receive`.
@@ -191,24 +287,24 @@ impl<T> Unexpected<T> {
     #[inline(never)]
     fn take(&mut self, source: Source, tag: TagSelector, context: Context) -> Option<(Envelope, T)> {
         let receive = Pattern { source, tag, context };
-        let at = self.entries.iter().position(|(message, _)| receive.matches(message))?;
-        self.entries.remove(at)
+        let found = self.entries.take_oldest(|| [key_for(&receive)], |early| receive.matches(&early.0));
+        found.map(|Early(message, what)| (message, what))
     }
 
     /// Reorders messages of one context; those with equal keys keep their order, which those of one sender
     /// and tag must.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&Envelope) -> K) {
-        self.entries.make_contiguous().sort_by_key(|(message, _)| (message.context, key(message)));
+        self.entries.sort_by_key(|Early(message, _)| (message.context, key(message)));
     }
 
     /// Keeps only the messages for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&Envelope, &T) -> bool) {
-        self.entries.retain(|(message, what)| keep(message, what));
+        self.entries.retain(|Early(message, what)| keep(message, what));
     }
 
-    /// All messages, by context, oldest first.
+    /// All messages, oldest first; as long as they are few, by context.
     pub fn iter(&self) -> impl Iterator<Item = (&Envelope, &T)> {
-        self.entries.iter().map(|(message, what)| (message, what))
+        self.entries.iter().map(|Early(message, what)| (message, what))
     }
 
     /// How many messages wait.
@@ -231,6 +327,16 @@ mod tests {
         Envelope { source: RankId(source), tag: Tag(tag), context: Context::MESSAGES }
     }
 
+    /// A receive whose request has this position.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    struct Own(u32);
+
+    impl Requested for Own {
+        fn request(&self) -> Handle {
+            Handle { index: self.0, generation: 0 }
+        }
+    }
+
     fn receive(source: Option<u32>, tag: Option<u32>) -> Pattern {
         Pattern {
             source: source.map_or(Source::Any, |s| Source::Rank(RankId(s))),
@@ -242,11 +348,11 @@ mod tests {
     #[test]
     fn a_wildcard_posted_first_takes_the_message() {
         let mut posted = Posted::new();
-        posted.post(receive(None, None), 'a');
-        posted.post(receive(Some(1), Some(2)), 'b');
-        assert_eq!(posted.take_first(&message(1, 2)), Some('a'));
+        posted.post(receive(None, None), Own(1));
+        posted.post(receive(Some(1), Some(2)), Own(2));
+        assert_eq!(posted.take_first(&message(1, 2)), Some(Own(1)));
         assert_eq!(posted.take_first(&message(1, 3)), None);
-        assert_eq!(posted.take_first(&message(1, 2)), Some('b'));
+        assert_eq!(posted.take_first(&message(1, 2)), Some(Own(2)));
     }
 
     #[test]
@@ -280,7 +386,7 @@ mod tests {
         let library = |tag| Pattern { context: Context::COLLECTIVES, ..receive(Some(1), Some(tag)) };
         let queue = |patterns: [Pattern; 4]| {
             let mut posted = Posted::new();
-            patterns.into_iter().for_each(|pattern| posted.post(pattern, ()));
+            patterns.into_iter().for_each(|pattern| posted.post(pattern, Own(0)));
             posted
         };
         let (any, exact) = (receive(None, None), receive(Some(1), Some(2)));
@@ -292,7 +398,7 @@ mod tests {
     #[test]
     fn contexts_are_apart() {
         let mut posted = Posted::new();
-        posted.post(receive(None, None), ());
+        posted.post(receive(None, None), Own(0));
         let collective = Envelope { context: Context::COLLECTIVES, ..message(0, 0) };
         assert_eq!(posted.take_first(&collective), None);
     }

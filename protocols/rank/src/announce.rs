@@ -5,6 +5,10 @@ use crate::{Sink, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
 
+/// Only so many of the oldest receives are announced, however many are posted: those behind them get their turn
+/// before their messages are due, and who has posted a hundred thousand does not look at all of them again and again.
+const NEXT: usize = 64;
+
 /// A receive that may be announced now.
 struct Candidate {
     request: Handle,
@@ -27,7 +31,7 @@ impl<P: Protocol> Rank<P> {
     #[inline(never)]
     fn first_announceable(&self) -> Option<Handle> {
         // A window of receives from a peer to which nothing may be announced is not looked at one by one.
-        let (pattern, _) = self.posted.iter().find(|(_, posting)| posting.is_unannounced())?;
+        let (pattern, _) = self.posted.iter().take(NEXT).find(|(_, posting)| posting.is_unannounced())?;
         if let Source::Rank(from) = pattern.source
             && let Some(flow) = self.flows.get(from, pattern.context)
             && flow.candidates == self.candidates
@@ -53,14 +57,14 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// All receives that may be announced now, oldest first, and whom to. Announcing one may change
+    /// All receives among the oldest ones that may be announced now, oldest first, and whom to. Announcing one may change
     /// whether the others may be.
     pub fn announceable(&self) -> impl Iterator<Item = Handle> {
         self.announcement_candidates().map(|candidate| candidate.request)
     }
 
     fn announcement_candidates(&self) -> impl Iterator<Item = Candidate> {
-        let posted = if self.candidates > 0 { self.posted.len() } else { 0 };
+        let posted = if self.candidates > 0 { NEXT } else { 0 };
         self.posted.iter().take(posted).enumerate().filter_map(|(at, (pattern, posting))| {
             let Source::Rank(from) = pattern.source else { return None };
             let request = posting.request;
@@ -107,14 +111,14 @@ impl<P: Protocol> Rank<P> {
         let Some((pattern, posting)) = self.posted.iter().nth(at) else { return };
         let Posting { request: receive, len, memory, .. } = *posting;
         let (mut index, mut candidates) = (0, 0);
-        for (earlier, posting) in self.posted.iter_mut().take(at + 1) {
+        self.posted.change(at + 1, |earlier, posting| {
             // The `ahead` receives of the same envelope, then the receive itself.
-            if posting.line.is_none() && earlier == pattern && (ahead > 0 || posting.request == receive) {
+            if posting.line.is_none() && *earlier == pattern && (ahead > 0 || posting.request == receive) {
                 posting.line = Some(LineId { receive, index });
                 candidates += u32::from(posting.candidate);
                 index += 1;
             }
-        }
+        });
         debug_assert_eq!(index, ahead + 1);
         let flow = self.flows.with(from, pattern.context);
         flow.receiver.announced(index);

@@ -37,6 +37,7 @@ mod flows;
 mod groups;
 mod options;
 mod packets;
+mod places;
 mod rank;
 mod requests;
 mod work;

@@ -267,8 +267,7 @@ impl<P: Protocol> Rank<P> {
     /// The receive that a write of the peer has gone, or is going, into.
     fn written_into(&mut self, envelope: &Envelope, line: LineId, len: u64) -> Result<Posting, Wrong> {
         let first = self.posted.first(envelope).map(|posting| posting.request);
-        let named = self.posted.iter().find(|(_, posting)| posting.request == line.receive);
-        let named = named.filter(|(pattern, _)| pattern.context == envelope.context);
+        let named = self.posted.get(line.receive).filter(|(pattern, _)| pattern.context == envelope.context);
         let Some((_, posting)) = named else { return Err(Wrong::Request(line.receive)) };
         // The buffer of a receive that a later one's RTR announced is not known to the peer.
         if posting.line.is_none_or(|own| own.receive != line.receive) {
@@ -280,7 +279,7 @@ impl<P: Protocol> Rank<P> {
         if P::WRITE_IS_FIRST_MATCH && first != Some(line.receive) {
             return Err(Wrong::NotFirstMatch(line.receive));
         }
-        self.posted.take_by(|posting| posting.request == line.receive).ok_or(Wrong::Request(line.receive))
+        self.posted.take(line.receive).ok_or(Wrong::Request(line.receive))
     }
 
     fn fin(&mut self, envelope: Envelope, line: LineId, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
@@ -308,13 +307,14 @@ impl<P: Protocol> Rank<P> {
 
     /// Pending receives of this envelope count as not announced from now on.
     fn unmark(&mut self, envelope: &Envelope) {
-        let flow = self.flows.with(envelope.source, envelope.context);
-        for (pattern, posting) in self.posted.iter_mut() {
+        let Self { flows, posted, candidates, .. } = self;
+        let flow = flows.with(envelope.source, envelope.context);
+        posted.change(usize::MAX, |pattern, posting| {
             if pattern.is_exact() && pattern.matches(envelope) && posting.line.take().is_some() {
                 flow.receiver.withdrawn();
                 flow.candidates += u32::from(posting.candidate);
-                self.candidates += u32::from(posting.candidate);
+                *candidates += u32::from(posting.candidate);
             }
-        }
+        });
     }
 }

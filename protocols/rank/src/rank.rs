@@ -10,7 +10,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
-    Context, Envelope, Handle, Pattern, Posted, RankId, Source, Tag, TagSelector, Unexpected,
+    Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector, Unexpected,
 };
 use carrousel_rendezvous::{
     Adaptation, LineId, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
@@ -43,6 +43,13 @@ pub(crate) struct Posting {
     /// Worth an announcement: it names its source and expects a rendezvous.
     pub(crate) candidate: bool,
     pub(crate) line: Option<LineId>,
+}
+
+impl Requested for Posting {
+    #[inline]
+    fn request(&self) -> Handle {
+        self.request
+    }
 }
 
 impl Posting {
@@ -206,8 +213,7 @@ impl<P: Protocol> Rank<P> {
             State::Writing { .. } => "being written into the receiver's buffer",
             State::Posted { asked: Some(_) } => "being cancelled",
             State::Posted { asked: None } => {
-                let posting = self.posted.iter().find(|(_, posting)| posting.request == request);
-                match posting.and_then(|(_, posting)| posting.line) {
+                match self.posted.get(request).and_then(|(_, posting)| posting.line) {
                     Some(_) => "posted, and announced to the sender",
                     None => "posted; no message has matched",
                 }
@@ -433,8 +439,7 @@ impl<P: Protocol> Rank<P> {
             ) => return Ok(request),
             Some(_) => return Err(UsageError::NotAReceive(request)),
         }
-        let found = self.posted.iter().find(|(_, posting)| posting.request == request);
-        let Some((pattern, posting)) = found else { return Ok(request) };
+        let Some((pattern, posting)) = self.posted.get(request) else { return Ok(request) };
         match (posting.line, pattern.source) {
             (Some(line), Source::Rank(to)) if P::CANCEL_ASKS => {
                 let packet = Packet::Cancel { line };
@@ -449,9 +454,8 @@ impl<P: Protocol> Rank<P> {
 
     /// Takes a receive that has no message out of the queue: its cancellation has succeeded.
     pub(crate) fn withdraw(&mut self, request: Handle, out: &mut impl Sink) {
-        let found = self.posted.iter().find(|(_, posting)| posting.request == request);
-        let pattern = found.map(|(pattern, _)| pattern);
-        if let Some(posting) = self.posted.take_by(|posting| posting.request == request)
+        let pattern = self.posted.get(request).map(|(pattern, _)| pattern);
+        if let Some(posting) = self.posted.take(request)
             && let Some(Pattern { source: Source::Rank(from), context, .. }) = pattern
         {
             self.uncount_candidate(from, context, &posting);
@@ -519,13 +523,12 @@ impl<P: Protocol> Rank<P> {
         // A receive from any source might have waited for this peer only (as MPI_ERR_PROC_FAILED_PENDING says).
         let concerns =
             |pattern: &Pattern| matches!(pattern.source, Source::Any) || pattern.source == Source::Rank(peer);
-        let mut failed: Vec<Handle> = self
-            .posted
-            .iter()
-            .filter(|(pattern, _)| concerns(pattern))
-            .map(|(_, posting)| posting.request)
-            .collect();
-        while self.posted.take_by(|posting| failed.contains(&posting.request)).is_some() {}
+        let mut failed = Vec::new();
+        self.posted.retain(|pattern, posting| {
+            let concerned = concerns(pattern);
+            failed.extend(concerned.then_some(posting.request));
+            !concerned
+        });
         self.candidates -= self.flows.forget_candidates(peer);
         failed.extend(
             self.requests

@@ -2,6 +2,7 @@
 
 use crate::UsageError;
 use crate::collectives::Active;
+use crate::places::Places;
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
@@ -91,6 +92,9 @@ pub fn collective_of(request: Handle) -> Option<Handle> {
     owner(request).map(|(own, _)| own)
 }
 
+/// The first positions, which are all that most programs use, are searched one by one.
+const LOW: usize = 8;
+
 /// Requests by position; a freed position is used again, the lowest first, so that names depend on
 /// the application's calls only and not on when the network delivered what.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -98,6 +102,8 @@ pub(crate) struct Requests {
     slots: Vec<Slot>,
     /// The lowest free position.
     free: usize,
+    /// Of the positions from [`LOW`] on, counted from there.
+    taken: Places,
     /// Collectives that are not over, in the order in which they were called.
     active: Vec<Active>,
 }
@@ -116,7 +122,8 @@ impl Requests {
         Handle { index: self.free as u32, generation }
     }
 
-    #[inline]
+    // A state that is handed over in memory is copied there first, which takes longer than all the rest.
+    #[inline(always)]
     pub(crate) fn open(&mut self, state: State) -> Handle {
         let index = self.free;
         if index == self.slots.len() {
@@ -125,8 +132,35 @@ impl Requests {
         let slot = &mut self.slots[index];
         slot.state = Some(state);
         let generation = slot.generation;
-        self.free += self.slots[index..].iter().take_while(|slot| slot.state.is_some()).count();
+        self.take_lowest(index);
         Handle { index: index as u32, generation }
+    }
+
+    /// Takes the lowest free position, and finds the next one.
+    #[inline]
+    fn take_lowest(&mut self, index: usize) {
+        let mut next = index + 1;
+        while next < LOW {
+            if self.slots.get(next).is_none_or(|slot| slot.state.is_none()) {
+                self.free = next;
+                return;
+            }
+            next += 1;
+        }
+        self.take_higher(index);
+    }
+
+    #[inline(never)]
+    fn take_higher(&mut self, index: usize) {
+        if index >= LOW {
+            self.taken.take(index - LOW);
+        }
+        self.free = LOW + self.taken.lowest();
+    }
+
+    #[inline(never)]
+    fn set_free(&mut self, index: usize) {
+        self.taken.free(index - LOW);
     }
 
     #[inline]
@@ -189,6 +223,9 @@ impl Requests {
                 slot.state = None;
                 slot.generation = slot.generation.wrapping_add(1);
                 self.free = self.free.min(index);
+                if index >= LOW {
+                    self.set_free(index);
+                }
                 Ok(Some(status))
             }
             Some(_) => Ok(None),

@@ -2,9 +2,8 @@
 
 use super::MirrorRules;
 use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use carrousel_matching::{Handle, Tag, TagSelector};
+use carrousel_matching::{Handle, Keyed, Queue, Tag, TagSelector};
 use core::marker::PhantomData;
 
 /// An announced receive that has no message yet.
@@ -25,19 +24,38 @@ struct Unseen {
     send: Handle,
 }
 
+/// The keys of an unseen message: its tag, that of any, and its request.
+const BY_TAG: usize = 0;
+const BY_ANY: usize = 1;
+const BY_SEND: usize = 2;
+
+/// More than a receiver leaves unseen that says what it has seen now and then: these are appended and pruned, and
+/// hardly ever searched.
+const UNSEEN: usize = 256;
+
+fn name(send: Handle) -> u64 {
+    u64::from(send.generation) << 32 | u64::from(send.index)
+}
+
+impl Keyed<3> for Unseen {
+    fn keys(&self) -> [u64; 3] {
+        [self.tag.0.into(), 0, name(self.send)]
+    }
+}
+
 /// The sending end of a flow under the mirror rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MirrorSender<R> {
     /// Matching messages sent so far, modulo 2^32.
     sent: u32,
     mirror: Vec<Line>,
-    unseen: VecDeque<Unseen>,
+    unseen: Queue<Unseen, 3, UNSEEN>,
     rules: PhantomData<R>,
 }
 
 impl<R> Default for MirrorSender<R> {
     fn default() -> Self {
-        Self { sent: 0, mirror: Vec::new(), unseen: VecDeque::new(), rules: PhantomData }
+        Self { sent: 0, mirror: Vec::new(), unseen: Queue::new(), rules: PhantomData }
     }
 }
 
@@ -52,12 +70,13 @@ impl<R: MirrorRules> MirrorSender<R> {
 
     /// R5: one announced receive, in the order of the receiver's queue.
     fn line(&mut self, line: Line) {
-        let taken_by = self.unseen.iter().position(|message| line.tag.matches(message.tag));
-        match taken_by {
-            Some(at) if R::UNSEEN_TAKES_LINE => {
-                self.unseen.remove(at);
-            }
-            _ => self.mirror.push(line),
+        let key = || match line.tag {
+            TagSelector::Tag(tag) => [(BY_TAG, tag.0.into())],
+            TagSelector::Any => [(BY_ANY, 0)],
+        };
+        let takes = |message: &Unseen| line.tag.matches(message.tag);
+        if !R::UNSEEN_TAKES_LINE || self.unseen.take_oldest(key, takes).is_none() {
+            self.mirror.push(line);
         }
     }
 
@@ -87,7 +106,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
                 }
             }
             None => {
-                self.unseen.push_back(Unseen { number: self.sent, tag: message.tag, send: message.send });
+                self.unseen.push(Unseen { number: self.sent, tag: message.tag, send: message.send });
                 route
             }
         }
@@ -123,7 +142,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
 
     fn finished(&mut self, send: Handle) {
         if R::DONE_PRUNES {
-            self.unseen.retain(|message| message.send != send);
+            self.unseen.take_oldest(|| [(BY_SEND, name(send))], |message| message.send == send);
         }
     }
 
@@ -131,9 +150,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         if !Self::at_or_behind(seen, self.sent) {
             return Err(Violation::SeenTooMuch { seen, sent: self.sent });
         }
-        while self.unseen.front().is_some_and(|message| Self::at_or_behind(message.number, seen)) {
-            self.unseen.pop_front();
-        }
+        self.unseen.forget(|message| Self::at_or_behind(message.number, seen));
         Ok(())
     }
 

@@ -1,0 +1,123 @@
+//! Instructions of a message, through the whole library, among others that have not come so far: 10, 1,000 and 100,000
+//! sends that no receive has taken, which their receiver holds as unexpected messages; and as many receives that no message
+//! has come for. Which of them is next has nothing to do with the order in which they were started. Needs valgrind and
+//! gungraun-runner, as the other benchmarks do.
+//!
+//! Claim: however many there are, a message takes the same; more than the limits is an error.
+
+#![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
+
+use carrousel::{Communicator, Request, in_one_thread};
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EntryPoint, EventKind};
+use std::hint::black_box;
+use std::mem;
+
+const MESSAGES: u32 = 100;
+/// Of one message: to a receive that comes late, and to one of the receives that wait.
+const UNEXPECTED_MAX: u64 = 4_800;
+const POSTED_MAX: u64 = 2_700;
+
+struct Ends {
+    ranks: Vec<Communicator>,
+    /// By tag.
+    open: Vec<Option<Request<u8>>>,
+    /// What the next message is for.
+    tag: u32,
+}
+
+impl Ends {
+    fn new() -> Self {
+        Self { ranks: in_one_thread(2).expect("it can be set up"), open: Vec::new(), tag: 0 }
+    }
+
+    /// All tags in turn, in an order that is neither that of their messages nor the reverse.
+    fn next(&mut self) -> u32 {
+        let count = self.open.len() as u32;
+        // 61,803 and the numbers of messages here have no factor in common.
+        self.tag = (self.tag + 61_803) % count;
+        self.tag
+    }
+
+    fn send(&mut self, tag: u32) {
+        let send = self.ranks[0].issend(vec![7; 1], 1, tag).expect("rank 1 is there");
+        self.open[tag as usize] = Some(send);
+    }
+
+    /// A receive takes one of the messages that have come before, and another one is sent.
+    #[inline(never)]
+    fn reach_late_receive(&mut self) {
+        let tag = self.next();
+        let mut ball = [0];
+        self.ranks[1].recv(&mut ball, 0, tag).expect("it has come");
+        let send = self.open[tag as usize].take().expect("it was sent");
+        send.wait().expect("it was received");
+        self.send(tag);
+    }
+
+    /// A message comes to one of the receives that wait, and another one is posted.
+    #[inline(never)]
+    fn reach_posted_receive(&mut self) {
+        let tag = self.next();
+        self.ranks[0].send(&[7u8], 1, tag).expect("rank 1 is there");
+        let receive = self.open[tag as usize].take().expect("it was posted");
+        receive.wait().expect("its message has come");
+        self.open[tag as usize] = Some(self.ranks[1].irecv(vec![0; 1], 0, tag).expect("rank 0 is there"));
+    }
+}
+
+fn sends(count: u32) -> Ends {
+    let mut ends = Ends::new();
+    ends.open.resize_with(count as usize, || None);
+    for tag in 0..count {
+        ends.send(tag);
+        // The peer takes in what arrives, or there is no room.
+        ends.ranks[1].iprobe(0, count).expect("rank 0 is there");
+    }
+    (0..MESSAGES).for_each(|_| ends.reach_late_receive());
+    ends
+}
+
+fn receives(count: u32) -> Ends {
+    let mut ends = Ends::new();
+    for tag in 0..count {
+        ends.open.push(Some(ends.ranks[1].irecv(vec![0; 1], 0, tag).expect("rank 0 is there")));
+    }
+    (0..MESSAGES).for_each(|_| ends.reach_posted_receive());
+    ends
+}
+
+/// Counts what is between call and return of what happens to a message.
+fn message(function: &str, most: u64) -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::default();
+    // What is done before, to warm up, is counted, too.
+    let most = 2 * u64::from(MESSAGES) * most;
+    callgrind.entry_point(EntryPoint::Custom(format!("*::{function}"))).hard_limits([(EventKind::Ir, most)]);
+    LibraryBenchmarkConfig::default().tool(callgrind).clone()
+}
+
+/// What is still open waits for nobody.
+fn leave(ends: Ends) {
+    mem::forget(black_box(ends));
+}
+
+#[library_benchmark(config = message("reach_late_receive", UNEXPECTED_MAX))]
+#[bench::among_ten(sends(10))]
+#[bench::among_a_thousand(sends(1000))]
+#[bench::among_a_hundred_thousand(sends(100_000))]
+fn unexpected(mut ends: Ends) {
+    (0..MESSAGES).for_each(|_| ends.reach_late_receive());
+    leave(ends);
+}
+
+#[library_benchmark(config = message("reach_posted_receive", POSTED_MAX))]
+#[bench::among_ten(receives(10))]
+#[bench::among_a_thousand(receives(1000))]
+#[bench::among_a_hundred_thousand(receives(100_000))]
+fn posted(mut ends: Ends) {
+    (0..MESSAGES).for_each(|_| ends.reach_posted_receive());
+    leave(ends);
+}
+
+library_benchmark_group!(name = outstanding, benchmarks = [unexpected, posted]);
+main!(library_benchmark_groups = outstanding);

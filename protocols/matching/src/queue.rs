@@ -1,0 +1,183 @@
+//! A queue in which the oldest entry that fits is looked for, however many there are.
+
+use crate::many::{Keyed, Many};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+/// Entries in order, of which any can be found and taken out. A `FEW` are searched one by one, which costs least for a
+/// handful, as real programs have; of many, only those that have a key in common with what is looked for. Equal if they have the same entries in the same order, parts apart
+/// (see [`Keyed::part`]). Nothing allocates as long as there are few, once the queue has had its greatest length.
+#[derive(Clone, Debug)]
+pub struct Queue<E, const KEYS: usize, const FEW: usize = 32> {
+    /// Empty when there are many.
+    pub(crate) few: VecDeque<E>,
+    pub(crate) many: Option<alloc::boxed::Box<Many<E, KEYS>>>,
+}
+
+impl<E, const KEYS: usize, const FEW: usize> Default for Queue<E, KEYS, FEW> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
+    /// An empty queue.
+    pub const fn new() -> Self {
+        Self { few: VecDeque::new(), many: None }
+    }
+}
+
+impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
+    /// Appends an entry.
+    #[inline]
+    pub fn push(&mut self, entry: E) {
+        if self.has_room() { self.few.push_back(entry) } else { self.push_to_many(entry) }
+    }
+
+    /// Whether one more entry is still one of a few.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.few.len() < FEW && self.many.is_none()
+    }
+
+    #[inline(never)]
+    pub(crate) fn push_to_many(&mut self, entry: E) {
+        let few = &mut self.few;
+        self.many.get_or_insert_with(|| Many::new(few.drain(..)).into()).push(entry);
+    }
+
+    /// The oldest entry that is `wanted`, which has one of `keys`: each with its place among [`Keyed::keys`].
+    pub fn oldest<const N: usize>(
+        &self,
+        keys: impl FnOnce() -> [(usize, u64); N],
+        wanted: impl Fn(&E) -> bool,
+    ) -> Option<&E> {
+        match &self.many {
+            None => self.few.iter().find(|entry| wanted(entry)),
+            Some(many) => many.get(many.oldest(&keys(), wanted)?),
+        }
+    }
+
+    /// Takes the oldest entry that is `wanted` out, as [`Queue::oldest`] finds it.
+    #[inline]
+    pub fn take_oldest<const N: usize>(
+        &mut self,
+        keys: impl FnOnce() -> [(usize, u64); N],
+        wanted: impl Fn(&E) -> bool,
+    ) -> Option<E> {
+        let Some(many) = &self.many else {
+            let at = self.few.iter().position(wanted)?;
+            return self.few.remove(at);
+        };
+        let at = many.oldest(&keys(), wanted)?;
+        self.take_of_many(at)
+    }
+
+    /// Forgets the oldest entries up to the first that is not `over`.
+    pub fn forget(&mut self, over: impl Fn(&E) -> bool) {
+        while let Some(many) = &self.many {
+            let Some(first) = many.first().filter(|first| many.get(*first).is_some_and(&over)) else {
+                return;
+            };
+            self.take_of_many(first);
+        }
+        while self.few.front().is_some_and(&over) {
+            self.few.pop_front();
+        }
+    }
+
+    fn take_of_many(&mut self, at: u32) -> Option<E> {
+        let many = self.many.as_mut()?;
+        let entry = many.remove(at);
+        // Not at once, or a queue of that length would be made anew for each entry.
+        if many.len() < FEW / 4 {
+            let left = many.take_all();
+            self.refill(left);
+        }
+        entry
+    }
+
+    /// Has exactly these entries.
+    fn refill(&mut self, mut entries: Vec<E>) {
+        self.few.clear();
+        self.many = None;
+        if entries.len() < FEW {
+            entries.sort_by_key(Keyed::part);
+            self.few.extend(entries);
+        } else {
+            self.many = Some(Many::new(entries.into_iter()).into());
+        }
+    }
+
+    fn take_all(&mut self) -> Vec<E> {
+        let mut all = Vec::from(core::mem::take(&mut self.few));
+        self.many.iter_mut().for_each(|many| all.append(&mut many.take_all()));
+        all
+    }
+
+    /// Keeps only the entries for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&E) -> bool) {
+        if self.many.is_none() {
+            return self.few.retain(keep);
+        }
+        let mut all = self.take_all();
+        all.retain(&mut keep);
+        self.refill(all);
+    }
+
+    /// Reorders the entries; those with equal keys keep their order.
+    pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&E) -> K) {
+        if self.many.is_none() {
+            return self.few.make_contiguous().sort_by_key(key);
+        }
+        let mut all = self.take_all();
+        all.sort_by_key(key);
+        self.refill(all);
+    }
+
+    /// All, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.few.iter().chain(self.many.iter().flat_map(|many| many.iter()))
+    }
+
+    /// Changes the oldest `count`, oldest first. Their keys have to stay what they are.
+    pub fn change(&mut self, count: usize, mut change: impl FnMut(&mut E)) {
+        self.few.iter_mut().take(count).for_each(&mut change);
+        self.many.iter_mut().for_each(|many| many.change(count, &mut change));
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.few.len() + self.many.as_ref().map_or(0, |many| many.len())
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.many.is_none()
+    }
+
+    /// What distinguishes it from others: of a few, parts stand in order already.
+    fn canonical(&self) -> impl Iterator<Item = &E> {
+        let mut many: Vec<&E> = self.many.iter().flat_map(|many| many.iter()).collect();
+        many.sort_by_key(|entry| entry.part());
+        self.few.iter().chain(many)
+    }
+}
+
+impl<E: Keyed<KEYS> + PartialEq, const KEYS: usize, const FEW: usize> PartialEq for Queue<E, KEYS, FEW> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.canonical().eq(other.canonical())
+    }
+}
+
+impl<E: Keyed<KEYS> + Eq, const KEYS: usize, const FEW: usize> Eq for Queue<E, KEYS, FEW> {}
+
+impl<E: Keyed<KEYS> + Hash, const KEYS: usize, const FEW: usize> Hash for Queue<E, KEYS, FEW> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len());
+        self.canonical().for_each(|entry| entry.hash(state));
+    }
+}

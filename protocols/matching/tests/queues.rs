@@ -1,0 +1,161 @@
+//! The queues find what a search from the oldest entry on finds, however many entries there are.
+
+use carrousel_matching::{
+    Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector, Unexpected,
+};
+use proptest::prelude::*;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Own(u32);
+
+impl Requested for Own {
+    fn request(&self) -> Handle {
+        Handle { index: self.0 / 2, generation: self.0 % 2 }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many entries in a row, with this tag and those behind it.
+    Add(u32, Envelope, Pattern),
+    Match(Envelope, Pattern),
+    Withdraw(prop::sample::Index),
+    Retain(u32),
+}
+
+const TAGS: u32 = 40;
+
+fn context() -> impl Strategy<Value = Context> {
+    prop_oneof![8 => Just(Context::MESSAGES), 1 => Just(Context::COLLECTIVES), 1 => Just(Context(2))]
+}
+
+fn envelope() -> impl Strategy<Value = Envelope> {
+    let parts = (0u32..4, 0..TAGS, context());
+    parts.prop_map(|(source, tag, context)| Envelope { source: RankId(source), tag: Tag(tag), context })
+}
+
+/// In a collective context every receive names its source and tag.
+fn pattern() -> impl Strategy<Value = Pattern> {
+    let wild = || prop::bool::weighted(0.1);
+    (envelope(), wild(), wild()).prop_map(|(Envelope { source, tag, context }, any_source, any_tag)| {
+        let application = !context.is_collective();
+        let source = if any_source && application { Source::Any } else { Source::Rank(source) };
+        let tag = if any_tag && application { TagSelector::Any } else { TagSelector::Tag(tag) };
+        Pattern { source, tag, context }
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (1u32..40, envelope(), pattern()).prop_map(|(count, message, receive)| Step::Add(count, message, receive)),
+        40 => (envelope(), pattern()).prop_map(|(message, receive)| Step::Match(message, receive)),
+        10 => any::<prop::sample::Index>().prop_map(Step::Withdraw),
+        1 => (2u32..9).prop_map(Step::Retain),
+    ];
+    prop::collection::vec(step, 0..300)
+}
+
+fn hash(what: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn posted_of(entries: &[(Pattern, Own)]) -> Posted<Own> {
+    let mut posted = Posted::new();
+    entries.iter().for_each(|(pattern, own)| posted.post(*pattern, *own));
+    posted
+}
+
+proptest! {
+    #[test]
+    fn posted_receives_are_found_in_order(steps in steps()) {
+        let (mut posted, mut model, mut next) = (Posted::new(), Vec::<(Pattern, Own)>::new(), 0);
+        for step in steps {
+            match step {
+                Step::Add(count, _, pattern) => for at in 0..count {
+                    let tag = match pattern.tag {
+                        TagSelector::Tag(tag) => TagSelector::Tag(Tag((tag.0 + at) % TAGS)),
+                        TagSelector::Any => TagSelector::Any,
+                    };
+                    let pattern = Pattern { tag, ..pattern };
+                    posted.post(pattern, Own(next));
+                    model.push((pattern, Own(next)));
+                    next += 1;
+                },
+                Step::Match(message, _) => {
+                    let at = model.iter().position(|(pattern, _)| pattern.matches(&message));
+                    let expected = at.map(|at| model.remove(at).1);
+                    prop_assert_eq!(posted.first(&message).copied(), expected);
+                    prop_assert_eq!(posted.take_first(&message), expected);
+                }
+                Step::Withdraw(which) => if !model.is_empty() {
+                    let (pattern, own) = model.remove(which.index(model.len()));
+                    prop_assert_eq!(posted.get(own.request()), Some((pattern, &own)));
+                    prop_assert_eq!(posted.take(own.request()), Some(own));
+                    prop_assert_eq!(posted.take(own.request()), None);
+                },
+                Step::Retain(every) => {
+                    posted.retain(|_, own| own.0 % every > 0);
+                    model.retain(|(_, own)| own.0 % every > 0);
+                }
+            }
+            prop_assert_eq!((posted.len(), posted.is_empty()), (model.len(), model.is_empty()));
+        }
+        let applications = posted.iter().filter(|(pattern, _)| !pattern.context.is_collective());
+        prop_assert!(applications.map(|(_, own)| own.0).is_sorted());
+        // What was there before, and how much of it, leaves no trace.
+        let fresh = posted_of(&model);
+        prop_assert_eq!(hash(&posted), hash(&fresh));
+        prop_assert_eq!(&posted, &fresh);
+        let without_last = posted_of(&model[..model.len().saturating_sub(1)]);
+        prop_assert_eq!(posted == without_last, model.is_empty());
+        // What the owner knows of the older half changes, and of no others.
+        let half = model.len() / 2;
+        let mut changed = 0;
+        posted.change(half, |_, _| changed += 1);
+        prop_assert_eq!(changed, half);
+    }
+
+    #[test]
+    fn unexpected_messages_are_found_in_order(steps in steps()) {
+        let (mut unexpected, mut model, mut next) = (Unexpected::new(), Vec::<(Envelope, u32)>::new(), 0);
+        for step in steps {
+            match step {
+                Step::Add(count, message, _) => for at in 0..count {
+                    let message = Envelope { tag: Tag((message.tag.0 + at) % TAGS), ..message };
+                    unexpected.arrive(message, next);
+                    model.push((message, next));
+                    next += 1;
+                },
+                Step::Match(_, receive) => {
+                    let at = model.iter().position(|(message, _)| receive.matches(message));
+                    let expected = at.map(|at| model.remove(at));
+                    let first = unexpected.first(&receive).map(|(message, what)| (*message, *what));
+                    prop_assert_eq!(first, expected);
+                    prop_assert_eq!(unexpected.take_first(receive), expected);
+                }
+                Step::Withdraw(_) => {}
+                Step::Retain(every) => {
+                    unexpected.retain(|_, what| what % every > 0);
+                    model.retain(|(_, what)| what % every > 0);
+                }
+            }
+            prop_assert_eq!((unexpected.len(), unexpected.is_empty()), (model.len(), model.is_empty()));
+        }
+        let mut fresh = Unexpected::new();
+        model.iter().for_each(|(message, what)| fresh.arrive(*message, *what));
+        prop_assert_eq!(hash(&unexpected), hash(&fresh));
+        prop_assert_eq!(&unexpected, &fresh);
+        // Sorted as the checker asks for it, with the messages of each sender in their order.
+        unexpected.sort_by_key(|message| message.source);
+        let found: Vec<(u32, u32)> = unexpected
+            .iter()
+            .filter(|(message, _)| message.context == Context::MESSAGES)
+            .map(|(message, what)| (message.source.0, *what))
+            .collect();
+        prop_assert!(found.is_sorted());
+    }
+}
