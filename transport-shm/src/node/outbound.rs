@@ -181,19 +181,10 @@ impl Out {
             return Ok(());
         }
         let identity = self.identity(rank, address)?;
-        // First, so that whoever is found under this number later is noticed to be another one.
-        let process = Process::open(identity).map_err(|_| ConnectError::Gone(rank))?;
+        let (process, segment) = found(rank, identity, address)?;
         let refused = |why| match process.is_ending() {
             true => ConnectError::Gone(rank),
             false => ConnectError::Segment { rank, why },
-        };
-        let segment = match Segment::open_of(address.pid, address.fd) {
-            Ok(segment) if segment.nonce() == address.nonce => segment,
-            // Who ends closes its files first, and others may get their numbers.
-            _ if process.is_ending() => return Err(ConnectError::Gone(rank)),
-            Ok(_) => return Err(ConnectError::Stranger { rank, pid: address.pid, why: None }),
-            Err(why) if why.is_shortage() => return Err(ConnectError::Segment { rank, why }),
-            Err(why) => return Err(ConnectError::Stranger { rank, pid: address.pid, why: Some(why) }),
         };
         if segment.layout() != self.layout {
             return Err(ConnectError::Differs { rank, theirs: segment.layout(), own: self.layout });
@@ -224,11 +215,17 @@ impl Out {
     /// That such a peer had finished cannot be seen any more when it has ended: it is lost.
     ///
     /// # Errors
-    /// When processes of that peer's number mean other ones here.
+    /// When the process of that number is another one here, whose end would mean nothing.
     pub fn watch(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
         let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
         if !self.is_watched(rank) {
             let identity = self.identity(rank, address)?;
+            match found(rank, identity, address) {
+                // What it had sent is taken before its end is told.
+                Ok(_) | Err(ConnectError::Gone(_)) => {}
+                Err(error) if error.is_shortage() => {}
+                Err(error) => return Err(error),
+            }
             self.looked_for.insert(place, identity);
         }
         Ok(())
@@ -477,6 +474,20 @@ impl Out {
     #[inline]
     fn place(&self, rank: RankId) -> Option<usize> {
         self.places.of(rank).filter(|place| self.peers[*place].is_some())
+    }
+}
+
+/// The process and the segment of the peer that has published `address`.
+fn found(rank: RankId, identity: Identity, address: &Address) -> Result<(Process, Segment), ConnectError> {
+    // First, so that whoever is found under this number later is noticed to be another one.
+    let process = Process::open(identity).map_err(|_| ConnectError::Gone(rank))?;
+    match Segment::open_of(address.pid, address.fd) {
+        Ok(segment) if segment.nonce() == address.nonce => Ok((process, segment)),
+        // Who ends closes its files first, and others may get their numbers.
+        _ if process.is_ending() => Err(ConnectError::Gone(rank)),
+        Ok(_) => Err(ConnectError::Stranger { rank, pid: address.pid, why: None }),
+        Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
+        Err(why) => Err(ConnectError::Stranger { rank, pid: address.pid, why: Some(why) }),
     }
 }
 

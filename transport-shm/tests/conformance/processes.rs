@@ -31,6 +31,9 @@ fn child() {
     if let Some(task) = task.strip_prefix(super::hostile::GARBAGE) {
         return super::hostile::garbage(task);
     }
+    if task == super::strangers::WAIT {
+        return super::strangers::wait();
+    }
     if let Some(address) = task.strip_prefix(super::strangers::SEND) {
         return super::strangers::send(address);
     }
@@ -133,6 +136,11 @@ impl Peer {
     /// Waits until it has ended by itself.
     pub(super) fn end(&mut self) {
         assert!(self.child.wait().expect("it is a child").success());
+    }
+
+    /// Ends it, and leaves it to be waited for.
+    pub(super) fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
     }
 
     pub(super) fn tell(&mut self, line: &str) {

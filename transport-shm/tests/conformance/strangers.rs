@@ -7,7 +7,6 @@ use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport}
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::Command;
 
 const RING: Settings = Settings { capacity: 64, direct: false };
 
@@ -56,8 +55,12 @@ fn the_segment_of_another_process_is_refused() {
     for address in
         [own, with(address, part::NONCE, 1), with(address, part::FD, 1), with(address, part::FD, 9999)]
     {
-        let error = node.out().connect(RANKS[1], &address).expect_err("it is another one");
-        assert!(matches!(error, ConnectError::Stranger { .. }), "{error}");
+        // Also who only waits has to be told: the end of another process is never the peer's.
+        for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
+            let error = error.expect_err("it is another one");
+            assert!(matches!(error, ConnectError::Stranger { .. }), "{error}");
+        }
+        assert!(!node.out().is_watched(RANKS[1]));
     }
     assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "what was refused has left nothing");
 }
@@ -83,9 +86,9 @@ fn rings_of_another_size_are_refused() {
 
 #[test]
 fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
-    let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
-    let [mut node, peer] = nodes();
-    let address = with(with(peer.address(), part::PID, child.id()), part::BEGAN, 0);
+    let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
+    let mut peer = Peer::start(WAIT);
+    let address = peer.hear().parse().expect("an address");
     let mut watch = Watch::of(Vec::new());
     node.out().watch(RANKS[1], &address).expect("it is there");
     let mut look = |node: &mut Node| {
@@ -95,13 +98,12 @@ fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     };
     assert_eq!(look(&mut node), []);
     assert!(node.out().is_watched(RANKS[1]) && !node.out().is_connected(RANKS[1]));
-    child.kill().expect("it can be killed");
+    peer.kill();
     // Nobody has to wait for it: what its parent does is not for the peers to know.
     while look(&mut node).is_empty() {
         std::thread::yield_now();
     }
     assert_eq!(look(&mut node), [Arrival::Lost(RANKS[1])], "once");
-    child.wait().expect("it is a child");
 }
 
 /// It connects, sends, and ends; the receiver, which has never connected to it, has its packet first.
@@ -126,6 +128,16 @@ const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
 /// The task of a process that sends a packet and ends; behind it, an address.
 pub(super) const SEND: &str = "send ";
+
+/// The task of a process that does nothing.
+pub(super) const WAIT: &str = "wait";
+
+/// Such a process.
+pub(super) fn wait() {
+    let node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
+    super::processes::say(node.address().to_string());
+    std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
+}
 
 /// Such a process.
 pub(super) fn send(address: &str) {
