@@ -1,23 +1,24 @@
 //! Communicators of some of the ranks.
 
+use crate::core::{COMPARED, Membership};
 use crate::{Communicator, Error};
 use carrousel_rank::RankId;
 use std::rc::Rc;
 
 /// The members of a communicator, as ranks of the job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Group {
     /// All ranks of the job, so many, each under its own number.
     All(u32),
     /// Some of them, by place.
-    Some(Rc<[u32]>),
+    Some(Rc<Membership>),
 }
 
 impl Group {
     pub(crate) fn len(&self) -> u32 {
         match self {
             Self::All(ranks) => *ranks,
-            Self::Some(members) => members.len() as u32,
+            Self::Some(some) => some.members.len() as u32,
         }
     }
 
@@ -27,7 +28,8 @@ impl Group {
         match self {
             // A rank that does not exist is for the protocol to refuse.
             Self::All(_) => Ok(place),
-            Self::Some(members) => {
+            Self::Some(some) => {
+                let members = &some.members;
                 let known = members.get(place as usize).copied();
                 known.ok_or(Error::NoSuchRank { rank: place, ranks: members.len() as u32 })
             }
@@ -40,7 +42,7 @@ impl Group {
         match self {
             Self::All(_) => rank,
             // It is a member, or its message would not have come.
-            Self::Some(members) => members.iter().position(|member| *member == rank).unwrap_or(0) as u32,
+            Self::Some(some) => some.members.iter().position(|member| *member == rank).unwrap_or(0) as u32,
         }
     }
 }
@@ -90,14 +92,28 @@ impl Communicator {
     /// A communicator of these ranks of the job, under a number that is free at every rank of this one:
     /// groups that have no rank in common may have the same.
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
-        let (free, mut number) = (self.shared.with(|core| core.next_communicator()), [0]);
-        self.allreduce(&[free], &mut number, |left, right| left.max(right))?;
+        let number = self.free_number()?;
         let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let me = self.shared.with(|core| core.me());
-        let id = match members.contains(&me) {
-            true => self.shared.with(|core| core.define(number[0], &ranks))?,
-            false => self.id,
+        let (id, membership) = match members.contains(&me) {
+            true => self.shared.with(|core| core.define(number, &ranks))?,
+            false => (self.id, Membership::of_others(members)),
         };
-        Ok(Self { shared: self.shared.clone(), id, group: Group::Some(members.into()) })
+        Ok(Self { shared: self.shared.clone(), id, group: Group::Some(membership.into()) })
+    }
+
+    /// The lowest number that is in use at no rank of this communicator.
+    fn free_number(&self) -> Result<usize, Error> {
+        for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
+            let own = self.shared.with(|core| core.communicators_taken(block));
+            let mut taken = own;
+            self.allreduce(&own, &mut taken, |left, right| left | right)?;
+            // All ranks see the same, so all take the same number, or go on.
+            if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
+                let bits = u64::BITS as usize;
+                return Ok(block * COMPARED + word * bits + taken[word].trailing_ones() as usize);
+            }
+        }
+        Err(Error::TooManyCommunicators)
     }
 }

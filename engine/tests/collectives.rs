@@ -110,6 +110,57 @@ fn a_duplicate_is_the_same_ranks_and_other_messages() {
     });
 }
 
+/// More communicators, one after the other, than there are numbers.
+#[test]
+fn a_communicator_that_nobody_has_any_more_makes_room() {
+    run(2, |world| {
+        let (peer, mut got) = (1 - world.rank(), [0u32]);
+        for number in 0..40_000 {
+            let again = world.duplicate().expect("there is a number");
+            if number % 1000 == 0 {
+                again.send(&[number], peer, 0).expect("it is there");
+                again.recv(&mut got, peer, 0).expect("it comes");
+                assert_eq!(got, [number]);
+            }
+        }
+    });
+}
+
+#[test]
+fn as_many_communicators_as_there_are_numbers_and_no_more() {
+    run(1, |world| {
+        let mut all: Vec<_> = (1..1 << 15).map(|_| world.duplicate().expect("there is a number")).collect();
+        let none = world.duplicate().map_err(|error| error.class());
+        assert_eq!(none.map(|more| more.size()), Err(Class::Other));
+        all.swap_remove(777);
+        assert!(world.duplicate().is_ok(), "that of the one that is gone");
+    });
+}
+
+/// What was sent in a communicator that is gone must not be found in the next one.
+#[test]
+fn a_message_that_nobody_has_received_keeps_its_communicator() {
+    run(2, |world| {
+        let peer = 1 - world.rank();
+        let first = world.duplicate().expect("there is a number");
+        first.send(&[1u8], peer, 7).expect("it is there");
+        first.probe(peer, 7).expect("it comes");
+        drop(first);
+        let second = world.duplicate().expect("there is another number");
+        world.barrier().expect("all are there");
+        assert_eq!(second.iprobe(Any, Any).expect("all are there"), None);
+        // A request has its communicator.
+        let receive = second.irecv(vec![0u8; 1], peer, 8).expect("it is there");
+        drop(second);
+        let third = world.duplicate().expect("there is a third number");
+        third.send(&[3u8], peer, 8).expect("it is there");
+        let mut got = [0];
+        third.recv(&mut got, peer, 8).expect("it comes");
+        assert_eq!(got, [3]);
+        drop(receive);
+    });
+}
+
 #[test]
 fn buffers_of_wrong_lengths_are_refused() {
     run(1, |world| {

@@ -51,6 +51,12 @@ pub enum Record {
         /// Its ranks, by place.
         members: Vec<u32>,
     },
+    /// A communicator was forgotten: nobody has it any more, and its number may be used again.
+    Forget {
+        /// Its number.
+        #[serde(with = "forms::communicator")]
+        communicator: Communicator,
+    },
     /// The driver has reported.
     Event(#[serde(with = "forms::EventForm")] Event),
     /// A complete request was released.

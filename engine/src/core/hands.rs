@@ -6,7 +6,8 @@ use super::ways::Ways;
 use crate::Error;
 use crate::lend::Registry;
 use carrousel_rank::{
-    Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
+    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError,
+    Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
@@ -232,6 +233,15 @@ impl Hands {
         }
         // One that there is not is no longer anybody's.
         let _ = self.rank.release(request);
+    }
+
+    /// Forgets a communicator that nobody has any more. False if that cannot be done now.
+    pub(super) fn forget(&mut self, communicator: Communicator) -> bool {
+        let forgotten = self.rank.forget(communicator).is_ok();
+        if forgotten && self.recorder.is_some() {
+            self.record_forgotten(communicator);
+        }
+        forgotten
     }
 
     /// Makes a call, which may have `lent` bytes.

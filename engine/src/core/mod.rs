@@ -1,5 +1,6 @@
 //! One rank at work: its state machine, its memory, and its transport.
 
+mod communicators;
 mod directory;
 mod hands;
 mod kept;
@@ -12,6 +13,7 @@ mod sending;
 mod waiting;
 mod ways;
 
+pub(crate) use self::communicators::{COMPARED, Membership, Taken};
 pub(crate) use self::hands::Operation;
 pub(crate) use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};
@@ -20,6 +22,7 @@ pub(crate) use self::pace::Pace;
 pub(crate) use self::pending::Awaited;
 pub(crate) use self::sending::SendKind;
 
+use self::communicators::Communicators;
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
@@ -75,8 +78,7 @@ pub(crate) struct Core {
     line: Option<u32>,
     /// Calls that started something, counted around.
     calls: u32,
-    /// The number of the next communicator.
-    next: u16,
+    communicators: Communicators,
     scratch: Vec<u8>,
     /// What the present call waits for.
     awaited: Awaited,
@@ -131,7 +133,7 @@ impl Core {
             launcher: None,
             line: None,
             calls: 0,
-            next: 1,
+            communicators: Communicators::default(),
             scratch: Vec::new(),
             awaited: Awaited::Any,
         })
@@ -193,20 +195,26 @@ impl Core {
         self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key)
     }
 
-    /// The number of the next communicator, as far as this rank is concerned.
-    pub(crate) fn next_communicator(&self) -> u16 {
-        self.next
+    /// Which numbers of communicators from `block` times [`COMPARED`] on are in use here.
+    pub(crate) fn communicators_taken(&mut self, block: usize) -> Taken {
+        let Self { communicators, hands, .. } = self;
+        communicators.collect(|communicator| hands.forget(communicator));
+        communicators.taken(block)
     }
 
     /// A communicator of these ranks, under a number that all of them have agreed on.
-    pub(crate) fn define(&mut self, number: u16, members: &[RankId]) -> Result<Communicator, Fault> {
-        let communicator = Communicator::new(number).ok_or(Error::TooManyCommunicators)?;
-        self.next = number + 1;
+    pub(crate) fn define(
+        &mut self,
+        number: usize,
+        members: &[RankId],
+    ) -> Result<(Communicator, Membership), Fault> {
+        let communicator = u16::try_from(number).ok().and_then(Communicator::new);
+        let communicator = communicator.ok_or(Error::TooManyCommunicators)?;
         self.hands.rank.define(communicator, members)?;
         if self.hands.recorder.is_some() {
             self.hands.record_definition(communicator, members);
         }
-        Ok(communicator)
+        Ok((communicator, self.communicators.take(communicator, members)))
     }
 
     /// The ranks of this node.

@@ -133,6 +133,11 @@ impl Hands {
     }
 
     #[cold]
+    pub(super) fn record_forgotten(&mut self, communicator: Communicator) {
+        self.write_down(&Record::Forget { communicator });
+    }
+
+    #[cold]
     pub(super) fn record_probe(&mut self, pattern: Pattern, envelope: Envelope, len: u64) {
         self.write_down(&Record::Probe { pattern, envelope, len });
     }

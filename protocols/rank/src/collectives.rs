@@ -26,7 +26,7 @@ pub const LANES: u32 = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Active {
     pub(crate) own: Handle,
-    communicator: Communicator,
+    pub(crate) communicator: Communicator,
     schedule: Schedule,
     buffers: [Memory; 3],
     tag: Tag,
@@ -266,7 +266,7 @@ impl<P: Protocol> Rank<P> {
     pub(crate) fn abandon(&mut self, own: Handle) {
         self.requests.deactivate(own);
         let receive = inner(own, End::Receive);
-        self.posted.take_by(|posting| posting.request == receive);
+        self.posted.take(receive);
     }
 
     fn lost_member(&self, communicator: Communicator) -> Option<RankId> {

@@ -34,6 +34,9 @@ pub enum UsageError {
     /// `MPI_ERR_COMM`.
     #[error("communicator {} is defined already", .0.index())]
     AlreadyDefined(Communicator),
+    /// `MPI_ERR_COMM`.
+    #[error("communicator {} is in use", .0.index())]
+    InUse(Communicator),
     /// `MPI_ERR_GROUP`.
     #[error("{0} is not a member of the communicator that it defines")]
     NotAMember(RankId),

@@ -2,6 +2,7 @@
 
 use crate::UsageError;
 use crate::rank::Rank;
+use crate::requests::State;
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, RankId};
 use carrousel_rendezvous::Protocol;
@@ -92,6 +93,38 @@ impl<P: Protocol> Rank<P> {
         };
         let members = Members::Some(members.to_vec());
         self.groups.insert(at, Group { communicator, members, me: me as u32, entered: 0 });
+        Ok(())
+    }
+
+    /// Forgets a communicator that nobody uses any more, so that its number can be defined again, for other members.
+    /// What has been counted of its messages stays: to the peers it is the same flow.
+    ///
+    /// # Errors
+    /// When it is not defined, or is [`Communicator::WORLD`]; when a receive or a collective in it is not over, or a message
+    /// of it waits, which nobody may find under that number later; and once a peer was lost, whose messages of a collective
+    /// that was given up may still come.
+    pub fn forget(&mut self, communicator: Communicator) -> Result<(), UsageError> {
+        let at = match self.position(communicator) {
+            Ok(at) if communicator != Communicator::WORLD => at,
+            Ok(_) => return Err(UsageError::InUse(communicator)),
+            Err(_) => return Err(UsageError::NoSuchCommunicator(communicator)),
+        };
+        let own = |context| context == communicator.messages() || context == communicator.collectives();
+        let busy = self.posted.iter().any(|(pattern, _)| own(pattern.context))
+            || self.unexpected.iter().any(|(message, _)| own(message.context))
+            || self.requests.active().iter().any(|active| active.communicator == communicator)
+            || self.requests.iter().any(|(_, state)| match state {
+                State::Offered { context, .. }
+                | State::Writing { context, .. }
+                | State::Reading { context, .. } => own(*context),
+                // Which it is filled by, its sender knows.
+                State::Filling { .. } => true,
+                State::Posted { .. } | State::Collective | State::Complete(_) => false,
+            });
+        if busy || !self.lost.is_empty() {
+            return Err(UsageError::InUse(communicator));
+        }
+        self.groups.remove(at);
         Ok(())
     }
 

@@ -154,6 +154,7 @@ impl Player {
                 self.call(network, call, &answer)
             }
             Record::Define { communicator, members } => self.define(communicator, &members),
+            Record::Forget { communicator } => self.forget(communicator),
             Record::Event(Event::Packet { from, context, packet }) => {
                 self.packet(network, from, context, packet)
             }
@@ -212,6 +213,17 @@ impl Player {
                 Ok(())
             }
             Err(error) => differs(format!("communicator {number} was defined"), format!("no: {error}")),
+        }
+    }
+
+    fn forget(&mut self, communicator: Communicator) -> Result<(), Differs> {
+        let number = communicator.index();
+        match self.rank.forget(communicator) {
+            Ok(()) => {
+                self.counts.calls += 1;
+                Ok(())
+            }
+            Err(error) => differs(format!("communicator {number} was forgotten"), format!("no: {error}")),
         }
     }
 

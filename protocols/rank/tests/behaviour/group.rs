@@ -1,7 +1,7 @@
 //! Communicators of some ranks.
 
 use crate::collective::{collective, defined, source};
-use crate::pair::{LARGE, Pair, SMALL, options};
+use crate::pair::{LARGE, Pair, SMALL, from, options, tag};
 use crate::under_both;
 use carrousel_rank::*;
 
@@ -10,6 +10,8 @@ under_both!(
     messages_wait_for_a_communicator_to_be_defined,
     communicators_do_not_meet,
     a_group_is_checked,
+    a_number_is_used_again_for_other_members,
+    what_is_in_use_is_not_forgotten,
 );
 
 const DONE: Status = Status { message: None, len: 0, failure: None };
@@ -114,4 +116,73 @@ fn a_group_is_checked<P: Protocol>() {
     assert_eq!(rank.define(part(1), &[b, a]), Ok(()));
     assert_eq!(rank.define(part(1), &[b, a]), Err(UsageError::AlreadyDefined(part(1))));
     assert_eq!(UsageError::AlreadyDefined(part(1)).to_string(), "communicator 1 is defined already");
+}
+
+/// A message of each kind in a communicator, whose receives are announced where that is possible.
+fn messages<P: Protocol>(pair: &mut Pair<P>, communicator: Communicator, seed: u64) {
+    for (len, seed) in [SMALL, LARGE].into_iter().zip(seed..) {
+        let data = vec![len as u8; len];
+        let receive = pair.receive_in(communicator, 2, from(0), tag(7), len);
+        pair.run_in_any_order(seed);
+        let send = pair.send_in(communicator, (0, 2), 7, &data);
+        pair.run_in_any_order(seed);
+        assert_eq!(pair.status(0, send).failure, None);
+        pair.holds(2, receive, &data);
+    }
+}
+
+fn a_number_is_used_again_for_other_members<P: Protocol>() {
+    for seed in 0..10 {
+        let mut pair = Pair::<P>::with(3, &options());
+        for members in [&[0, 2][..], &[2, 1, 0], &[0, 2], &[1, 2, 0]] {
+            define(&mut pair, part(1), members);
+            let call = Collective { communicator: part(1), ..collective(Kind::AllReduce, 0, LARGE) };
+            let entered = members.iter().map(|rank| (*rank, pair.collective(*rank, &call, &[1; LARGE])));
+            let entered: Vec<_> = entered.collect();
+            pair.run_in_any_order(seed);
+            for (rank, (request, target)) in entered {
+                assert_eq!(pair.status(rank, request), DONE);
+                assert_eq!(pair.target(target), vec![members.len() as u8; LARGE]);
+            }
+            messages(&mut pair, part(1), seed);
+            for rank in members {
+                assert_eq!(pair.ranks[*rank as usize].forget(part(1)), Ok(()));
+            }
+        }
+        pair.is_over();
+    }
+}
+
+fn what_is_in_use_is_not_forgotten<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let (world, in_use) = (Communicator::WORLD, Err(UsageError::InUse(part(1))));
+    assert_eq!(pair.ranks[0].forget(world), Err(UsageError::InUse(world)));
+    assert_eq!(pair.ranks[0].forget(part(1)), Err(UsageError::NoSuchCommunicator(part(1))));
+    define(&mut pair, part(1), &[0, 2]);
+    for len in [SMALL, LARGE] {
+        // A message that nobody has received, and its sender's request.
+        let send = pair.send_in(part(1), (0, 2), 7, &vec![1; len]);
+        pair.run();
+        assert_eq!(pair.ranks[2].forget(part(1)), in_use);
+        assert_eq!(pair.ranks[0].forget(part(1)).is_err(), len == LARGE);
+        if len == SMALL {
+            assert_eq!(pair.ranks[0].define(part(1), &[RankId(0), RankId(2)]), Ok(()));
+        }
+        // A receive that waits.
+        let [first, second] = [(); 2].map(|()| pair.receive_in(part(1), 2, Source::Any, tag(7), len));
+        pair.run();
+        assert_eq!((pair.status(2, first).failure, pair.status(0, send).failure), (None, None));
+        assert_eq!(pair.ranks[2].forget(part(1)), in_use);
+        pair.call(2, Call::Cancel(second)).expect("it is open");
+        pair.run();
+        pair.status(2, second);
+    }
+    // A collective that the other one has not entered.
+    let call = Collective { communicator: part(1), ..collective(Kind::Barrier, 0, 0) };
+    let (barrier, _) = pair.collective(2, &call, &[]);
+    assert_eq!(pair.ranks[2].forget(part(1)), in_use);
+    let (other, _) = pair.collective(0, &call, &[]);
+    pair.run();
+    assert_eq!((pair.status(2, barrier), pair.status(0, other)), (DONE, DONE));
+    assert_eq!([0, 2].map(|rank| pair.ranks[rank].forget(part(1))), [Ok(()), Ok(())]);
 }

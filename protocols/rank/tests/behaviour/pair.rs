@@ -162,29 +162,51 @@ impl<P: Protocol> Pair<P> {
     }
 
     pub(crate) fn send(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(by, to, tag, data, false)
+        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
     }
 
     pub(crate) fn ssend(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(by, to, tag, data, true)
+        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, true)
     }
 
-    fn send_in_mode(&mut self, by: u32, to: u32, tag: u32, data: &[u8], synchronous: bool) -> Handle {
+    pub(crate) fn send_in(
+        &mut self,
+        communicator: Communicator,
+        ends: (u32, u32),
+        tag: u32,
+        data: &[u8],
+    ) -> Handle {
+        self.send_in_mode(communicator, ends, tag, data, false)
+    }
+
+    fn send_in_mode(
+        &mut self,
+        communicator: Communicator,
+        (by, to): (u32, u32),
+        tag: u32,
+        data: &[u8],
+        synchronous: bool,
+    ) -> Handle {
         let memory = self.allocate(by, data.to_vec());
-        let send = Send {
-            to: RankId(to),
-            tag: Tag(tag),
-            communicator: Communicator::WORLD,
-            len: data.len() as u64,
-            memory,
-            synchronous,
-        };
+        let send =
+            Send { to: RankId(to), tag: Tag(tag), communicator, len: data.len() as u64, memory, synchronous };
         self.call(by, Call::Send(send)).expect("the send is right")
     }
 
     pub(crate) fn receive(&mut self, by: u32, from: Source, tag: TagSelector, len: usize) -> Handle {
+        self.receive_in(Communicator::WORLD, by, from, tag, len)
+    }
+
+    pub(crate) fn receive_in(
+        &mut self,
+        communicator: Communicator,
+        by: u32,
+        from: Source,
+        tag: TagSelector,
+        len: usize,
+    ) -> Handle {
         let memory = self.allocate(by, [vec![0xEE; len], GUARD.to_vec()].concat());
-        let receive = Receive { from, tag, communicator: Communicator::WORLD, len: len as u64, memory };
+        let receive = Receive { from, tag, communicator, len: len as u64, memory };
         let request = self.call(by, Call::Receive(receive)).expect("the receive is right");
         self.memory_of.insert((by, request), memory);
         request
