@@ -243,6 +243,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it has no files")]
     fn a_table_without_end_is_an_error_that_names_variable_and_file() {
         let variable = ("CARROUSEL_VERBS_REUSE_TABLE".into(), "/dev/zero".into());
         let settings = Settings::of([variable].into_iter()).expect("there is such an option");
