@@ -159,6 +159,16 @@ impl Host {
         }
         Ok(Self { name: name.to_owned(), ranks })
     }
+
+    /// Whether the name is one of this node's, so that nobody has to be reached: `localhost` and its address, and what
+    /// the node calls itself, with its domain or without.
+    pub fn is_here(&self) -> bool {
+        let name = rustix::system::uname();
+        let own = name.nodename().to_string_lossy();
+        let short = own.split('.').next().unwrap_or_default();
+        ["localhost", "127.0.0.1"].contains(&self.name.as_str())
+            || !short.is_empty() && [&own, short].contains(&self.name.as_str())
+    }
 }
 
 /// The ranks of a job that are on one node.

@@ -103,6 +103,10 @@ impl Args {
             Some(file) => Host::read_file(file).map_err(Failure::wrong)?,
             None => Host::merge(self.hosts.clone()),
         };
+        // A login to where one is already need not be possible.
+        if job.hosts.iter().all(Host::is_here) {
+            job.hosts.clear();
+        }
         if !job.hosts.is_empty() {
             job.agent = agent_command(&own_path()?);
             let path = env::var_os("PATH").map(|path| ("PATH".into(), path));

@@ -63,6 +63,23 @@ fn reaching_hosts(place: &Place, words: &str) -> Command {
     command
 }
 
+/// No login is needed where one is: this `ssh` finds nobody.
+#[test]
+fn hosts_that_are_this_node_are_not_logged_in_to() {
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("it is there");
+    let place = with_hosts(Place::new().with("hosts", "localhost slots=2\n"));
+    std::fs::write(place.path("ssh"), "#!/bin/sh\nexit 255\n").expect("it can be written");
+    for hosts in
+        ["--hostfile hosts", "--hosts localhost", "--hosts 127.0.0.1:2", &format!("--hosts {}", own.trim())]
+    {
+        let mut command = reaching_hosts(&place, &format!("run -n 3 {hosts} echo here"));
+        let ran = Ran::from(command.output().expect("it can be started")).status(0);
+        assert_eq!(ran.out, "here\nhere\nhere\n", "{hosts}");
+    }
+    let mut command = reaching_hosts(&place, "run -n 3 --hosts localhost,elsewhere echo here");
+    assert_ne!(command.output().expect("it can be started").status.code(), Some(0));
+}
+
 #[test]
 fn other_hosts_start_this_command_as_their_agent() {
     let script = "echo $PMI_RANK of $PMI_SIZE on $ON in $PWD with $CARROUSEL_RTR_LIMIT${OTHER-, no other}";
