@@ -2,6 +2,7 @@
 
 use crate::Counts;
 use crate::group::Burst;
+use crate::plan::Sending;
 use carrousel::{Communicator, Error};
 use fastrand::Rng;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use std::time::Duration;
 pub(crate) enum Case {
     /// What the seed says
     Plan,
-    /// Nothing but to begin, to meet and to end
+    /// Nothing but to begin and to end
+    Empty,
+    /// The same, and to meet in between
     Start,
     /// Rank 0 sends 200 MB in small messages to rank 1, which looks at nothing for a second
     Flood,
@@ -27,24 +30,29 @@ pub(crate) enum Case {
 pub(crate) fn run(case: Case, world: &Communicator) -> Result<Counts, String> {
     let text = |error: Error| error.to_string();
     let mut rng = Rng::with_seed(1);
-    let burst = |count, bytes, outstanding, late| Burst {
+    let burst = |count, bytes, sending, late| Burst {
         senders: &[0],
         receiver: 1,
         count,
         bytes,
-        outstanding,
+        sending,
         late: Duration::from_millis(late),
         tag: 0,
         key: 1,
     };
     match case {
         Case::Plan => Err("a plan takes a seed".to_owned()),
+        Case::Empty => Ok(Counts::default()),
         Case::Start => {
             world.barrier().map_err(text)?;
             Ok(Counts::default())
         }
-        Case::Flood => burst(200_000, 1000, false, 1000).run(world, &mut rng),
-        Case::Outstanding => burst(40_000, 16 << 10, true, 200).run(world, &mut rng),
+        Case::Flood => burst(200_000, 1000, Sending::Blocking, 1000).run(world, &mut rng),
+        Case::Outstanding => {
+            let mut counts = burst(40_000, 16 << 10, Sending::Outstanding, 200).run(world, &mut rng)?;
+            counts.include(burst(40_000, 16 << 10, Sending::Reversed, 200).run(world, &mut rng)?);
+            Ok(counts)
+        }
         Case::Communicators => communicators(world),
         Case::Small => small(world),
     }

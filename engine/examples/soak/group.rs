@@ -1,6 +1,6 @@
 //! What the ranks of a communicator do together: collectives, shifts, and bursts to a rank that comes late.
 
-use crate::plan::{CollectiveKind, content};
+use crate::plan::{CollectiveKind, Sending, content};
 use crate::{Counts, pause};
 use carrousel::{Any, Communicator, Error};
 use fastrand::Rng;
@@ -116,8 +116,7 @@ pub(crate) struct Burst<'a> {
     pub(crate) receiver: u32,
     pub(crate) count: u32,
     pub(crate) bytes: usize,
-    /// All are started before the first one is waited for, and are received from the last to the first.
-    pub(crate) outstanding: bool,
+    pub(crate) sending: Sending,
     pub(crate) late: Duration,
     /// The tag of all, where they are received in their order.
     pub(crate) tag: u32,
@@ -144,7 +143,7 @@ impl Burst<'_> {
     fn send(&self, communicator: &Communicator) -> Result<Counts, Error> {
         // The same bytes in all, but for the first ones, which count.
         let mut data = self.content(communicator.rank());
-        if !self.outstanding {
+        if self.sending == Sending::Blocking {
             for number in 0..self.count {
                 mark(&mut data, number);
                 communicator.send(&data, self.receiver, self.tag)?;
@@ -153,7 +152,8 @@ impl Burst<'_> {
         }
         communicator.scope(|scope| {
             for number in 0..self.count {
-                scope.isend(&data, self.receiver, number)?;
+                let tag = if self.sending == Sending::Reversed { number } else { self.tag };
+                scope.isend(&data, self.receiver, tag)?;
             }
             Ok(())
         })?;
@@ -165,7 +165,7 @@ impl Burst<'_> {
         let text = |error: Error| error.to_string();
         let mut counts = Counts::default();
         let mut buffer = vec![0; self.bytes];
-        if self.outstanding {
+        if self.sending == Sending::Reversed {
             for sender in self.senders {
                 let expected = self.content(*sender);
                 for number in (0..self.count).rev() {
@@ -185,7 +185,9 @@ impl Burst<'_> {
             let at = self.senders.iter().position(|sender| *sender == status.source);
             let (number, expected) =
                 at.and_then(|at| next.get_mut(at)).ok_or("a message that nobody sends")?;
-            mark(expected, *number);
+            if self.sending == Sending::Blocking {
+                mark(expected, *number);
+            }
             if buffer != *expected || status.bytes != self.bytes as u64 {
                 return Err(format!("message {number} of rank {} is wrong: {status:?}", status.source));
             }

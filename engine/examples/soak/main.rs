@@ -20,6 +20,8 @@ use fastrand::Rng;
 use plan::{Action, Plan, Shape, Step};
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -73,7 +75,7 @@ impl Counts {
         self.bytes += bytes as u64;
     }
 
-    fn include(&mut self, more: Counts) {
+    pub(crate) fn include(&mut self, more: Counts) {
         self.messages += more.messages;
         self.bytes += more.bytes;
         self.collectives += more.collectives;
@@ -158,13 +160,13 @@ impl Soak<'_> {
             }
             Action::Shift { by, bytes } => group::shift(&communicator, *by, *bytes, key),
             Action::Race { messages } => exchange::race(&communicator, messages, &mut rng),
-            Action::Burst { senders, receiver, count, bytes, outstanding, late_us } => {
+            Action::Burst { senders, receiver, count, bytes, sending, late_us } => {
                 let burst = group::Burst {
                     senders,
                     receiver: *receiver,
                     count: *count,
                     bytes: *bytes,
-                    outstanding: *outstanding,
+                    sending: *sending,
                     late: Duration::from_micros(*late_us),
                     tag: plan::burst_tag(number),
                     key,
@@ -219,6 +221,15 @@ fn kib(file: &str, name: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
+/// What the memory takes, in KiB, that this process has made to share, whether anybody has touched it or not.
+fn committed_kib() -> u64 {
+    let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_shared =
+        |path: &PathBuf| fs::read_link(path).is_ok_and(|name| name.to_string_lossy().starts_with("/memfd:"));
+    let files = descriptors.filter(is_shared).filter_map(|path| fs::metadata(path).ok());
+    files.map(|file| file.blocks()).sum::<u64>() / 2
+}
+
 /// How long this thread has had a processor, in milliseconds.
 fn cpu_ms() -> u64 {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
@@ -240,10 +251,10 @@ fn run(arguments: &Arguments, job: &Job, settings: &Settings) -> Result<Counts, 
         case => cases::run(case, world)?,
     };
     let (peak, pss) = (kib("status", "VmHWM"), kib("smaps_rollup", "Pss"));
-    let (shared, cpu) = (kib("smaps_rollup", "Pss_Shmem"), cpu_ms());
+    let (committed, cpu) = (committed_kib(), cpu_ms());
     let Counts { messages, bytes, collectives } = counts;
     let line = format!(
-        r#"{{"rank":{me},"messages":{messages},"bytes":{bytes},"collectives":{collectives},"peak_kib":{peak},"pss_kib":{pss},"shared_kib":{shared},"cpu_ms":{cpu}}}"#
+        r#"{{"rank":{me},"messages":{messages},"bytes":{bytes},"collectives":{collectives},"peak_kib":{peak},"pss_kib":{pss},"committed_kib":{committed},"cpu_ms":{cpu}}}"#
     );
     // A reader that has left is for the launcher to notice.
     let _ = writeln!(io::stdout(), "{line}");

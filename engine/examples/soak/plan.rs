@@ -74,6 +74,17 @@ pub(crate) enum CollectiveKind {
     AllToAll,
 }
 
+/// How the messages of a burst are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    /// One after the other.
+    Blocking,
+    /// All are started before the first one is waited for; they are received in their order.
+    Outstanding,
+    /// As well, and received from the last to the first, by their tags.
+    Reversed,
+}
+
 /// What the ranks of a communicator do together.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
@@ -83,9 +94,8 @@ pub(crate) enum Action {
     Shift { by: u32, bytes: usize },
     /// Messages whose receives are cancelled at about the time at which they come.
     Race { messages: Vec<Message> },
-    /// Many messages of a size to a receiver that comes later. They may have been started all at once, and be received
-    /// from the last to the first.
-    Burst { senders: Vec<u32>, receiver: u32, count: u32, bytes: usize, outstanding: bool, late_us: u64 },
+    /// Many messages of a size to a receiver that comes later.
+    Burst { senders: Vec<u32>, receiver: u32, count: u32, bytes: usize, sending: Sending, late_us: u64 },
     /// A collective, of so many elements.
     Collective { kind: CollectiveKind, root: u32, elements: usize },
     /// A communicator of the same ranks, or by colour of each rank, that takes the place of another one.
@@ -276,12 +286,13 @@ impl Plan {
         let mut senders: Vec<u32> = (0..size).filter(|rank| *rank != receiver && near(rank)).collect();
         rng.shuffle(&mut senders);
         senders.truncate(rng.usize(1..=4));
-        let outstanding = rng.bool();
+        let sending =
+            [Sending::Blocking, Sending::Blocking, Sending::Outstanding, Sending::Reversed][rng.usize(..4)];
         let bytes = rng.choice([0, 1, 8, 100, 1000, 4000, 16 << 10]).unwrap_or(0);
-        let most =
-            (STEP_BYTES_MAX / (bytes + 1)).min(if outstanding { 1000 } else { 3000 }) / senders.len().max(1);
+        let most = (STEP_BYTES_MAX / (bytes + 1)).min(if sending == Sending::Reversed { 1000 } else { 3000 })
+            / senders.len().max(1);
         let count = rng.u32(10..=(most as u32).max(10));
-        Action::Burst { senders, receiver, count, bytes, outstanding, late_us: rng.u64(..20_000) }
+        Action::Burst { senders, receiver, count, bytes, sending, late_us: rng.u64(..20_000) }
     }
 
     fn collective(&self, size: u32, rng: &mut Rng) -> Action {

@@ -13,6 +13,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 struct Case {
     name: &'static str,
     ranks: u32,
+    /// So many jobs, one after the other, until one fails.
+    times: u32,
     /// What stands before the program.
     before: &'static [&'static str],
     arguments: &'static [&'static str],
@@ -22,23 +24,26 @@ struct Case {
     needs: &'static [&'static str],
 }
 
-/// Memory that ranks share where 64 of them have only met: each has talked to a few others.
-const START_SHARED_KIB_MAX: u64 = 64 << 10;
+/// Memory that ranks have made to share where 64 of them have only met: each has talked to a few others.
+const START_COMMITTED_KIB_MAX: u64 = 64 << 10;
 /// What a rank may have needed whose peer looks at nothing: the window, the rings, and the program itself.
 const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
 /// What 40,000 sends may keep a processor busy.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
+    EMPTY,
+    Case { name: "32 ranks that do nothing", ranks: 32, judge: |ended| success(ended, 32, None), ..EMPTY },
     Case {
         name: "64 ranks meet, with little memory",
         ranks: 64,
+        times: 1,
         before: &[],
         arguments: &["--case", "start"],
         judge: |ended| {
-            let shared: u64 = ended.reports.iter().map(|report| report.shared_kib).sum();
-            success(ended, 64, (shared > START_SHARED_KIB_MAX).then(|| {
-                format!("64 ranks that have only met share {shared} KiB, expected at most {START_SHARED_KIB_MAX}")
+            let committed: u64 = ended.reports.iter().map(|report| report.committed_kib).sum();
+            success(ended, 64, (committed > START_COMMITTED_KIB_MAX).then(|| {
+                format!("64 ranks that have only met have made {committed} KiB to share, expected at most {START_COMMITTED_KIB_MAX}")
             }))
         },
         needs: &[],
@@ -46,6 +51,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "a sender that is faster than its receiver",
         ranks: 2,
+        times: 1,
         before: &[],
         arguments: &["--case", "flood"],
         judge: |ended| {
@@ -62,6 +68,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "40,000 sends under way",
         ranks: 2,
+        times: 1,
         before: &[],
         arguments: &["--case", "outstanding"],
         judge: |ended| {
@@ -79,6 +86,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "70,000 communicators, one after the other",
         ranks: 2,
+        times: 1,
         before: &[],
         arguments: &["--case", "communicators"],
         judge: |ended| success(ended, 2, None),
@@ -87,6 +95,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "each rank in a PID namespace of its own",
         ranks: 2,
+        times: 1,
         before: &["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"],
         arguments: &["--case", "small"],
         judge: |ended| match (ended.code(), ended.stderr.contains("PID namespace")) {
@@ -101,12 +110,24 @@ const CASES: [Case; 6] = [
     Case {
         name: "ranks that leave processes behind",
         ranks: 3,
+        times: 1,
         before: &["sh", "-c", "setsid sleep 600 & exec \"$@\"", "sh"],
         arguments: &["--case", "small"],
         judge: |ended| success(ended, 3, None),
         needs: &[],
     },
 ];
+
+/// Ranks that begin and end, in whatever order that is.
+const EMPTY: Case = Case {
+    name: "64 ranks that do nothing",
+    ranks: 64,
+    times: 5,
+    before: &[],
+    arguments: &["--case", "empty"],
+    judge: |ended| success(ended, 64, None),
+    needs: &[],
+};
 
 /// A job that has to succeed, at all of its ranks; and what else may be wrong with it.
 fn success(ended: &Ended, ranks: usize, more: Option<String>) -> Vec<String> {
@@ -140,11 +161,20 @@ pub(super) fn run(at: usize, programs: &Programs) -> Result<Outcome, String> {
     line.push(case.before.iter());
     line.push([programs.soak.as_os_str()]);
     line.push(case.arguments.iter());
-    let running = Running::start(&line, None)?;
-    let launcher = running.child.id() as i32;
-    let ended = running.end(LIMIT, launcher);
-    let mut outcome = Outcome::of(&ended, case.name, case.ranks, line.shown());
-    outcome.repeat = line.shown();
-    outcome.wrong.extend((case.judge)(&ended));
+    let once = || -> Result<Outcome, String> {
+        let running = Running::start(&line, None)?;
+        let launcher = running.child.id() as i32;
+        let ended = running.end(LIMIT, launcher);
+        let mut outcome = Outcome::of(&ended, case.name, case.ranks, line.shown());
+        outcome.repeat = line.shown();
+        outcome.wrong.extend((case.judge)(&ended));
+        Ok(outcome)
+    };
+    let mut outcome = once()?;
+    for _ in 1..case.times {
+        if outcome.wrong.is_empty() {
+            outcome = once()?;
+        }
+    }
     Ok(outcome)
 }

@@ -8,14 +8,16 @@ use super::run::{Ended, Line, Programs, Running, signal_of};
 use super::tally::Outcome;
 use crate::tools::find;
 use fastrand::Rng;
+use std::collections::BTreeMap;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a job may take of which a call fails.
 const LIMIT: Duration = Duration::from_secs(60);
-/// More calls than a job makes.
-const NEVER: u64 = 1_000_000_000;
+/// More calls than a job makes, and the most that `strace` counts.
+const NEVER: u64 = 65_535;
 
 /// Whose calls fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +26,10 @@ enum Of {
     Launcher,
 }
 
-/// A call, and the error that it fails with.
-const CALLS: [(&str, &str); 15] = [
+/// A call, and the error that it fails with. Not `brk`, which has none: it returns where the heap ends.
+const CALLS: [(&str, &str); 14] = [
     ("mmap", "ENOMEM"),
     ("mremap", "ENOMEM"),
-    ("brk", "ENOMEM"),
     ("openat", "EMFILE"),
     ("memfd_create", "EMFILE"),
     ("ftruncate", "ENOSPC"),
@@ -52,28 +53,19 @@ pub(super) struct Injection {
     number: u64,
 }
 
-/// All that can be injected: every number, or, where `few`, the first ones and some others.
+/// All that can be injected: every number, or, where `few`, some of them.
 pub(super) fn all(programs: &Programs, few: Option<u64>) -> Result<Vec<Injection>, String> {
     let mut all = Vec::new();
     let mut rng = Rng::with_seed(few.unwrap_or(0));
-    for of in [Of::Rank(0), Of::Rank(1), Of::Launcher] {
-        for call in CALLS {
-            let count = Injection { of, call: Some(call), number: NEVER }.count(programs)?;
-            all.extend(numbers(count, few.is_some(), &mut rng).map(|number| Injection {
-                of,
-                call: Some(call),
-                number,
-            }));
+    let calls = [Of::Rank(0), Of::Rank(1), Of::Launcher].map(|of| CALLS.map(|call| (of, Some(call))));
+    let allocations = [0, 1].map(|rank| (Of::Rank(rank), None));
+    for (of, call) in calls.into_iter().flatten().chain(allocations) {
+        let mut numbers: Vec<u64> = Injection { of, call, number: NEVER }.numbers(programs)?.collect();
+        if few.is_some() {
+            rng.shuffle(&mut numbers);
+            numbers.truncate(SOME);
         }
-    }
-    for rank in [0, 1] {
-        let of = Of::Rank(rank);
-        let count = Injection { of, call: None, number: NEVER }.count(programs)?;
-        all.extend(numbers(count, few.is_some(), &mut rng).map(|number| Injection {
-            of,
-            call: None,
-            number,
-        }));
+        all.extend(numbers.into_iter().map(|number| Injection { of, call, number }));
     }
     if few.is_some() {
         rng.shuffle(&mut all);
@@ -81,16 +73,8 @@ pub(super) fn all(programs: &Programs, few: Option<u64>) -> Result<Vec<Injection
     Ok(all)
 }
 
-/// Which of so many calls.
-fn numbers(count: u64, few: bool, rng: &mut Rng) -> impl Iterator<Item = u64> + use<> {
-    let some = if few { 4 } else { count };
-    let mut chosen: Vec<u64> = (1..=count).collect();
-    if few {
-        rng.shuffle(&mut chosen);
-    }
-    chosen.truncate(some as usize);
-    chosen.into_iter()
-}
+/// How many of the calls of a kind are taken where there is no time for all.
+const SOME: usize = 8;
 
 impl Injection {
     fn line(&self, programs: &Programs, log: &Path) -> Line {
@@ -139,8 +123,9 @@ impl Injection {
         Ok((running.end(LIMIT, launcher), line))
     }
 
-    /// How many such calls there are where none fails.
-    fn count(&self, programs: &Programs) -> Result<u64, String> {
+    /// Which of these calls can fail. Those before `main` are the dynamic linker's and the runtime's, which end the process
+    /// in ways of their own.
+    fn numbers(&self, programs: &Programs) -> Result<RangeInclusive<u64>, String> {
         let place = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
         let log = place.path().join("strace");
         let (ended, line) = self.start(programs, &log)?;
@@ -149,16 +134,11 @@ impl Injection {
         }
         let Some((call, _)) = self.call else {
             let told = ended.stderr.lines().find_map(|line| line.strip_prefix("soak: allocations: "));
-            return told.and_then(|told| told.parse().ok()).ok_or("the program does not count".to_owned());
+            let made = told.and_then(|told| told.parse().ok());
+            return made.map(|made| 1..=made).ok_or("the program does not count its allocations".to_owned());
         };
-        let text = fs::read_to_string(&log).unwrap_or_default();
-        // A thread has its own numbers: so the largest number of a thread.
-        let mut counts = std::collections::BTreeMap::<&str, u64>::new();
-        for line in text.lines().filter(|line| line.contains(&format!("{call}("))) {
-            let thread = line.split_whitespace().next().filter(|word| word.parse::<u32>().is_ok());
-            *counts.entry(thread.unwrap_or_default()).or_default() += 1;
-        }
-        Ok(counts.values().copied().max().unwrap_or(0))
+        let text = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        Ok(after_main(&text, call))
     }
 
     /// Runs it, and judges it.
@@ -202,7 +182,46 @@ impl Injection {
     }
 }
 
+/// What the runtime of Rust calls before `main`, in the end and for the second time: it says which stack signals have.
+const LAST_BEFORE_MAIN: &str = "sigaltstack";
+
+/// The numbers of the calls that a program makes from `main` on, in what `strace` has written. It counts those of each
+/// thread apart: the largest number of a thread is the last one.
+fn after_main(log: &str, call: &str) -> RangeInclusive<u64> {
+    let (call, mark) = (format!("{call}("), format!("{LAST_BEFORE_MAIN}("));
+    let thread = |line: &str| line.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+    // The main thread is the one that is there first.
+    let main = log.lines().next().and_then(thread);
+    let (mut before, mut marks) = (0, 0);
+    let mut counts = BTreeMap::<Option<u32>, u64>::new();
+    for line in log.lines() {
+        let its = thread(line);
+        if line.contains(&call) {
+            *counts.entry(its).or_default() += 1;
+            before += u64::from(marks < 2);
+        }
+        marks += u32::from(its == main && line.contains(&mark));
+    }
+    before + 1..=counts.into_values().max().unwrap_or(0)
+}
+
 /// Whether the program that injects errors is there.
 pub(super) fn is_possible() -> bool {
     find("strace").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_from_main_on() {
+        let log = "7 mmap(NULL, 1) = 0x1\n7 sigaltstack(NULL, {}) = 0\n7 mmap(NULL, 2) = 0x2\n\
+                   7 sigaltstack({}, NULL) = 0\n7 mmap(NULL, 3) = 0x3\n9 mmap(NULL, 4) = 0x4\n9 sigaltstack(NULL, {}) = 0\n\
+                   7 mmap(NULL, 5) = 0x5\n";
+        assert_eq!(after_main(log, "mmap"), 3..=4);
+        let alone = log.lines().map(|line| format!("{}\n", &line[2..])).collect::<String>();
+        assert_eq!(after_main(&alone, "mmap"), 3..=5);
+        assert!(after_main(log, "openat").is_empty());
+    }
 }

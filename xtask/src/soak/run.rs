@@ -34,7 +34,7 @@ pub(super) struct Report {
     pub(super) bytes: u64,
     pub(super) collectives: u64,
     pub(super) peak_kib: u64,
-    pub(super) shared_kib: u64,
+    pub(super) committed_kib: u64,
     pub(super) cpu_ms: u64,
 }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_report_is_found_behind_a_tag() {
-        let text = r#"{"rank":0,"messages":2,"bytes":3,"collectives":1,"peak_kib":9,"pss_kib":8,"shared_kib":7,"cpu_ms":6}"#;
+        let text = r#"{"rank":0,"messages":2,"bytes":3,"collectives":1,"peak_kib":9,"pss_kib":8,"committed_kib":7,"cpu_ms":6}"#;
         for line in [text.to_owned(), format!("[12] {text}")] {
             let found = report(&line).expect("it is one");
             assert_eq!((found.messages, found.bytes, found.peak_kib), (2, 3, 9));
