@@ -147,7 +147,7 @@ fn success(ended: &Ended, ranks: usize, more: Option<String>) -> Vec<String> {
 pub(super) const COUNT: usize = CASES.len();
 
 /// Runs the case at this place. `Err` says why it cannot be run here.
-pub(super) fn run(at: usize, programs: &Programs) -> Result<Outcome, String> {
+pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<Outcome>, String> {
     let Some(case) = CASES.get(at) else { return Err("there is no such case".to_owned()) };
     if let Some((program, arguments)) = case.needs.split_first() {
         let mut probe = Command::new(program);
@@ -170,11 +170,12 @@ pub(super) fn run(at: usize, programs: &Programs) -> Result<Outcome, String> {
         outcome.wrong.extend((case.judge)(&ended));
         Ok(outcome)
     };
-    let mut outcome = once()?;
-    for _ in 1..case.times {
-        if outcome.wrong.is_empty() {
-            outcome = once()?;
+    let mut outcomes = Vec::new();
+    for _ in 0..case.times {
+        outcomes.push(once()?);
+        if outcomes.last().is_some_and(|last| !last.wrong.is_empty()) {
+            break;
         }
     }
-    Ok(outcome)
+    Ok(outcomes)
 }

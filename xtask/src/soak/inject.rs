@@ -149,7 +149,7 @@ impl Injection {
         let of = if self.of == Of::Launcher { "the launcher" } else { "a rank" };
         let kind = format!("{} of {of} fails", self.call.map_or("allocation", |(call, _)| call));
         let mut outcome = Outcome::of(&ended, &kind, 2, line.shown());
-        outcome.repeat = line.shown();
+        outcome.repeat = line.shown().replace(&log.display().to_string(), "/tmp/strace.log");
         outcome.wrong.extend(self.judge(&ended));
         Ok(outcome)
     }

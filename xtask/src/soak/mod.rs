@@ -57,7 +57,7 @@ pub(crate) struct Soak {
     /// Only the random job of this seed, as a failure names it
     #[arg(long)]
     job: Option<u64>,
-    /// Make calls fail instead, all of them; with `--minutes` set, as many as there is time for
+    /// Make calls fail instead: all of them, however long that takes
     #[arg(long)]
     inject: bool,
     /// How to print the results
@@ -189,7 +189,7 @@ fn soak_all(soak: &Soak, programs: &Programs, tally: &Mutex<Tally>) -> Result<()
     let bar = bar(time.as_secs(), "{bar:30} {elapsed} of {len} s: {msg}");
     for case in 0..cases::COUNT {
         match cases::run(case, programs) {
-            Ok(outcome) => note(outcome, tally, &bar),
+            Ok(outcomes) => outcomes.into_iter().for_each(|outcome| note(outcome, tally, &bar)),
             Err(why) => lock(tally).skipped.push(why),
         }
     }

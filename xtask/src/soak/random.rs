@@ -72,7 +72,7 @@ impl Job {
         let (hit, launcher) = self.harm(&mut running, programs, &mut rng);
         let ended = running.end(if self.fault.is_final() { END } else { LIMIT }, launcher);
         let mut outcome = Outcome::of(&ended, self.fault.name(), self.ranks, line.shown());
-        outcome.repeat = format!("cargo xtask soak --job {}", self.seed);
+        outcome.repeat = format!("cargo xtask soak --job {} --ranks {}", self.seed, self.ranks);
         if ended.status.is_some() {
             outcome.wrong.extend(self.judge(&ended, hit));
         }
