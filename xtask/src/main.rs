@@ -11,6 +11,7 @@ mod guest;
 mod hydra;
 mod nightly;
 mod slurm;
+mod soak;
 mod steps;
 mod test;
 mod tools;
@@ -64,6 +65,7 @@ enum Chore {
     /// The tests are listed in xtask/src/guest/cases.rs, and are steps of `cargo xtask test`, too. As root on Debian,
     /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
     Guest(guest::Guest),
+    Soak(soak::Soak),
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -77,6 +79,10 @@ fn main() -> ExitCode {
         },
         Chore::Bench { what } => bench::run(&what),
         Chore::Guest(guest) => return guest::run(&guest),
+        Chore::Soak(soak) => match soak::run(&soak) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
         Chore::Docs => docs::run(),
     };
     match done {

@@ -6,6 +6,7 @@ use crate::guards;
 use crate::guest;
 use crate::hydra;
 use crate::slurm::{self, Slurm};
+use crate::soak;
 use crate::steps::Steps;
 use crate::tools::{self, cargo, need, root};
 use std::path::Path;
@@ -84,6 +85,8 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         }
         steps.step("example programs as jobs", examples);
         steps.step("jobs of many ranks that begin and end", ends);
+        steps.step("soak: random jobs, stopped and killed", soak::step);
+        steps.step("soak: system calls and allocations that fail", soak::step_of_failing_calls);
         guest::steps(&mut steps);
     }
     steps.finish()

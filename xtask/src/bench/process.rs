@@ -19,8 +19,19 @@ pub(crate) struct Printed {
     pub(crate) stderr: String,
 }
 
-/// Runs a program, no longer than `limit`.
-pub(crate) fn output(mut command: Command, limit: Duration) -> Result<Printed, String> {
+/// Runs a program, no longer than `limit`, that succeeds.
+pub(crate) fn output(command: Command, limit: Duration) -> Result<Printed, String> {
+    let name = shown(&command);
+    let (status, printed) = end_of(command, limit)?;
+    if status.success() {
+        Ok(printed)
+    } else {
+        Err(format!("`{name}` ended with {status}{}", last_lines(&printed.stderr)))
+    }
+}
+
+/// Runs a program, no longer than `limit`, whatever comes of it.
+pub(crate) fn end_of(mut command: Command, limit: Duration) -> Result<(ExitStatus, Printed), String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let name = shown(&command);
     let mut child = command.spawn().map_err(|error| format!("`{name}` cannot be started: {error}"))?;
@@ -34,11 +45,7 @@ pub(crate) fn output(mut command: Command, limit: Duration) -> Result<Printed, S
     if [&printed.stdout, &printed.stderr].iter().any(|text| text.len() as u64 > OUTPUT_BYTES_MAX) {
         return Err(format!("`{name}` prints without end: expected at most {OUTPUT_BYTES_MAX} bytes"));
     }
-    if status.success() {
-        Ok(printed)
-    } else {
-        Err(format!("`{name}` ended with {status}{}", last_lines(&printed.stderr)))
-    }
+    Ok((status, printed))
 }
 
 /// Waits for the end, and brings it about after `limit`: with SIGTERM, upon which launchers end their

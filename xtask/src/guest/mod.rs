@@ -10,7 +10,7 @@ mod cases;
 mod contents;
 mod job;
 mod kernel;
-mod packages;
+pub(crate) mod packages;
 mod qemu;
 mod run;
 mod signals;

@@ -96,7 +96,11 @@ pub(super) fn install_missing_mpi() -> Result<(), String> {
     install(&packages)
 }
 
-fn install(packages: &[&str]) -> Result<(), String> {
+/// Installs packages.
+///
+/// # Errors
+/// When this user may not, or apt cannot.
+pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     if packages.is_empty() {
         return Ok(());
     }
