@@ -62,7 +62,7 @@ pub(super) fn run(
     if rank == 0 {
         let report = report(scenario, &all);
         match format {
-            Format::Json => out.line(&json(&Printed::from(&report))?)?,
+            Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
             Format::Human => human::print(scenario, &report, out)?,
         }
     }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     config.timeline = drawing.is_some();
     let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
     match args.format {
-        Format::Json => out.line(&json(&Printed::from(&report))?)?,
+        Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
         Format::Human => human::print(&scenario, &report, out)?,
     }
     if let (Some(path), Some(drawing)) = (&args.timeline, drawing) {
