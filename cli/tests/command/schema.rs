@@ -95,7 +95,7 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
     // What the schema names is really printed.
     assert_eq!(kinds, values(&schema, "kind"));
     assert_eq!(verdicts.len(), 4, "{verdicts:?}");
-    for packet in ["EAGER", "RTS", "RTR", "FIN", "data"] {
+    for packet in ["EAGER", "RTS", "RTR", "FIN", "DONE"] {
         assert!(packets.contains(packet), "{packet} is in no counterexample: {packets:?}");
     }
     let ran = Place::new().feed("verify --format json -", &scenario("halo.scn")).status(0);
