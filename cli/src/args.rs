@@ -1,7 +1,7 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{bench, check, fmt, generate, info, run, sim, verify};
+use crate::{bench, check, fmt, generate, info, run, schema, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// Communication patterns, proven and simulated.
@@ -47,6 +47,7 @@ Examples:
   carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
   carrousel info                                  options, networks, protocols, rules
+  carrousel schema verify                         what the JSON reports look like
 
 Exit status of every command but run and bench:
   0  all is well          1  violated, or different
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Bench(bench::Args),
     Fmt(fmt::Args),
     Info(info::Args),
+    Schema(schema::Args),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -72,7 +74,7 @@ pub(crate) enum Format {
     /// For a person.
     #[default]
     Human,
-    /// For a program: JSON, on standard output.
+    /// For a program: JSON, on standard output; `carrousel schema` has its schema.
     Json,
 }
 

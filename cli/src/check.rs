@@ -10,8 +10,11 @@ use crate::style::{Paint, Style};
 use crate::verify::{Line, json};
 use carrousel_trace::{Trace, part_of};
 use carrousel_verify::replay::{self, Departure, Gap, Progress, Report, Verdict, Why};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+/// The version of [`Printed`], by the rule of `schema/README.md`.
+const VERSION: u32 = 1;
 /// Gaps that are told one by one.
 const TOLD: usize = 16;
 
@@ -68,7 +71,10 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
         replay::check(trace, &show).map_err(refused_trace)?
     };
     match args.format {
-        Format::Json => out.line(&json(&report)?)?,
+        Format::Json => {
+            let trace = &args.directory.display().to_string();
+            out.line(&json(&Printed { version: VERSION, trace, report: &report })?)?;
+        }
         Format::Human => human(&args.directory, &report, out)?,
     }
     Ok(match report.verdict {
@@ -76,6 +82,16 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
         Verdict::Departed => Status::Violated,
         Verdict::Incomplete => Status::Inconclusive,
     })
+}
+
+/// A report as it is printed for programs.
+#[derive(Serialize)]
+struct Printed<'a> {
+    version: u32,
+    /// The directory, as it was named.
+    trace: &'a str,
+    #[serde(flatten)]
+    report: &'a Report,
 }
 
 fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure> {

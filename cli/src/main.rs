@@ -19,6 +19,7 @@ mod numbers;
 mod out;
 mod rules;
 mod run;
+mod schema;
 mod sim;
 mod status;
 mod style;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
+        Command::Schema(args) => schema::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, &mut out),
         Command::Man(args) => generate::man(args, &mut out),
     };

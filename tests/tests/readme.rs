@@ -32,6 +32,35 @@ fn shown() -> Vec<Shown> {
     all
 }
 
+/// Commands whose numbers are the same in every run, on every host, but for the time that they took.
+const REPEATABLE: [&str; 3] = ["verify", "sim", "fmt"];
+
+/// What a command prints that is the same in every run: of most commands all but the numbers, and with them the width
+/// of columns; of [`REPEATABLE`] ones all but the time at the end of a line. How many states are seen until something is
+/// found to be wrong is a matter of how many threads look.
+fn comparable(command: &str, text: &str) -> Vec<String> {
+    let stopped = text.lines().next().is_some_and(|heading| heading.ends_with(": violated"));
+    match command.split_whitespace().nth(1) {
+        Some(name) if REPEATABLE.contains(&name) => {
+            let line = |line: &str| {
+                let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+                match words.rsplit_once(", ") {
+                    Some((before, time)) if is_time(time) && stopped => without_numbers(before).join(""),
+                    Some((before, time)) if is_time(time) => before.to_owned(),
+                    _ => words,
+                }
+            };
+            text.lines().map(line).filter(|line| !line.is_empty()).collect()
+        }
+        _ => without_numbers(text),
+    }
+}
+
+/// `0.04 s`.
+fn is_time(text: &str) -> bool {
+    text.strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok())
+}
+
 /// Numbers differ from run to run and from host to host, and with them the width of columns.
 fn without_numbers(text: &str) -> Vec<String> {
     let line = |line: &str| {
@@ -85,7 +114,7 @@ fn every_command_of_the_quick_start_prints_what_stands_there() {
         if status {
             found += &format!("{}\n", output.status.code().unwrap_or(-1));
         }
-        let (found, expected) = (without_numbers(&found), without_numbers(&expected));
+        let (found, expected) = (comparable(&command, &found), comparable(&command, &expected));
         // `...` stands for lines that the README leaves out.
         let mut at = 0;
         let mut skipping = false;
@@ -104,6 +133,29 @@ fn every_command_of_the_quick_start_prints_what_stands_there() {
             skipping = false;
         }
         assert!(skipping || at == found.len(), "`{command}` prints more:\n{}", printed(&output));
+    }
+}
+
+/// The rows of the figures that say how many states a scenario has: its file, and the number.
+fn figures() -> Vec<(String, String)> {
+    let readme = text("README.md");
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `carrousel verify tests/scenarios/"));
+    let figure = |row: &str| {
+        let (name, rest) = row.split_once('`')?;
+        let (before, _) = rest.split_once(" states |")?;
+        Some((format!("tests/scenarios/{name}"), before.rsplit(' ').next()?.to_owned()))
+    };
+    rows.map(|row| figure(row).unwrap_or_else(|| panic!("no number of states: {row}"))).collect()
+}
+
+#[test]
+fn scenarios_have_as_many_states_as_the_figures_say() {
+    let figures = figures();
+    assert!(figures.len() >= 3, "{figures:?}");
+    for (file, states) in figures {
+        let output = carrousel().args(["verify", &file]).output().expect("it runs");
+        let found = stdout(&output);
+        assert!(found.contains(&format!("\n  {states} states, ")), "{file}: {states} states?\n{found}");
     }
 }
 

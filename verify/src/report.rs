@@ -30,9 +30,17 @@ impl Verdict {
     }
 }
 
+/// The version of [`Report`] as JSON: raised when a field goes, or changes its name, type or meaning, or gets a value
+/// that the schema did not name; not when one is added.
+pub const VERSION: u32 = 1;
+
 /// The report on one scenario. Serialises as the object that `--format json` prints.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Its file, as it was named.
+    pub file: String,
     /// Its title, or its file.
     pub scenario: String,
     /// The worst verdict of its checks, notes aside.
@@ -86,10 +94,61 @@ pub struct Counterexample {
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepReport {
-    /// The rank that takes it; none for a step of the network.
+    /// Who takes it, and how.
+    pub kind: StepKind,
+    /// The rank whose statement it is; none for a step of the library by itself, or of the network.
     pub rank: Option<u32>,
-    /// The line of the statement; none for a step of the network.
+    /// The line of that statement; none where `rank` is none.
     pub line: Option<u32>,
-    /// What happens.
+    /// The rank at which it happens.
+    pub at: u32,
+    /// The other rank: from which something arrives, or which a statement names; of one that names none, the first to
+    /// which it sends something. None if there is no other.
+    pub peer: Option<u32>,
+    /// What arrives, or the first thing that a statement sends: a packet's name, or `data`.
+    pub packet: Option<&'static str>,
+    /// The statement that what arrives, or is announced, belongs to.
+    pub about: Option<StatementReport>,
+    /// All that is sent in this step.
+    pub sends: Vec<SentReport>,
+    /// What happens, in words.
     pub what: String,
+}
+
+/// Kinds of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// A rank begins a statement, or is over with it if it does not wait.
+    Statement,
+    /// A statement that waits returns.
+    Return,
+    /// The library announces a receive.
+    Announcement,
+    /// A packet arrives.
+    Packet,
+    /// Data arrives that its sender has written.
+    Data,
+    /// Data has been read.
+    Read,
+    /// An adapter reports to its own rank that a transfer is complete.
+    Completion,
+}
+
+/// A statement of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StatementReport {
+    /// Whose.
+    pub rank: u32,
+    /// Its line; none where there is no file.
+    pub line: Option<u32>,
+}
+
+/// Something that is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SentReport {
+    /// A packet's name, or `data`.
+    pub packet: &'static str,
+    /// To which rank.
+    pub to: u32,
 }

@@ -6,7 +6,7 @@ use crate::explore::{Limits, Stopped, explore};
 use crate::explorer::Explorer;
 use crate::model::Settings;
 use crate::program::Job;
-use crate::report::{CheckReport, Report, Verdict};
+use crate::report::{CheckReport, Report, VERSION, Verdict};
 use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
 use crate::scenario::{Refusal, job};
 use crate::shortest::shorten;
@@ -149,6 +149,8 @@ impl WithProtocol for Checking<'_> {
             })
             .collect();
         Report {
+            version: VERSION,
+            file: self.scenario.file.clone(),
             scenario: self.scenario.title.clone().unwrap_or_else(|| self.scenario.file.clone()),
             verdict: overall(&checks),
             exhaustive: outcome.exhaustive,

@@ -5,6 +5,7 @@ mod bench;
 mod built;
 mod deny;
 mod docs;
+mod figures;
 mod fuzz;
 mod guards;
 mod guest;

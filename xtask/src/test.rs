@@ -2,6 +2,7 @@
 
 use crate::built::{COMMAND, example};
 use crate::deny;
+use crate::figures;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
@@ -77,11 +78,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     });
     if !fast {
         for suite in ["rendezvous", "progress", "memory", "link", "ablations"] {
-            steps.step(&format!("suite {suite}"), || {
-                let mut command = Command::new(COMMAND.build()?);
-                command.args(["verify", "--suite", suite]);
-                tools::run(command)
-            });
+            steps.step(&format!("suite {suite}"), || figures::suite(suite));
         }
         steps.step("example programs as jobs", examples);
         steps.step("jobs of many ranks that begin and end", ends);

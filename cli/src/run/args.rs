@@ -21,7 +21,10 @@ use std::time::Duration;
 /// it has stopped: so each time is that of the call. `read buf B` reads the buffer, with what has last come into
 /// it, and `write buf B` writes it. Of a request, `computed us` is how long its rank computed between the return
 /// of the call that started it and its completion, and `waited us` how long it was in calls that wait: where data
-/// moves while both ranks compute, the second is next to nothing.
+/// moves while both ranks compute, the second is next to nothing. With --timeline it is drawn as `sim` draws it: when
+/// each rank computed, was in a call that starts something, or in one that may wait, and of each message a line from
+/// when its data could begin to move (of one that is not eager, when both its calls had been made) to when its receiver
+/// knew that it was there. Each rank's times are of its own clock, which starts at a barrier.
 ///
 /// Of a program, N processes are started, on this node or on several hosts, and the command waits for all of them. Each
 /// finds its rank and the others by PMI-1, as under MPICH's mpiexec and Slurm; a program that does not
@@ -51,6 +54,7 @@ use std::time::Duration;
 Examples:
   carrousel run ring.scn
   carrousel run ring.scn --format json
+  carrousel run ring.scn --timeline ring.html         draw it
   CARROUSEL_HANG_REPORT=5s carrousel run ring.scn     say after 5 s who waits for whom
   carrousel run -n 4 ./heat 1024
   carrousel run -n 1 ./master : -n 3 ./worker --fast  rank 0, and ranks 1 to 3
@@ -129,6 +133,9 @@ pub(crate) struct Args {
     /// How to print what a scenario has done
     #[arg(long, value_enum, default_value_t, conflicts_with = "program")]
     pub(super) format: Format,
+    /// Draw what the ranks of a scenario did: ranks as lanes, and the messages between them. Rank 0 writes the file
+    #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with = "program")]
+    pub(super) timeline: Option<PathBuf>,
     /// A scenario
     #[arg(value_name = "FILE.scn", conflicts_with = "program")]
     pub(super) file: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod memory;
 mod payload;
 mod play;
 mod rank;
+mod timeline;
 
 pub(crate) use self::args::{Args, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
@@ -17,6 +18,7 @@ use crate::input;
 use crate::out::{Out, to_stderr};
 use crate::status::Status;
 use crate::style::{Paint, Style};
+use crate::verify::Drawing;
 use carrousel_launch::{Bind, Event, Host, Job, LaunchError, Stop, agent, end_by_signals, run as launch};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
@@ -53,12 +55,14 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     let settings = input::settings()?;
     let scenario = input::scenario(file, &settings, errors)?;
     rank::check(&scenario, errors)?;
+    let drawing = args.timeline.as_deref().map(|path| Drawing::of(path).map(|drawing| (path, drawing)));
+    let drawing = drawing.transpose()?;
     if rank::is_one() {
         let settings = match args.trace_directory()? {
             Some(directory) => settings.with_trace(directory),
             None => settings,
         };
-        return rank::run(&scenario, &settings, args.format, out, errors);
+        return rank::run(&scenario, &settings, (args.format, drawing), out, errors);
     }
     if let Some(ranks) = args.ranks.filter(|ranks| *ranks != scenario.ranks) {
         return Err(rank::wrong_size(&scenario, ranks));
@@ -82,10 +86,14 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     let arguments = &mut job.programs[0].arguments;
     arguments.extend(["run", "--format", format].map(OsString::from));
     // In another directory, it still is the file that is meant here.
-    arguments.push(match args.wdir {
-        Some(_) => absolute(file)?.into(),
-        None => file.into(),
-    });
+    let meant = |file: &Path| match args.wdir {
+        Some(_) => absolute(file),
+        None => Ok(file.to_owned()),
+    };
+    if let Some((path, _)) = drawing {
+        arguments.extend(["--timeline".into(), meant(path)?.into()]);
+    }
+    arguments.push(meant(file)?.into());
     job.programs[0].directory.clone_from(&args.wdir);
     start(&args.place(job)?, Some(&scenario), errors)
 }

@@ -23,6 +23,17 @@ use thiserror::Error;
 /// when that never was.
 pub(super) type Times = [f64; 3];
 
+/// What came of one statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Done {
+    /// When.
+    pub(super) times: Times,
+    /// Of a send: to which rank, and with which tag.
+    pub(super) sent: Option<(u32, u32)>,
+    /// Of a receive that is complete: the message.
+    pub(super) received: Option<Status>,
+}
+
 /// Why a rank cannot go on.
 #[derive(Debug, Error)]
 pub(super) enum PlayError {
@@ -74,7 +85,7 @@ pub(super) struct Player<'a> {
     begin: Instant,
     /// The statement that is executed.
     at: usize,
-    times: Vec<Times>,
+    done: Vec<Done>,
     supply: Supply<'a>,
     arrived: Vec<Arrived>,
     /// What was sent from, and is not needed any more.
@@ -118,7 +129,7 @@ impl<'a> Player<'a> {
             begin: Instant::now(),
             at: 0,
             // No zeroes, for which untouched pages would do.
-            times: vec![[f64::NAN; 3]; statements],
+            done: vec![Done { times: [f64::NAN; 3], sent: None, received: None }; statements],
             supply: Supply::new(program, world.rank(), world.size()),
             arrived: Vec::with_capacity(statements),
             spent: Vec::with_capacity(statements),
@@ -133,9 +144,9 @@ impl<'a> Player<'a> {
     }
 
     /// Runs the program to its end. `Err` names the statement that failed, by position.
-    pub(super) fn play(mut self) -> Result<Vec<Times>, (usize, PlayError)> {
+    pub(super) fn play(mut self) -> Result<Vec<Done>, (usize, PlayError)> {
         self.run()?;
-        Ok(self.times)
+        Ok(self.done)
     }
 
     fn run(&mut self) -> Result<(), (usize, PlayError)> {
@@ -145,10 +156,10 @@ impl<'a> Player<'a> {
             let step = &self.program.steps[at];
             self.world.at_line(step.line);
             let begin = self.now();
-            self.times[at] = [begin, begin, f64::NAN];
+            self.done[at].times = [begin, begin, f64::NAN];
             self.statement(at).map_err(|error| (at, error))?;
             if !step.op.starts_request() {
-                self.times[at][2] = self.times[at][1];
+                self.done[at].times[2] = self.done[at].times[1];
             }
         }
         // A request that the program never completes is a leak that `verify` reports. Here it must not
@@ -166,12 +177,18 @@ impl<'a> Player<'a> {
         self.begin.elapsed().as_secs_f64()
     }
 
+    /// When the statement that is executed was called, and returned.
+    fn called(&mut self, begin: f64, end: f64) {
+        let times = &mut self.done[self.at].times;
+        (times[0], times[1]) = (begin, end);
+    }
+
     /// The time of the call alone.
     fn timed<T>(&mut self, call: impl FnOnce(&Communicator) -> Result<T, Error>) -> Result<T, Error> {
         let begin = self.now();
         let result = call(self.world);
         let end = self.now();
-        (self.times[self.at][0], self.times[self.at][1]) = (begin, end);
+        self.called(begin, end);
         result
     }
 
@@ -200,6 +217,7 @@ impl<'a> Player<'a> {
             }
             Op::Send { to, tag, synchronous, blocking, .. } => {
                 let (to, tag) = (*to, *tag);
+                self.done[at].sent = Some((to, tag));
                 match (synchronous, blocking) {
                     (false, true) => self.timed(|world| world.send(&outgoing, to, tag))?,
                     (true, true) => self.timed(|world| world.ssend(&outgoing, to, tag))?,
@@ -227,6 +245,7 @@ impl<'a> Player<'a> {
             }
             Op::SendRecv { to, send_tag, from, recv_tag, .. } => {
                 let mut buffer = incoming;
+                self.done[at].sent = Some((*to, *send_tag));
                 let send = (&outgoing[..], *to, *send_tag);
                 let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
                 let status = self.timed(|world| world.sendrecv(send, receive))?;
@@ -258,7 +277,7 @@ impl<'a> Player<'a> {
                 let open = number.and_then(|number| self.open.get_mut(&number));
                 let is_complete = open.is_some_and(|open| open.request.test());
                 self.complete(number.filter(|_| is_complete).into_iter().collect())?;
-                self.times[at][0] = begin;
+                self.done[at].times[0] = begin;
             }
             collective if is_collective(collective) => {
                 self.collective(at, collective, Memory { outgoing, incoming })?;
@@ -268,7 +287,7 @@ impl<'a> Player<'a> {
                 let Named { own, come } = &self.buffers[*buffer as usize];
                 let bytes = come.map_or(own, |come| &self.arrived[come].buffer);
                 self.read = self.read.wrapping_add(black_box(checksum(bytes)));
-                self.times[at] = [begin, self.now(), f64::NAN];
+                self.done[at].times = [begin, self.now(), f64::NAN];
             }
             Op::WriteBuf(BufferId(buffer)) => {
                 let begin = self.now();
@@ -277,7 +296,7 @@ impl<'a> Player<'a> {
                 named.own.fill(self.writes);
                 black_box(&mut named.own);
                 named.come = None;
-                self.times[at] = [begin, self.now(), f64::NAN];
+                self.done[at].times = [begin, self.now(), f64::NAN];
             }
             other => return Err(PlayError::Unsupported(other.name())),
         }
@@ -349,11 +368,11 @@ impl<'a> Player<'a> {
         for number in numbers {
             let Some(Open { request, statement, receives }) = self.open.remove(&number) else { continue };
             let (buffer, status) = request.wait()?;
-            self.times[statement][2] = self.now();
+            self.done[statement].times[2] = self.now();
             ended.push((number, Arrived { statement, buffer, status }, receives));
         }
         let end = self.now();
-        (self.times[self.at][0], self.times[self.at][1]) = (begin, end);
+        self.called(begin, end);
         for (number, arrived, receives) in ended {
             let Some(status) = arrived.status.filter(|_| receives) else {
                 self.keep(arrived.statement, arrived.buffer);
@@ -374,6 +393,7 @@ impl<'a> Player<'a> {
     /// Keeps what has come until it is checked, after the run; what was not made ahead is checked at once, and its
     /// memory given back, unless it is the named buffer that the program may read.
     fn come(&mut self, arrived: Arrived) -> Result<(), PlayError> {
+        self.done[arrived.statement].received = arrived.status;
         let late = !self.is_ahead(arrived.statement);
         if late {
             self.check(&arrived)?;

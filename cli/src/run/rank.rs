@@ -1,22 +1,25 @@
 //! A process that is a rank of a scenario.
 
-use super::play::{PlayError, Player, Times, unsupported};
+use super::play::{Done, PlayError, Player, unsupported};
+use super::timeline::timeline;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
+use crate::sim::draw;
 use crate::sim::human;
 use crate::sim::overlap::Printed;
-use crate::status::Status;
+use crate::status::Status as Ended;
 use crate::style::Style;
-use crate::verify::json;
-use carrousel::{Communicator, Error};
+use crate::verify::{Drawing, json};
+use carrousel::{Communicator, Error, Status};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Report, Statement};
+use std::path::Path;
 
-/// Where ranks send their times to rank 0.
-const TIMES: u32 = 0;
+/// By which tag ranks send to rank 0 what they have done.
+const DONE: u32 = 0;
 
 /// Whether this process was started as a rank: by our launcher or by another one.
 pub(crate) fn is_one() -> bool {
@@ -33,14 +36,14 @@ pub(super) fn check(scenario: &Scenario, errors: Style) -> Result<(), Failure> {
     }
 }
 
-/// Runs this process's rank; rank 0 prints what all have done.
+/// Runs this process's rank; rank 0 prints what all have done, and draws it where it is asked to.
 pub(super) fn run(
     scenario: &Scenario,
     settings: &Settings,
-    format: Format,
+    (format, drawn): (Format, Option<(&Path, Drawing)>),
     out: &mut Out,
     errors: Style,
-) -> Result<Status, Failure> {
+) -> Result<Ended, Failure> {
     let settings = settings.clone().with_scenario(scenario);
     let job = carrousel::init_with(&settings).map_err(Failure::wrong)?;
     let world = job.world();
@@ -49,24 +52,30 @@ pub(super) fn run(
         return Err(wrong_size(scenario, size));
     }
     let played = play(scenario, world);
-    let times = match played {
-        Ok(times) => times,
+    let done = match played {
+        Ok(done) => done,
         Err((at, error)) => {
             let step = &scenario.program(rank).steps[at];
             let what = format_args!("rank {rank}: {error}");
-            return Err(input::at_line(scenario, step.line, what, errors).with_status(Status::Violated));
+            return Err(input::at_line(scenario, step.line, what, errors).with_status(Ended::Violated));
         }
     };
-    let all = gather(world, times).map_err(Failure::wrong)?;
+    let all = gather(world, &done).map_err(Failure::wrong)?;
     job.finalize().map_err(Failure::wrong)?;
     if rank == 0 {
-        let report = report(scenario, &all);
+        let mut report = report(scenario, &all);
+        if drawn.is_some() {
+            report.timeline = timeline(scenario, &all, settings.protocol().eager_threshold);
+        }
         match format {
-            Format::Json => out.line(&json(&Printed::from(&report))?)?,
+            Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
             Format::Human => human::print(scenario, &report, out)?,
         }
+        if let Some((path, drawing)) = drawn {
+            draw(path, drawing, &report)?;
+        }
     }
-    Ok(Status::Fine)
+    Ok(Ended::Fine)
 }
 
 /// A job of another size than the scenario.
@@ -76,7 +85,7 @@ pub(super) fn wrong_size(scenario: &Scenario, size: u32) -> Failure {
         .with_help(format_args!("carrousel run -n {ranks} {}", scenario.file))
 }
 
-fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Times>, (usize, PlayError)> {
+fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Done>, (usize, PlayError)> {
     // Its memory is there before the clock starts.
     let player = Player::new(world, scenario.program(world.rank()));
     // So that times have one beginning, as far as a barrier ends at one time for all.
@@ -84,29 +93,49 @@ fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Times>, (usize,
     player.play()
 }
 
-/// The times of all ranks, at rank 0; nothing at others.
-fn gather(world: &Communicator, times: Vec<Times>) -> Result<Vec<Vec<Times>>, Error> {
+/// What came of the statements of all ranks, at rank 0; nothing at others.
+fn gather(world: &Communicator, done: &[Done]) -> Result<Vec<Vec<Done>>, Error> {
     // No message of the program can be taken for one of these.
     let world = world.duplicate()?;
+    let numbers: Vec<Numbers> = done.iter().map(numbers).collect();
     if world.rank() > 0 {
-        world.send(&times, 0, TIMES)?;
+        world.send(&numbers, 0, DONE)?;
         return Ok(Vec::new());
     }
-    let mut all = vec![times];
+    let mut all = vec![done.to_vec()];
     for rank in 1..world.size() {
-        let status = world.probe(rank, TIMES)?;
-        let mut times = vec![[0.0; 3]; status.count::<Times>()?];
-        world.recv(&mut times, rank, TIMES)?;
-        all.push(times);
+        let status = world.probe(rank, DONE)?;
+        let mut numbers: Vec<Numbers> = vec![[0.0; 8]; status.count::<Numbers>()?];
+        world.recv(&mut numbers, rank, DONE)?;
+        all.push(numbers.into_iter().map(from_numbers).collect());
     }
     Ok(all)
 }
 
-fn report(scenario: &Scenario, all: &[Vec<Times>]) -> Report {
+/// As a message to rank 0: times, destination and tag, source, tag and bytes. Not a number where there is none; all
+/// that are, but for times and sizes, have 32 bits.
+type Numbers = [f64; 8];
+
+fn numbers(done: &Done) -> Numbers {
+    let Done { times: [begin, end, complete], sent, received } = *done;
+    let (to, tag) = sent.map_or((f64::NAN, f64::NAN), |(to, tag)| (to.into(), tag.into()));
+    let [from, of, bytes] = received
+        .map_or([f64::NAN; 3], |Status { source, tag, bytes }| [source.into(), tag.into(), bytes as f64]);
+    [begin, end, complete, to, tag, from, of, bytes]
+}
+
+fn from_numbers([begin, end, complete, to, tag, from, of, bytes]: Numbers) -> Done {
+    let sent = (!to.is_nan()).then_some((to as u32, tag as u32));
+    let received =
+        (!from.is_nan()).then_some(Status { source: from as u32, tag: of as u32, bytes: bytes as u64 });
+    Done { times: [begin, end, complete], sent, received }
+}
+
+fn report(scenario: &Scenario, all: &[Vec<Done>]) -> Report {
     let us = |seconds: f64| seconds * 1e6;
-    let statements = (0..).zip(all).flat_map(|(rank, times)| {
+    let statements = (0..).zip(all).flat_map(|(rank, done)| {
         let steps = scenario.program(rank).steps.iter();
-        steps.zip(times).map(move |(step, [begin, end, complete])| Statement {
+        steps.zip(done).map(move |(step, Done { times: [begin, end, complete], .. })| Statement {
             rank,
             file: None,
             line: step.line,

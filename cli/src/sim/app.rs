@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, program: &Path, out: &mut Out, errors: Style) -> 
         }
     };
     match args.format {
-        Format::Json => out.line(&json(&Printed::from(&report))?)?,
+        Format::Json => out.line(&json(&Printed::new(&handover.title, &report))?)?,
         Format::Human => human::print_app(&report, &statistics, out)?,
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {

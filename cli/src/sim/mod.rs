@@ -13,10 +13,10 @@ use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::verify::{Drawing, json};
 use carrousel_scenario::Scenario;
-use carrousel_transport_sim::{Config, Network, Progress, Protocol, SimError, simulate, timeline};
+use carrousel_transport_sim::{Config, Network, Progress, Protocol, Report, SimError, simulate, timeline};
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The most ranks of a simulated program: each is a task with buffers of its own.
 const RANKS_MAX: i64 = 1 << 20;
@@ -109,18 +109,24 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     config.timeline = drawing.is_some();
     let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
     match args.format {
-        Format::Json => out.line(&json(&Printed::from(&report))?)?,
+        Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
         Format::Human => human::print(&scenario, &report, out)?,
     }
     if let (Some(path), Some(drawing)) = (&args.timeline, drawing) {
-        let text = match drawing {
-            Drawing::Svg => timeline::svg(&report),
-            Drawing::Html => timeline::html(&report),
-        };
-        fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
-        to_stderr(&format!("drawn in {}", path.display()));
+        draw(path, drawing, &report)?;
     }
     Ok(Status::Fine)
+}
+
+/// Draws the timeline of a run into a file, and says so.
+pub(crate) fn draw(path: &Path, drawing: Drawing, report: &Report) -> Result<(), Failure> {
+    let text = match drawing {
+        Drawing::Svg => timeline::svg(report),
+        Drawing::Html => timeline::html(report),
+    };
+    fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
+    to_stderr(&format!("drawn in {}", path.display()));
+    Ok(())
 }
 
 fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {

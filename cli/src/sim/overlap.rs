@@ -14,9 +14,14 @@ pub(crate) struct Overlap {
     pub(crate) waited_us: f64,
 }
 
+/// The version of [`Printed`], by the rule of `schema/README.md`.
+const VERSION: u32 = 1;
+
 /// A report as it is printed for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct Printed<'a> {
+    version: u32,
+    file: &'a str,
     scenario: &'a str,
     network: &'a str,
     makespan_us: f64,
@@ -31,15 +36,17 @@ struct PrintedStatement<'a> {
     overlap: Option<Overlap>,
 }
 
-impl<'a> From<&'a Report> for Printed<'a> {
-    fn from(report: &'a Report) -> Self {
+impl<'a> Printed<'a> {
+    /// The report on `file`, a scenario or a program, as it was named.
+    pub(crate) fn new(file: &'a str, report: &'a Report) -> Self {
         let Report { scenario, network, makespan_us, statements, timeline: _, statistics: _ } = report;
         let overlaps = overlaps(statements);
         let statements = statements
             .iter()
             .zip(overlaps)
             .map(|(statement, overlap)| PrintedStatement { statement, overlap });
-        Self { scenario, network, makespan_us: *makespan_us, statements: statements.collect() }
+        let statements = statements.collect();
+        Self { version: VERSION, file, scenario, network, makespan_us: *makespan_us, statements }
     }
 }
 

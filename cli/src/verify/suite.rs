@@ -13,7 +13,9 @@ use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
 use carrousel_verify::explore::Limits;
 use carrousel_verify::report::Verdict;
-use carrousel_verify::suite::{self, Row, SuiteReport, SuiteSettings};
+use carrousel_verify::suite::{self, Row, SuiteReport, SuiteSettings, VERSION};
+use serde::Deserialize;
+use std::path::Path;
 
 /// Runs a suite.
 pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
@@ -48,13 +50,30 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
 pub(crate) fn merge(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     let mut reports = Vec::with_capacity(args.merge.len());
     for path in &args.merge {
-        let report: SuiteReport = serde_json::from_slice(&input::read_report(path)?).map_err(|error| {
-            Failure::wrong(format_args!("{} is no report of a suite: {error}", path.display()))
-        })?;
-        reports.push(report);
+        reports.push(read(path)?);
     }
     let report = suite::merge(reports).map_err(Failure::wrong)?;
     conclude(args, &report, out)
+}
+
+/// One report. The version comes first: a report of another one may have other fields.
+fn read(path: &Path) -> Result<SuiteReport, Failure> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let text = input::read_report(path)?;
+    let name = path.display();
+    let refuse =
+        |error: serde_json::Error| Failure::wrong(format_args!("{name} is no report of a suite: {error}"));
+    let Versioned { version } = serde_json::from_slice(&text).map_err(refuse)?;
+    if version != VERSION {
+        let text = format_args!(
+            "{name} has version {version} of the report, and this command merges version {VERSION}"
+        );
+        return Err(Failure::wrong(text).with_help("run all shards with the command that merges them"));
+    }
+    serde_json::from_slice(&text).map_err(refuse)
 }
 
 fn conclude(args: &Args, report: &SuiteReport, out: &mut Out) -> Result<Status, Failure> {

@@ -253,3 +253,46 @@ fn output_that_cannot_be_written_is_an_error_of_every_command() {
         ran.complains("cannot write the output: No space left on device");
     }
 }
+
+#[test]
+fn a_run_of_a_scenario_is_drawn_as_a_simulated_one() {
+    let early = "ranks 2\nrank 0\n  early: r = irecv from 1 tag 0 size 1MiB\n  compute 2ms\n  wait r\n  barrier\n  \
+                 recv from 1 tag any size 8\nrank 1\n  isend to 0 tag 0 size 1MiB\n  compute 1ms\n  wait all\n  \
+                 barrier\n  send to 0 tag 7 size 8\n";
+    let place = Place::new().with("early.scn", early);
+    std::fs::create_dir(place.path("elsewhere")).expect("it can be made");
+    for words in
+        ["--timeline real.svg", "--timeline real.svg --format json", "--wdir elsewhere --timeline real.svg"]
+    {
+        let _ = std::fs::remove_file(place.path("real.svg"));
+        let ran = place.run(&format!("run {words} early.scn")).status(0).complains("drawn in ");
+        assert!(ran.err.contains("real.svg"), "{}", ran.err);
+        place.run("sim --timeline simulated.svg early.scn").status(0);
+        let [real, simulated] = ["real.svg", "simulated.svg"].map(|name| place.text(name));
+        let lanes = |text: &str| {
+            let document = roxmltree::Document::parse(text).expect("it is XML");
+            let count = |tag: &str, class: &str| {
+                let nodes = document.descendants().filter(|node| node.has_tag_name(tag));
+                nodes.filter(|node| node.attribute("class") == Some(class)).count()
+            };
+            // Without the legend.
+            (count("rect", "c") - 1, count("rect", "t") - 1, count("line", "d") - 1)
+        };
+        // Each rank computes once, and has one message that moves by itself: computations, transfers, messages.
+        assert_eq!(lanes(&real), (2, 2, 2), "{real}");
+        assert_eq!(lanes(&simulated).0, 2);
+        for mark in [
+            ">early<title>line 3: irecv, ",
+            "waiting in the library, ",
+            "in the library, ",
+            "data from 1 to 0, 1048576 bytes, ",
+        ] {
+            assert!(real.contains(mark), "{mark} is not in\n{real}");
+        }
+    }
+    place.run("run --timeline real.html early.scn").status(0);
+    assert!(place.text("real.html").contains("<html"));
+    place.run("run --timeline t.txt early.scn").status(2).complains("neither an .svg nor an .html file");
+    place.run("run --timeline no/t.svg early.scn").status(2).complains("there is no directory no");
+    place.run("run --timeline t.svg -n 2 -- true").status(2);
+}

@@ -48,23 +48,15 @@ fn a_note_does_not_change_the_status() {
 }
 
 #[test]
-fn the_report_is_the_specified_object() {
+fn the_report_has_all_checks_and_a_counterexample_of_each_that_is_violated() {
     let ran = place().run("verify --format json head.scn").status(1);
     let report = json(&ran.out);
-    let keys: Vec<&String> = report.as_object().expect("an object").keys().collect();
-    let mut expected =
-        ["scenario", "verdict", "exhaustive", "states", "transitions", "depth", "seconds", "checks"].to_vec();
-    expected.sort_unstable();
-    let mut found: Vec<&str> = keys.into_iter().map(String::as_str).collect();
-    found.sort_unstable();
-    assert_eq!(found, expected);
     assert_eq!(report["verdict"], "violated");
     assert_eq!(report["exhaustive"], true);
     let checks = report["checks"].as_array().expect("a list");
     assert_eq!(checks.len(), 9);
     let steps = &checks[0]["counterexample"]["steps"];
     assert!(steps.as_array().is_some_and(|steps| !steps.is_empty()));
-    assert_eq!(steps[0].as_object().map(|step| step.len()), Some(3));
     assert!(checks[1]["counterexample"].is_null());
 }
 

@@ -36,7 +36,7 @@ pub struct Message {
     pub from: u32,
     /// Whose card received it.
     pub to: u32,
-    /// A packet's name, `WRITE`, `READ` or `read request`.
+    /// A packet's name, `WRITE`, `READ` or `read request`; `data` of a real run, where it is not known which of both.
     pub kind: &'static str,
     /// Bytes of messages in it.
     pub bytes: u64,
@@ -61,7 +61,7 @@ impl Timeline {
     /// When data of messages moved from or to `rank` by itself, without packets that the CPU copies.
     pub fn transfers(&self, rank: u32) -> impl Iterator<Item = &Message> {
         let concerns = move |message: &&Message| message.from == rank || message.to == rank;
-        self.messages.iter().filter(|m| matches!(m.kind, "WRITE" | "READ")).filter(concerns)
+        self.messages.iter().filter(|m| matches!(m.kind, "WRITE" | "READ" | "data")).filter(concerns)
     }
 
     /// Which share of the time in which data moved from or to `rank` it spent computing, 0 to 1.

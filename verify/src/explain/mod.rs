@@ -1,11 +1,12 @@
 //! Counterexamples for people: a path told as numbered steps, summed up, and drawn.
 //!
 //! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is
-//! found by comparing them (`walk`), named by the lines of the scenario (`names`) and put into words
-//! (`tell`). What is wrong at its end is summed up with the rule that is broken (`verdict`; `stuck` for
+//! found by comparing them (`walk`), named by the lines of the scenario (`names`), put into words (`tell`)
+//! and into fields for programs (`fields`). What is wrong at its end is summed up with the rule that is broken (`verdict`; `stuck` for
 //! deadlocks). Of long paths only the causal past of what went wrong is kept (`past`).
 
 mod draw;
+mod fields;
 mod names;
 mod past;
 mod situation;

@@ -15,21 +15,20 @@ pub(super) struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    /// The sentence of a step.
+    /// A step, with its sentence.
     pub(super) fn step(&self, beat: &Beat) -> StepReport {
-        match beat.action {
+        let what = match beat.action {
             Action::Step { rank, choice } => {
-                let pc = usize::from(beat.pc.unwrap_or_default());
-                let line = self.names.line(rank, pc).filter(|_| self.names.has_lines());
-                StepReport { rank: Some(u32::from(rank)), line, what: self.own_step(beat, rank, pc, choice) }
+                self.own_step(beat, rank, usize::from(beat.pc.unwrap_or_default()), choice)
             }
             Action::Announce { rank, receive } => {
                 let to = beat.sent.first().map(|id| self.walk.flights[*id].route.at);
                 let to = to.map_or(String::new(), |to| format!(" to rank {to}"));
-                network(format!("rank {rank} announces its {}{to}: RTR", self.names.request(rank, receive)))
+                format!("rank {rank} announces its {}{to}: RTR", self.names.request(rank, receive))
             }
-            Action::Land(_) | Action::Overtake { .. } => network(self.arrival(beat)),
-        }
+            Action::Land(_) | Action::Overtake { .. } => self.arrival(beat),
+        };
+        self.fields(beat, what)
     }
 
     /// Something in flight.
@@ -287,8 +286,4 @@ fn in_brackets(packet: &Packet) -> String {
         Packet::Eager { .. } => String::new(),
         _ => format!(" ({})", packet.name()),
     }
-}
-
-fn network(what: String) -> StepReport {
-    StepReport { rank: None, line: None, what }
 }

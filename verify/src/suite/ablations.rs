@@ -3,7 +3,7 @@
 use super::families::{Family, Kinds, cancels, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
-use super::{Row, SuiteReport, SuiteSettings};
+use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
@@ -206,6 +206,7 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
         }
     }
     SuiteReport {
+        version: VERSION,
         suite: "ablations".to_owned(),
         full: settings.full,
         shard: settings.shard,

@@ -1,6 +1,6 @@
 //! Suites of models in which everything happens that can happen within some bounds.
 
-use super::{Row, SuiteReport, SuiteSettings};
+use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
@@ -43,6 +43,7 @@ pub(super) fn bounded<B: Copy>(
         }
     }
     SuiteReport {
+        version: VERSION,
         suite: suite.to_owned(),
         full: settings.full,
         shard: settings.shard,

@@ -6,9 +6,15 @@ use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The version of [`SuiteReport`] as JSON: raised when a field goes, or changes its name, type or meaning, or gets a
+/// value that the schema did not name; not when one is added.
+pub const VERSION: u32 = 1;
+
 /// What a run of a suite found. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
+    /// [`VERSION`].
+    pub version: u32,
     /// `rendezvous`, `progress`, `memory`, `link` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.

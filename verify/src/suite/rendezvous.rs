@@ -2,7 +2,7 @@
 
 use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, two_senders};
 use super::space::{Words, job};
-use super::{Row, SuiteReport, SuiteSettings};
+use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explain::explain;
 use crate::explore::{Limits, Path, explore};
 use crate::model::{Reached, Settings};
@@ -72,6 +72,7 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
         }
     }
     SuiteReport {
+        version: VERSION,
         suite: "rendezvous".to_owned(),
         full: settings.full,
         shard: settings.shard,

@@ -1,0 +1,115 @@
+//! The figures of the README that can be compared: how much each suite explores.
+//!
+//! A row of its table begins with the command, `carrousel verify --suite NAME`, and its second cell says `N families` or
+//! `N rules`, and `N distinct states`; a sentence says how many programs the rendezvous suite explores.
+
+use crate::built::COMMAND;
+use crate::tools::{self, root, target};
+use serde::Deserialize;
+use std::fs::{self, File};
+use std::process::Command;
+
+/// What a suite has explored: the fields of its report (`schema/suite.schema.json`) that the README has figures of.
+#[derive(Debug, Deserialize)]
+struct Report {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    states: u64,
+    programs: u64,
+    programs_in_all: u64,
+}
+
+/// Runs a suite, prints its table, and compares what it has explored with what the README says.
+pub(crate) fn suite(name: &str) -> Result<(), String> {
+    let path = target().join(format!("suite-{name}.json"));
+    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+    let carrousel = COMMAND.build()?;
+    let mut command = Command::new(&carrousel);
+    command.args(["verify", "--format", "json", "--suite", name]).stdout(File::create(&path).map_err(said)?);
+    let explored = tools::run(command);
+    let mut table = Command::new(&carrousel);
+    table.args(["verify", "--merge"]).arg(&path);
+    let shown = tools::run(table);
+    explored.and(shown)?;
+    let report = serde_json::from_slice(&fs::read(&path).map_err(said)?)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let readme = root().join("README.md");
+    let readme = fs::read_to_string(&readme).map_err(|error| format!("{}: {error}", readme.display()))?;
+    compare(name, &report, &readme)
+}
+
+fn compare(name: &str, Report { rows }: &Report, readme: &str) -> Result<(), String> {
+    let start = format!("| `carrousel verify --suite {name}` | ");
+    let row = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix(&start))
+        .find(|cells| cells.contains("distinct states"));
+    let row =
+        row.ok_or_else(|| format!("README.md has no figures of the suite {name}: a row `{start}...`"))?;
+    let noun = if name == "ablations" { "rules" } else { "families" };
+    let mut wrong = Vec::new();
+    let mut says = |text: &str, number: u64, what: &str| {
+        let right = format!(" {} {what}", grouped(number));
+        if !format!(" {text}").contains(&right) {
+            wrong.push(right.trim_start().to_owned());
+        }
+    };
+    says(row, rows.len() as u64, noun);
+    says(row, rows.iter().map(|row| row.states).sum(), "distinct states");
+    if name == "rendezvous" {
+        let programs = rows.iter().map(|row| row.programs).sum();
+        let all = rows.iter().map(|row| row.programs_in_all).sum();
+        says(readme, programs, &format!("programs, which stand for {}", grouped(all)));
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("README.md does not say of the suite {name}: {}", wrong.join("; ")))
+    }
+}
+
+/// `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let blocks: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|block| std::str::from_utf8(block).ok()).collect();
+    blocks.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(states: u64, programs: u64) -> Row {
+        Row { states, programs, programs_in_all: 2 * programs }
+    }
+
+    const README: &str = "\
+| `carrousel verify --suite rendezvous` | a table |
+| `carrousel verify --suite rendezvous` | 2 families of programs, 1,234,567 distinct states | 4 s | |
+| `carrousel verify --suite ablations` | 1 rules off in turn, 12 distinct states, one thread | 1 s | |
+
+The rendezvous suite explores 1,000 programs, which stand for 2,000.
+";
+
+    #[test]
+    fn a_figure_that_is_not_the_readmes_is_named() {
+        let report = |states| Report { rows: vec![row(states, 600), row(567, 400)] };
+        assert_eq!(compare("rendezvous", &report(1_234_000), README), Ok(()));
+        let error = |what: &str| Err(format!("README.md does not say of the suite rendezvous: {what}"));
+        assert_eq!(compare("rendezvous", &report(1_234_001), README), error("1,234,568 distinct states"));
+        // 34,567 is no 1,234,567.
+        assert_eq!(compare("rendezvous", &report(34_000), README), error("34,567 distinct states"));
+        let other = Report { rows: vec![row(1_234_567, 999)] };
+        let wrong = error("1 families; 999 programs, which stand for 1,998");
+        assert_eq!(compare("rendezvous", &other, README), wrong);
+        assert_eq!(compare("ablations", &Report { rows: vec![row(12, 1)] }, README), Ok(()));
+        assert!(
+            compare("link", &Report { rows: Vec::new() }, README)
+                .is_err_and(|error| error.contains("no figures"))
+        );
+    }
+}
