@@ -37,6 +37,7 @@ mod group;
 mod lend;
 mod session;
 mod shared;
+mod site;
 mod status;
 mod threads;
 
@@ -48,6 +49,7 @@ pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, w
 #[doc(hidden)]
 pub use lend::{on_bytes, part};
 pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
+pub use site::{CallSite, SourceLine};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
-use crate::{Communicator, Error};
+use crate::{CallSite, Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
 use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
 use carrousel_rank::RankId;
@@ -194,8 +194,18 @@ impl Job {
     ///
     /// # Errors
     /// When a rank is gone, or the launcher.
+    #[track_caller]
     pub fn finalize(self) -> Result<(), Error> {
-        self.world.shared.with(Core::finalize)?;
+        let site = self.world.site();
+        self.finalize_at(site)
+    }
+
+    /// As [`Job::finalize`], on behalf of `site`, see [`Communicator::at`].
+    ///
+    /// # Errors
+    /// As [`Job::finalize`].
+    pub fn finalize_at(self, site: CallSite) -> Result<(), Error> {
+        self.world.shared.with(|core| core.finalize(site))?;
         // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
         // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
         // lost. So nobody ends before all are through.

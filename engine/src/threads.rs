@@ -2,7 +2,7 @@
 
 use crate::core::{Core, Place};
 use crate::shared::Shared;
-use crate::{Communicator, Error};
+use crate::{CallSite, Communicator, Error};
 use carrousel_rank::{Options, RankId};
 use carrousel_transport_shm::Settings;
 use carrousel_transport_verbs::{self as verbs, Verbs};
@@ -94,7 +94,9 @@ pub fn in_one_thread_apart(
 ///
 /// # Panics
 /// When a rank does.
+#[track_caller]
 pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) -> Result<Vec<T>, Error> {
+    let site = CallSite::caller();
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
@@ -102,7 +104,7 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
         barrier.wait();
         let world = world?;
         let value = body(&world);
-        world.shared.with(Core::finalize)?;
+        world.shared.with(|core| core.finalize(site))?;
         // Peers may not have opened this one's memory before all are here.
         barrier.wait();
         Ok(value)

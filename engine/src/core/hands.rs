@@ -5,6 +5,7 @@ use super::kept::Store;
 use super::ways::Ways;
 use crate::Error;
 use crate::lend::Registry;
+use crate::site::CallSite;
 use carrousel_rank::{
     Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
 };
@@ -215,9 +216,10 @@ impl Hands {
         call: Call,
         lent: &[u8],
         ways: &mut Ways<'_>,
+        site: CallSite,
     ) -> Result<Handle, UsageError> {
         if self.recorder.is_some() {
-            return self.call_recorded(call, lent, ways);
+            return self.call_recorded(call, lent, ways, site);
         }
         let request = self.make(call, lent, ways)?;
         self.announce(ways);

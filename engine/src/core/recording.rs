@@ -6,6 +6,7 @@ use super::Core;
 use super::hands::Hands;
 use super::ways::Ways;
 use crate::Error;
+use crate::site::CallSite;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, UsageError};
 use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
 use carrousel_transport::Payload;
@@ -45,14 +46,6 @@ impl Core {
             recorder.end(end);
         }
     }
-
-    /// As [`Core::at_line`].
-    #[cold]
-    pub(super) fn record_line(&mut self, line: u32) {
-        if let Some(recorder) = &mut self.hands.recorder {
-            recorder.at_line(line);
-        }
-    }
 }
 
 /// The program and its arguments.
@@ -85,15 +78,16 @@ impl Hands {
         call: Call,
         lent: &[u8],
         ways: &mut Ways<'_>,
+        site: CallSite,
     ) -> Result<Handle, UsageError> {
         let result = self.make(call, lent, ways);
         let answer = match &result {
             Ok(request) => Answer::Request(*request),
             Err(error) => Answer::Refused(error.to_string()),
         };
-        let line = self.recorder.as_ref().and_then(|recorder| recorder.line());
+        let (file, line) = (Some(site.file().into()), Some(site.line()));
         let ignored = std::mem::take(&mut self.ignored);
-        self.write_down(&Record::Call { call, answer, line, ignored });
+        self.write_down(&Record::Call { call, answer, file, line, ignored });
         self.announce(ways);
         result
     }

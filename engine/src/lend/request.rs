@@ -3,8 +3,9 @@
 use super::several::{Open, Stage};
 use crate::core::{Awaited, Pace, SendKind};
 use crate::shared::Shared;
-use crate::{Communicator, Element, Error, Source, Status, Tag};
+use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
+use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
 
 /// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
@@ -28,6 +29,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag; of a small message, when the peer is gone.
+    #[track_caller]
     pub fn isend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, false)
     }
@@ -36,10 +38,12 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn issend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, true)
     }
 
+    #[track_caller]
     fn start_send<T: Element>(
         &self,
         data: Vec<T>,
@@ -47,10 +51,10 @@ impl Communicator {
         tag: u32,
         synchronous: bool,
     ) -> Result<Request<T>, Error> {
-        let to = self.group.rank(to)?;
+        let (caller, to) = (self.caller(), self.group.rank(to)?);
         let bytes = data.as_slice().as_bytes();
         let request = |stage, data| Request {
-            communicator: self.clone(),
+            communicator: self.of_request(),
             stage,
             receives: false,
             buffer: data,
@@ -60,7 +64,7 @@ impl Communicator {
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, self.id, to, tag, kind) })?;
+        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, caller, to, tag, kind) })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
@@ -68,6 +72,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn irecv<T: Element>(
         &self,
         mut buffer: Vec<T>,
@@ -76,11 +81,11 @@ impl Communicator {
     ) -> Result<Request<T>, Error> {
         let bytes = buffer.as_mut_slice().as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        let (from, tag) = (self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
-        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
+        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
         let stage = Stage::Open(handle);
-        Ok(Request { communicator: self.clone(), stage, receives: true, buffer, pace: None })
+        Ok(Request { communicator: self.of_request(), stage, receives: true, buffer, pace: None })
     }
 }
 
@@ -95,25 +100,60 @@ impl<T: Element> Request<T> {
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
+    #[track_caller]
     pub fn wait(self) -> Result<(Vec<T>, Option<Status>), Error> {
-        self.wait_and_end()
+        self.wait_at(CallSite::caller())
+    }
+
+    /// As [`Request::wait`], on behalf of `site`, see [`Communicator::at`].
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn wait_at(self, site: CallSite) -> Result<(Vec<T>, Option<Status>), Error> {
+        self.wait_and_end(site)
+    }
+
+    /// Lets messages move, and looks whether it is complete: a turn of awaiting it, on behalf of `site`, see
+    /// [`Communicator::at`].
+    pub fn poll_at(
+        &mut self,
+        context: &mut Context<'_>,
+        site: CallSite,
+    ) -> Poll<Result<(Vec<T>, Option<Status>), Error>> {
+        if let Some(ended) = self.finish() {
+            return Poll::Ready(ended);
+        }
+        self.look(site);
+        match self.finish() {
+            Some(ended) => Poll::Ready(ended),
+            None => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
     }
 
     /// Lets messages move, for who awaits it.
-    pub(super) fn look(&mut self) {
+    fn look(&mut self, site: CallSite) {
         let Self { communicator, stage, pace, .. } = self;
         let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
         communicator.shared.with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, awaited);
+            core.step(pace, awaited, site);
         });
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
+    #[track_caller]
     pub fn cancel(&mut self) {
+        self.cancel_at(CallSite::caller());
+    }
+
+    /// As [`Request::cancel`], on behalf of `site`, see [`Communicator::at`].
+    pub fn cancel_at(&mut self, site: CallSite) {
         if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
-            self.communicator.shared.with(|core| core.cancel(handle));
+            self.communicator.shared.with(|core| core.cancel(handle, site));
         }
     }
 }
@@ -145,9 +185,11 @@ impl Request<u8> {
 impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
         if let Stage::Open(handle) = self.stage {
-            self.cancel();
+            // Where that is, nobody knows; where it was started is known.
+            let site = self.communicator.shared.with(|core| core.started_at(handle));
+            self.cancel_at(site);
             // Nobody is left to hear what went wrong.
-            let _ = self.communicator.shared.with(|core| core.wait(handle, |_| ()));
+            let _ = self.communicator.shared.with(|core| core.wait(handle, site, |_| ()));
         }
     }
 }
