@@ -3,7 +3,7 @@
 use crate::group::Group;
 use crate::shared::Shared;
 use crate::{CallSite, Element, Error, Request, Source, Status, Tag};
-use carrousel_rank::{Collective, RankId};
+use carrousel_rank::{Collective, Kind, RankId};
 use zerocopy::IntoBytes;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
@@ -136,7 +136,10 @@ impl Communicator {
     #[track_caller]
     pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
         let (site, barrier) = (self.site(), Collective::barrier(self.id));
-        let handle = self.shared.with(|core| core.collective(barrier, None, site))?;
-        Ok(Request::of_nothing(self.of_request(), handle))
+        if let Some(request) = self.checked_ibarrier(site)? {
+            return Ok(request);
+        }
+        let handle = self.shared.with(|core| core.collective(barrier, None, Kind::Barrier, site))?;
+        Ok(Request::of_nothing(self.of_request(), handle, None))
     }
 }

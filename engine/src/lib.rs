@@ -34,12 +34,14 @@ mod core;
 mod element;
 mod error;
 mod group;
+mod leaving;
 mod lend;
 mod session;
 mod shared;
 mod site;
 mod status;
 mod threads;
+mod usage;
 
 pub use communicator::Communicator;
 pub use core::{Waiting, WaitingRequest};
@@ -54,3 +56,4 @@ pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;
 #[doc(hidden)]
 pub use threads::{in_one_thread, in_one_thread_apart, in_one_thread_over};
+pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};

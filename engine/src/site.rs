@@ -73,35 +73,72 @@ impl fmt::Display for CallSite {
     }
 }
 
+/// Who knows a call site, and says it when it is needed: for a report, or a trace, not for a message.
+pub(crate) trait Located: Copy {
+    /// The call site.
+    fn site(self) -> CallSite;
+    /// Where the library was called, whether or not that is the call site.
+    fn location(self) -> &'static Location<'static>;
+}
+
+impl Located for CallSite {
+    fn site(self) -> CallSite {
+        self
+    }
+
+    fn location(self) -> &'static Location<'static> {
+        match self {
+            Self::Source(location) => location,
+            Self::Script(_) => Location::caller(),
+        }
+    }
+}
+
 /// Who calls: in which communicator, and where in the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller {
-    pub(crate) communicator: carrousel_rank::Communicator,
-    pub(crate) site: CallSite,
+pub(crate) struct Caller<'a> {
+    communicator: &'a Communicator,
+    location: &'static Location<'static>,
+}
+
+impl Caller<'_> {
+    /// The communicator.
+    #[inline]
+    pub(crate) fn id(self) -> carrousel_rank::Communicator {
+        self.communicator.id
+    }
+}
+
+impl Located for Caller<'_> {
+    fn site(self) -> CallSite {
+        self.communicator.site.unwrap_or(CallSite::Source(self.location))
+    }
+
+    #[inline]
+    fn location(self) -> &'static Location<'static> {
+        self.location
+    }
 }
 
 impl Communicator {
     /// The same communicator for calls on behalf of `site`, which reports, traces and errors name in place of the line
     /// of the call itself: for libraries whose callers' lines matter, not their own.
     pub fn at(&self, site: CallSite) -> Self {
+        self.shared.with(|core| core.observe());
         Self { site: Some(site), ..self.clone() }
     }
 
     /// Where the application is that calls the function that asks.
-    #[inline]
     #[track_caller]
     pub(crate) fn site(&self) -> CallSite {
-        match self.site {
-            Some(site) => site,
-            None => CallSite::caller(),
-        }
+        self.caller().site()
     }
 
     /// Who calls the function that asks.
     #[inline]
     #[track_caller]
-    pub(crate) fn caller(&self) -> Caller {
-        Caller { communicator: self.id, site: self.site() }
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller { communicator: self, location: Location::caller() }
     }
 
     /// For a request: where it is waited for is another place than the one where it was started.

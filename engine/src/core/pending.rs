@@ -1,7 +1,7 @@
 //! What is known of requests beside their state: what they are, for a person, and their memory.
 
-use crate::site::CallSite;
 use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
+use std::panic::Location;
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ pub(super) struct Known {
     pub(super) key: u32,
     /// It may be a rendezvous, and has not been ended.
     pub(super) rendezvous: bool,
-    /// Where it was started.
-    pub(super) site: CallSite,
+    /// Where the library was called to start it.
+    pub(super) location: &'static Location<'static>,
 }
 
 /// What is known of requests, by position.

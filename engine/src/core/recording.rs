@@ -29,7 +29,7 @@ impl Core {
         };
         let recorder = Recorder::create(directory, &head);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
-        self.hands.recorder = Some(Box::new(recorder));
+        self.hands.record(recorder);
         Ok(())
     }
 
@@ -70,26 +70,15 @@ impl Hands {
         }
     }
 
-    /// A call that is recorded: apart from others, so that theirs need not be kept until they are over.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn call_recorded(
-        &mut self,
-        call: Call,
-        lent: &[u8],
-        ways: &mut Ways<'_>,
-        site: CallSite,
-    ) -> Result<Handle, UsageError> {
-        let result = self.make(call, lent, ways);
-        let answer = match &result {
+    /// A call that was made, and what came of it.
+    pub(super) fn record_call(&mut self, call: Call, result: &Result<Handle, UsageError>, site: CallSite) {
+        let answer = match result {
             Ok(request) => Answer::Request(*request),
             Err(error) => Answer::Refused(error.to_string()),
         };
         let (file, line) = (Some(site.file().into()), Some(site.line()));
         let ignored = std::mem::take(&mut self.ignored);
         self.write_down(&Record::Call { call, answer, file, line, ignored });
-        self.announce(ways);
-        result
     }
 
     /// As [`Hands::release`], for one that is recorded.

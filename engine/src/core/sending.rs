@@ -39,7 +39,7 @@ impl Core {
     pub(crate) unsafe fn start_send(
         &mut self,
         bytes: &[u8],
-        caller: Caller,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         kind: SendKind,
@@ -70,7 +70,7 @@ impl Core {
     pub(crate) unsafe fn lend(
         &mut self,
         bytes: *const [u8],
-        caller: Caller,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -79,12 +79,12 @@ impl Core {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
         self.reach(to, memory.key)?;
-        let (len, Caller { communicator, site }) = (bytes.len() as u64, caller);
+        let (len, communicator) = (bytes.len() as u64, caller.id());
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
-        let Some(held) = held else { return self.start(call, what, memory.key, site) };
+        let Some(held) = held else { return self.start(call, what, memory.key, caller) };
         self.hands.tools.registry.offer(memory, held);
-        let request = self.start(call, what, memory.key, site);
+        let request = self.start(call, what, memory.key, caller);
         self.hands.tools.registry.withdraw();
         request
     }
@@ -92,10 +92,10 @@ impl Core {
     /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
     /// been done.
     #[inline]
-    fn send_eagerly(&mut self, bytes: &[u8], caller: Caller, to: u32, tag: u32) -> Result<bool, Fault> {
-        let Some(call) = self.eager(bytes, caller.communicator, to, tag) else { return Ok(false) };
+    fn send_eagerly(&mut self, bytes: &[u8], caller: Caller<'_>, to: u32, tag: u32) -> Result<bool, Fault> {
+        let Some(call) = self.eager(bytes, caller.id(), to, tag) else { return Ok(false) };
         let ways = &mut Ways::of(&mut self.node, &mut self.far);
-        let request = self.hands.call(call, bytes, ways, caller.site)?;
+        let request = self.hands.call(call, bytes, ways, caller)?;
         self.release::<false, _>(request, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }

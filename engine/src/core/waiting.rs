@@ -8,7 +8,7 @@ use super::pending::{Awaited, What};
 use super::ways::{FromFar, Ways};
 use crate::Error;
 use crate::error::Fault;
-use crate::site::{CallSite, Caller};
+use crate::site::{Caller, Located};
 use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
 use carrousel_transport::{Arrival, Transport};
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ impl Core {
     pub(crate) fn wait<T>(
         &mut self,
         request: Handle,
-        site: CallSite,
+        at: impl Located,
         read: impl Fn(&Status) -> T,
     ) -> Result<T, Fault> {
         let mut pace = self.pace();
@@ -33,27 +33,27 @@ impl Core {
             if let Some(ended) = self.finish(request, &read) {
                 return ended;
             }
-            self.step(&mut pace, Awaited::Request(request), site);
+            self.step(&mut pace, Awaited::Request(request), at);
         }
     }
 
     /// Waits for a message that a receive like this would get.
     pub(crate) fn wait_for_message(
         &mut self,
-        caller: Caller,
+        caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<crate::Status, Fault> {
         let mut pace = self.pace();
         loop {
-            if let Some(found) = self.probe(caller.communicator, from, tag) {
+            if let Some(found) = self.probe(caller.id(), from, tag) {
                 return Ok(found);
             }
             // As a receive that nobody will send to.
             if let Some(lost) = self.hands.rank.lost_for(from) {
                 return Err(self.gone(lost));
             }
-            self.step(&mut pace, Awaited::Message(from, tag), caller.site);
+            self.step(&mut pace, Awaited::Message(from, tag), caller);
         }
     }
 
@@ -65,7 +65,7 @@ impl Core {
 
     /// Takes in what has arrived, for a call that waits.
     #[inline]
-    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, site: CallSite) {
+    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, at: impl Located) {
         if self.progress() {
             return pace.reset();
         }
@@ -75,7 +75,7 @@ impl Core {
                 self.launcher.iter_mut().for_each(Launcher::begin);
             }
             Idle::Long => {
-                self.awaited = Some((awaited, site));
+                self.awaited = Some((awaited, at.site()));
                 self.look_around();
             }
             Idle::Rest => self.rest(pace),
@@ -176,7 +176,7 @@ impl Core {
         let requests = self.hands.rank.pending().map(|request| {
             let known = self.pending.known(request);
             let state = self.hands.rank.progress_of(request).unwrap_or("complete");
-            let started = Some(known.site).filter(|started| *started != site);
+            let started = Some(self.started_at(request)).filter(|started| *started != site);
             WaitingRequest::new(&known.what, state, started, awaited == Awaited::Request(request))
         });
         let none = "no such message has come";

@@ -3,7 +3,7 @@
 use crate::core::{Core, SendKind};
 use crate::error::Fault;
 use crate::shared::received;
-use crate::site::{CallSite, Caller};
+use crate::site::{Caller, Located};
 use crate::{Error, Status};
 use carrousel_rank::{Handle, Source, TagSelector};
 
@@ -35,7 +35,7 @@ impl Core {
     pub(crate) fn send_and_wait(
         &mut self,
         bytes: &[u8],
-        caller: Caller,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -45,7 +45,7 @@ impl Core {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under AddressSanitizer.
             match unsafe { self.start_send(bytes, caller, to, tag, kind) }? {
-                Some(request) => self.wait(request, caller.site, |_| ()),
+                Some(request) => self.wait(request, caller, |_| ()),
                 None => Ok(()),
             }
         })
@@ -56,21 +56,21 @@ impl Core {
     pub(crate) fn receive_and_wait(
         &mut self,
         bytes: &mut [u8],
-        caller: Caller,
+        caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<Status, Fault> {
         uninterrupted(|| {
             // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
             let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), caller, from, tag) }?;
-            got(self.wait(handle, caller.site, received)?)
+            got(self.wait(handle, caller, received)?)
         })
     }
 
     /// Sends and receives at once.
     pub(crate) fn exchange(
         &mut self,
-        caller: Caller,
+        caller: Caller<'_>,
         (data, to, send_tag): (&[u8], u32, u32),
         (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
     ) -> Result<Status, Fault> {
@@ -82,21 +82,21 @@ impl Core {
             let send = match unsafe { self.lend(data, caller, to, send_tag, false, None) } {
                 Ok(send) => send,
                 Err(error) => {
-                    self.abandon(receive, caller.site);
+                    self.abandon(receive, caller);
                     return Err(error);
                 }
             };
-            let sent = self.wait(send, caller.site, |_| ());
-            let status = self.wait(receive, caller.site, received)?;
+            let sent = self.wait(send, caller, |_| ());
+            let status = self.wait(receive, caller, received)?;
             sent?;
             got(status)
         })
     }
 
     /// Cancels a receive and waits for its end.
-    fn abandon(&mut self, receive: Handle, site: CallSite) {
-        self.cancel(receive, site);
+    fn abandon(&mut self, receive: Handle, caller: Caller<'_>) {
+        self.cancel(receive, caller.site());
         // What became of it is no longer of interest.
-        let _ = self.wait(receive, site, |_| ());
+        let _ = self.wait(receive, caller, |_| ());
     }
 }

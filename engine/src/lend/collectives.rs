@@ -2,12 +2,13 @@
 
 use super::blocking::uninterrupted;
 use crate::core::{Core, Operation};
+use crate::usage::Joint;
 use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
 
 impl Core {
-    /// Carries out a collective on these bytes, and waits until this rank's part is done.
+    /// Takes part in a collective on these bytes, and waits until this rank's part is done.
     fn collect(
         &mut self,
         call: Collective,
@@ -15,6 +16,19 @@ impl Core {
         target: &mut [u8],
         operation: Option<Operation>,
         site: CallSite,
+    ) -> Result<(), Error> {
+        self.agree(call.communicator, Joint::Collective(call.signature()), site)?;
+        self.carry_out(call, source, target, operation, (call.kind, site))
+    }
+
+    /// Carries out a collective on these bytes, which a report names as `kind`, and waits until this rank's part is done.
+    pub(super) fn carry_out(
+        &mut self,
+        call: Collective,
+        source: &[u8],
+        target: &mut [u8],
+        operation: Option<Operation>,
+        (kind, site): (Kind, CallSite),
     ) -> Result<(), Error> {
         let needed = self.scratch_len(&call)? as usize;
         let mut scratch = std::mem::take(self.scratch());
@@ -31,7 +45,7 @@ impl Core {
             // SAFETY: as for `target`: this function has the memory until it returns.
             let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
             let call = Collective { source, target, scratch, ..call };
-            let result = self.collective(call, operation, site);
+            let result = self.collective(call, operation, kind, site);
             let result = result.and_then(|request| self.wait(request, site, |_| ()));
             for memory in [source, target, scratch] {
                 self.registry().release(memory.key);

@@ -1,7 +1,9 @@
 //! Requests that own their buffer.
 
+use super::agreement::Agreement;
 use super::several::{Open, Stage};
 use crate::core::{Awaited, Pace, SendKind};
+use crate::error::Fault;
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
@@ -22,6 +24,8 @@ pub struct Request<T: Element> {
     buffer: Vec<T>,
     /// How it is awaited, once it is.
     pace: Option<Pace>,
+    /// What tells whether all ranks have called the same, if that is asked for.
+    agreement: Option<Box<Agreement>>,
 }
 
 impl Communicator {
@@ -59,6 +63,7 @@ impl Communicator {
             receives: false,
             buffer: data,
             pace: None,
+            agreement: None,
         };
         let kind = SendKind::of_request(synchronous);
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
@@ -85,7 +90,14 @@ impl Communicator {
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
         let stage = Stage::Open(handle);
-        Ok(Request { communicator: self.of_request(), stage, receives: true, buffer, pace: None })
+        Ok(Request {
+            communicator: self.of_request(),
+            stage,
+            receives: true,
+            buffer,
+            pace: None,
+            agreement: None,
+        })
     }
 }
 
@@ -133,6 +145,13 @@ impl<T: Element> Request<T> {
         }
     }
 
+    /// Whether all ranks have called the same, once it has ended.
+    fn agreed(&mut self) -> Result<(), Error> {
+        let agreement = self.agreement.take();
+        agreement
+            .map_or(Ok(()), |agreement| self.communicator.shared.with(|core| core.end_agreement(&agreement)))
+    }
+
     /// Lets messages move, for who awaits it.
     fn look(&mut self, site: CallSite) {
         let Self { communicator, stage, pace, .. } = self;
@@ -169,6 +188,13 @@ impl<T: Element> Open for Request<T> {
         &mut self.stage
     }
 
+    fn ended(&mut self, got: Result<Option<Status>, Fault>) -> Result<Self::Outcome, Error> {
+        self.stage = Stage::Ended;
+        let agreed = self.agreed();
+        let got = got?;
+        agreed.map(|()| self.outcome(got))
+    }
+
     /// Its buffer is the application's again.
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
         (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.placed(status)))
@@ -177,8 +203,13 @@ impl<T: Element> Open for Request<T> {
 
 impl Request<u8> {
     /// What has no buffer.
-    pub(crate) fn of_nothing(communicator: Communicator, handle: Handle) -> Self {
-        Self { communicator, stage: Stage::Open(handle), receives: false, buffer: Vec::new(), pace: None }
+    pub(crate) fn of_nothing(
+        communicator: Communicator,
+        handle: Handle,
+        agreement: Option<Box<Agreement>>,
+    ) -> Self {
+        let stage = Stage::Open(handle);
+        Self { communicator, stage, receives: false, buffer: Vec::new(), pace: None, agreement }
     }
 }
 
@@ -190,6 +221,7 @@ impl<T: Element> Drop for Request<T> {
             self.cancel_at(site);
             // Nobody is left to hear what went wrong.
             let _ = self.communicator.shared.with(|core| core.wait(handle, site, |_| ()));
+            let _ = self.agreed();
         }
     }
 }
