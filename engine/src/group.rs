@@ -53,6 +53,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
         let members: Vec<u32> =
             (0..self.size()).map(|place| self.group.rank(place)).collect::<Result<_, _>>()?;
@@ -64,6 +65,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
         let own = [u32::from(color.is_some()), color.unwrap_or(0), key.cast_unsigned()];
         let mut all = vec![[0; 3]; self.size() as usize];
@@ -84,6 +86,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
         let first = self.shared.with(|core| core.neighbours().first().map_or(0, |rank| rank.0));
         self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
@@ -91,6 +94,7 @@ impl Communicator {
 
     /// A communicator of these ranks of the job, under a number that is free at every rank of this one:
     /// groups that have no rank in common may have the same.
+    #[track_caller]
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
         let number = self.free_number()?;
         let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
@@ -99,10 +103,11 @@ impl Communicator {
             true => self.shared.with(|core| core.define(number, &ranks))?,
             false => (self.id, Membership::of_others(members)),
         };
-        Ok(Self { shared: self.shared.clone(), id, group: Group::Some(membership.into()) })
+        Ok(Self { id, group: Group::Some(membership.into()), ..self.clone() })
     }
 
     /// The lowest number that is in use at no rank of this communicator.
+    #[track_caller]
     fn free_number(&self) -> Result<usize, Error> {
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
             let own = self.shared.with(|core| core.communicators_taken(block));

@@ -10,4 +10,5 @@ mod jobs;
 mod limits;
 mod run;
 mod schema;
+mod usage;
 mod verify;

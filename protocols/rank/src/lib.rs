@@ -40,6 +40,7 @@ mod packets;
 mod places;
 mod rank;
 mod requests;
+mod signature;
 mod work;
 
 pub use calls::{Call, Collective, Event, Receive, Send};
@@ -56,4 +57,5 @@ pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use requests::{Failure, Status, collective_of};
+pub use signature::Signature;
 pub use work::{Kept, Sink, Work};
