@@ -90,7 +90,7 @@ impl Injection {
             line.push(["strace", "-f", "-qq", "-o"]);
             line.push([log.as_os_str()]);
             line.push([
-                format!("--trace={call}"),
+                format!("--trace={call},{LAST_BEFORE_MAIN}"),
                 format!("--inject={call}:error={error}:when={}", self.number),
             ]);
             line.push(["--"]);
@@ -138,6 +138,9 @@ impl Injection {
             return made.map(|made| 1..=made).ok_or("the program does not count its allocations".to_owned());
         };
         let text = fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        if !text.contains(LAST_BEFORE_MAIN) {
+            return Err(format!("`{}` does not say where `main` begins", line.shown()));
+        }
         Ok(after_main(&text, call))
     }
 
