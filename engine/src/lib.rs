@@ -47,7 +47,7 @@ pub use communicator::Communicator;
 pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
-pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any};
+pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any, wait_some};
 #[doc(hidden)]
 pub use lend::{on_bytes, part};
 pub use session::{Job, describe_verbs, init, init_with, verbs_choice};

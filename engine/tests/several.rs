@@ -1,6 +1,6 @@
 //! Waiting for one of several requests, for all, and awaiting them, between ranks that are threads.
 
-use carrousel::{Any, Class, Communicator, Error, Request, block_on, threads, wait_all, wait_any};
+use carrousel::{Any, Class, Communicator, Error, Request, block_on, threads, wait_all, wait_any, wait_some};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -35,6 +35,43 @@ fn any_is_the_one_that_has_come() {
             }
             assert!(open.is_empty() && wait_any(&mut open).is_none());
         }
+    });
+}
+
+#[test]
+fn some_are_all_that_have_come() {
+    run(2, |world| {
+        const COUNT: u32 = 5000;
+        if world.rank() == 1 {
+            // Its messages come one half after the other, the first one in reverse.
+            for tag in (0..COUNT).step_by(2).rev() {
+                world.send(&[tag], 0, tag).expect("rank 0 is there");
+            }
+            world.recv(&mut [0u8; 1], 0, COUNT).expect("rank 0 is there");
+            for tag in (1..COUNT).step_by(2) {
+                world.ssend(&[tag], 0, tag).expect("rank 0 is there");
+            }
+            return;
+        }
+        let receive = |tag| world.irecv(vec![0u32; 1], 1, tag).expect("there is such a rank");
+        let mut open: Vec<Request<u32>> = (0..COUNT).map(receive).collect();
+        let mut tags: Vec<u32> = (0..COUNT).collect();
+        for half in 0..2 {
+            while tags.iter().any(|tag| tag % 2 == half) {
+                let some = wait_some(&mut open);
+                assert!(some.is_sorted_by_key(|(at, _)| *at) && !some.is_empty());
+                for (at, outcome) in some.into_iter().rev() {
+                    let (got, _) = outcome.expect("it fits");
+                    assert_eq!(got, [tags.remove(at)]);
+                    assert!(got[0] % 2 == half);
+                }
+                assert_eq!(open.len(), tags.len());
+            }
+            if half == 0 {
+                world.send(&[0u8], 1, COUNT).expect("rank 1 is there");
+            }
+        }
+        assert!(wait_some(&mut open).is_empty());
     });
 }
 

@@ -23,4 +23,4 @@ pub use collectives::{on_bytes, part};
 pub(crate) use registry::Registry;
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
-pub use several::{Outstanding, block_on, wait_all, wait_any};
+pub use several::{Outstanding, block_on, wait_all, wait_any, wait_some};

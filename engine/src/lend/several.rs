@@ -90,7 +90,7 @@ impl Outstanding for ScopedRequest<'_> {
 
 /// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
 /// place where it was, and what its `wait` would have returned. The others keep their order. `None` if
-/// there are none.
+/// there are none. It takes time in proportion to the list: see [`wait_some`].
 #[track_caller]
 pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
@@ -103,13 +103,54 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
             drop(requests.remove(at));
             return Some((at, outcome));
         }
-        // Requests of different ranks can be in one list; each rank lets its messages move in turn.
-        turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
-        requests.get(turn)?.shared().with(|core| {
+        if requests.is_empty() {
+            return None;
+        }
+        turn = move_messages(requests, turn, &mut pace, site);
+    }
+}
+
+/// Waits until at least one of these requests is complete (`MPI_Waitsome`), and takes all that are out of the list: each
+/// with the place where it was, and what its `wait` would have returned, in the order of the list, which the others keep.
+/// Empty if there are none. Where thousands of requests are open, this looks at the list once for many of them, and
+/// [`wait_any`] for each.
+#[track_caller]
+pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Output, Error>)> {
+    let site = CallSite::caller();
+    let mut pace: Option<Pace> = None;
+    let mut turn = 0;
+    loop {
+        let (mut complete, mut at) = (Vec::new(), 0);
+        requests.retain_mut(|request| {
+            let outcome = request.finish();
+            let is_open = outcome.is_none();
+            complete.extend(outcome.map(|outcome| (at, outcome)));
+            at += 1;
+            is_open
+        });
+        if !complete.is_empty() || requests.is_empty() {
+            return complete;
+        }
+        turn = move_messages(requests, turn, &mut pace, site);
+    }
+}
+
+/// Lets messages move. Requests of different ranks can be in one list; each rank has its turn: that of the next call is
+/// returned.
+fn move_messages<R: Outstanding>(
+    requests: &[R],
+    turn: usize,
+    pace: &mut Option<Pace>,
+    site: CallSite,
+) -> usize {
+    let turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
+    if let Some(request) = requests.get(turn) {
+        request.shared().with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
             core.step(pace, Awaited::Any, site);
         });
     }
+    turn
 }
 
 /// Waits until all of these requests are complete (`MPI_Waitall`), whatever becomes of each, and returns
