@@ -23,7 +23,11 @@ impl Communicator {
     ///
     /// `Ok` has what is to be said although the job has come to its end: messages that were not received.
     pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
-        let mode = self.shared.with(|core| core.check_usage());
+        let mode = self.shared.with(|core| {
+            // It may be on behalf of another place.
+            core.observe();
+            core.check_usage()
+        });
         let mut left = None;
         if mode != CheckUsage::Off {
             self.shared.with(|core| core.agree(self.id, Joint::Finalize, site))?;
