@@ -86,7 +86,7 @@ impl<T: Element> Request<T> {
         &mut self,
         context: &mut Context<'_>,
         place: &'static Location<'static>,
-    ) -> Poll<Result<(Vec<T>, Option<Status>), Error>> {
+    ) -> Poll<<Self as Future>::Output> {
         match &mut self.0 {
             Kind::Real(request) => request.poll_at(context, CallSite::Source(place)),
             Kind::Simulated(_, flight, buffer) => pin!(flight.end()).poll(context).map(|ended| {

@@ -131,7 +131,7 @@ impl<T: Element> Request<T> {
         &mut self,
         context: &mut Context<'_>,
         site: CallSite,
-    ) -> Poll<Result<(Vec<T>, Option<Status>), Error>> {
+    ) -> Poll<<Self as Future>::Output> {
         if let Some(ended) = self.finish() {
             return Poll::Ready(ended);
         }
