@@ -163,7 +163,8 @@ fn departed(directory: &Path, departure: &Departure, many: &str, out: &mut Out) 
     let part = format!("{}:{record}:", part_of(directory, *rank).display());
     let verdict = style.paint(Paint::Bad, "the model does not allow this");
     out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &part)))?;
-    out.line(&format!("  rank {rank}, record {record}{place}"))?;
+    let comma = if place.line.is_some() { "," } else { "" };
+    out.line(&format!("  rank {rank}, record {record}{comma}{place}"))?;
     out.line(&format!("  it says    {happened}"))?;
     out.line(&format!("  allowed    {allowed}"))?;
     out.line(&format!("  until then {many} were ones that the model allows"))

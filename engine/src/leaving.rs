@@ -34,7 +34,7 @@ impl Communicator {
             // All that this rank has sent has arrived, so nothing is missed.
             self.shared.with(|core| core.drain(site));
             self.at(site).barrier()?;
-            left = self.at(site).left_behind()?.map(|left| Error::NotReceived(Box::new(left)));
+            left = self.at(site).left_behind()?;
         }
         self.shared.with(|core| core.finalize(site))?;
         Ok(match left {
@@ -42,7 +42,7 @@ impl Communicator {
                 eprintln!("carrousel: warning: {left}");
                 None
             }
-            left => left,
+            left => left.map(|left| Error::NotReceived(Box::new(left))),
         })
     }
 

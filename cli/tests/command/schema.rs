@@ -186,8 +186,11 @@ fn every_report_on_a_suite_is_as_its_schema_says() {
 #[test]
 fn every_report_on_a_run_is_as_its_schema_says() {
     let schema = Schema::new("run");
-    let early =
-        scenario("receiver-early.scn").replacen("rank 0\n", "rank 0\n  last: isend to 0 tag 9 size 8\n", 1);
+    let early = scenario("receiver-early.scn").replacen(
+        "rank 0\n",
+        "rank 0\n  last: isend to 0 tag 9 size 8\n  recv from 0 tag 9 size 8\n",
+        1,
+    );
     let place = Place::new().with("early.scn", &early);
     for (words, network) in [
         ("sim early.scn", "qdr"),
@@ -236,7 +239,8 @@ const SENDS: &str = r#"{"call":{"call":{"send":{"to":1,"tag":0,"communicator":0,
 #[test]
 fn every_report_on_a_trace_is_as_its_schema_says() {
     let schema = Schema::new("check");
-    let place = Place::new().with("halo.scn", &scenario("halo.scn"));
+    let left = "ranks 2\nrank 0\n  send to 1 tag 0 size 8\n";
+    let place = Place::new().with("halo.scn", &scenario("halo.scn")).with("left.scn", left);
     let report = |status: i32, verdict: &str| {
         let report = value(&place.run("check --format json out").status(status).out);
         schema.takes(&report);
@@ -251,6 +255,9 @@ fn every_report_on_a_trace_is_as_its_schema_says() {
     }
     trace(&place, 0, SENDS);
     report(0, "allowed");
+    // In a debug build the run itself says so, too.
+    place.run("run --trace out left.scn");
+    assert_eq!(report(1, "allowed")["misuses"][0]["not_received"]["place"]["line"], 3);
     trace(&place, 1, SENDS);
     assert!(report(1, "departed")["departure"].is_object());
     trace(&place, 0, "");

@@ -127,11 +127,7 @@ impl<T: Element> Request<T> {
 
     /// Lets messages move, and looks whether it is complete: a turn of awaiting it, on behalf of `site`, see
     /// [`Communicator::at`].
-    pub fn poll_at(
-        &mut self,
-        context: &mut Context<'_>,
-        site: CallSite,
-    ) -> Poll<<Self as Future>::Output> {
+    pub fn poll_at(&mut self, context: &mut Context<'_>, site: CallSite) -> Poll<<Self as Future>::Output> {
         if let Some(ended) = self.finish() {
             return Poll::Ready(ended);
         }
