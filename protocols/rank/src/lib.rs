@@ -39,6 +39,7 @@ mod options;
 mod packets;
 mod rank;
 mod requests;
+mod signature;
 mod work;
 
 pub use calls::{Call, Collective, Event, Receive, Send};
@@ -55,4 +56,5 @@ pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use requests::{Failure, Status, collective_of};
+pub use signature::Signature;
 pub use work::{Kept, Sink, Work};
