@@ -28,5 +28,5 @@ mod value;
 pub use file::{FILE_BYTES_MAX, read_bounded, read_text};
 pub use protocol::protocol;
 pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{Between, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};
+pub use settings::{Between, CheckUsage, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};
 pub use value::parse_size;

@@ -43,6 +43,8 @@ const SPECULATION: [&str; 3] = ["off", "always", "adaptive"];
 pub(crate) const VERBS: [&str; 3] = ["auto", "off", "always"];
 /// The words of `verbs_reuse_table`, which is a file otherwise.
 pub(crate) const TABLES: [&str; 2] = ["off", "published"];
+/// The words of `check_usage`.
+pub(crate) const CHECK_USAGE: [&str; 4] = ["auto", "off", "warn", "error"];
 /// The name that stands for none in particular.
 pub(crate) const ANY: &str = "any";
 
@@ -56,7 +58,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 22] = [
+pub const OPTIONS: [Spec; 23] = [
     Spec {
         name: "eager_threshold",
         kind: Kind::Size,
@@ -199,6 +201,14 @@ pub const OPTIONS: [Spec; 22] = [
         kind: Kind::Time,
         doc: "how long a rank waits in one call before it says what for; 0: never",
         default: || OptionValue::TimeNs(30_000_000_000),
+    },
+    Spec {
+        name: "check_usage",
+        kind: Kind::Choice(&CHECK_USAGE),
+        doc: "what is done when ranks call different collectives, or have not received a message when they finalize: \
+              nothing, a warning, or an error of the call; auto: an error in debug builds of the program, nothing in \
+              others; what rank 0 is told counts for all",
+        default: || OptionValue::Word(CHECK_USAGE[0].to_owned()),
     },
 ];
 
@@ -344,6 +354,7 @@ mod tests {
             ("shm_ring", "16"),
             ("shm_direct", "yes"),
             ("hang_report", "30"),
+            ("check_usage", "on"),
             ("verbs", "on"),
             ("verbs_device", ""),
             ("verbs_device", "rxe 0"),

@@ -69,6 +69,33 @@ pub enum Between {
     All,
 }
 
+/// What is done about wrong use that no rank sees alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckUsage {
+    /// Nothing: it is not looked for.
+    Off,
+    /// A warning on standard error.
+    Warn,
+    /// An error of the call.
+    Error,
+}
+
+impl CheckUsage {
+    /// As options name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Off, Self::Warn, Self::Error].into_iter().find(|check| check.word() == word)
+    }
+}
+
 /// After how many uses small buffers are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Table {
@@ -357,6 +384,14 @@ impl Settings {
     pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
         env::vars_os()
             .filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && name != SIMULATION)
+    }
+
+    /// `check_usage`; `None` for what suits the build.
+    pub fn check_usage(&self) -> Option<CheckUsage> {
+        match self.value("check_usage") {
+            OptionValue::Word(word) => CheckUsage::named(word),
+            _ => None,
+        }
     }
 
     /// `hang_report`, in nanoseconds; `None` for never.
