@@ -2,7 +2,7 @@
 
 use crate::request::Request;
 use crate::world::{Kind, World};
-use carrousel::{Element, Error, on_bytes, part};
+use carrousel::{CallSite, Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
 use carrousel_transport_sim::{Gathering, Operation};
 use std::future::Future;
@@ -29,7 +29,9 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.collective(kind, root, source, target, operation),
+                Kind::Real(world, _) => {
+                    world.at(CallSite::Source(place)).collective(kind, root, source, target, operation)
+                }
                 Kind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
@@ -51,7 +53,7 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.barrier(),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).barrier(),
                 Kind::Simulated(port) => {
                     port.collective(barrier(), place).await?;
                     Ok(())
@@ -69,7 +71,7 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.ibarrier().map(Request::real),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).ibarrier().map(Request::real),
                 Kind::Simulated(port) => {
                     let flight = port.start_collective(barrier(), place).await?;
                     Ok(Request::simulated(port.clone(), flight, Vec::new()))

@@ -1,7 +1,7 @@
 //! Messages on their way.
 
 use crate::world::received;
-use carrousel::{Element, Error, Status};
+use carrousel::{CallSite, Element, Error, Status};
 use carrousel_transport_sim::{Ended, Flight, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -55,7 +55,7 @@ impl<T: Element> Request<T> {
         let place = Location::caller();
         async move {
             match &mut self.0 {
-                Kind::Real(request) => request.cancel(),
+                Kind::Real(request) => request.cancel_at(CallSite::Source(place)),
                 Kind::Simulated(port, flight, _) => port.cancel(flight, place).await,
             }
         }
@@ -73,9 +73,22 @@ impl<T: Element> Request<T> {
 impl<T: Element> Future for Request<T> {
     type Output = Result<(Vec<T>, Option<Status>), Error>;
 
+    // Of `request.await` the caller is that very expression.
+    #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.get_mut().0 {
-            Kind::Real(request) => Pin::new(request).poll(context),
+        self.get_mut().poll_at(context, Location::caller())
+    }
+}
+
+impl<T: Element> Request<T> {
+    /// Looks whether it is complete, for who awaits it at `place`.
+    pub(crate) fn poll_at(
+        &mut self,
+        context: &mut Context<'_>,
+        place: &'static Location<'static>,
+    ) -> Poll<<Self as Future>::Output> {
+        match &mut self.0 {
+            Kind::Real(request) => request.poll_at(context, CallSite::Source(place)),
             Kind::Simulated(_, flight, buffer) => pin!(flight.end()).poll(context).map(|ended| {
                 let ended: Ended = ended.ok_or(Error::Ended)?;
                 let mut buffer = buffer.take().ok_or(Error::Ended)?;

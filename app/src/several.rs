@@ -5,7 +5,6 @@ use carrousel::{Element, Error, Status};
 use carrousel_transport_sim::Flight;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
-use std::pin::Pin;
 use std::task::Poll;
 
 /// What comes of a request: its buffer, and what has been received, if it is a receive that got a message.
@@ -14,21 +13,28 @@ type Got<T> = (Vec<T>, Option<Status>);
 /// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
 /// place where it was, and what awaiting it would have returned. The others keep their order. `None` if there
 /// are none.
-pub async fn wait_any<T: Element>(requests: &mut Vec<Request<T>>) -> Option<(usize, Result<Got<T>, Error>)> {
-    if requests.is_empty() {
-        return None;
-    }
-    let (at, outcome) = poll_fn(|context| {
-        let polled =
-            (0..).zip(requests.iter_mut()).find_map(|(at, request)| match Pin::new(request).poll(context) {
-                Poll::Ready(outcome) => Some((at, outcome)),
-                Poll::Pending => None,
+#[track_caller]
+pub fn wait_any<T: Element>(
+    requests: &mut Vec<Request<T>>,
+) -> impl Future<Output = Option<(usize, Result<Got<T>, Error>)>> {
+    let place = Location::caller();
+    async move {
+        if requests.is_empty() {
+            return None;
+        }
+        let (at, outcome) = poll_fn(|context| {
+            let polled = (0..).zip(requests.iter_mut()).find_map(|(at, request)| {
+                match request.poll_at(context, place) {
+                    Poll::Ready(outcome) => Some((at, outcome)),
+                    Poll::Pending => None,
+                }
             });
-        polled.map_or(Poll::Pending, Poll::Ready)
-    })
-    .await;
-    drop(requests.remove(at));
-    Some((at, outcome))
+            polled.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await;
+        drop(requests.remove(at));
+        Some((at, outcome))
+    }
 }
 
 /// Waits until all of these requests are complete (`MPI_Waitall`), whatever becomes of each, and returns what
@@ -49,8 +55,8 @@ pub fn wait_all<T: Element>(
             port.wait_all(flights, place).await;
         }
         let mut ended = Vec::with_capacity(requests.len());
-        for request in requests {
-            ended.push(request.await);
+        for mut request in requests {
+            ended.push(poll_fn(|context| request.poll_at(context, place)).await);
         }
         ended.into_iter().collect()
     }

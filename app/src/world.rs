@@ -1,7 +1,7 @@
 //! A rank, for real or simulated, as its program sees it.
 
 use crate::request::Request;
-use carrousel::{Communicator, Element, Error, Source, Status, Tag};
+use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::{Failure, TagSelector};
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
@@ -157,8 +157,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) if synchronous => world.ssend(data, to, tag),
-                Kind::Real(world, _) => world.send(data, to, tag),
+                Kind::Real(world, _) if synchronous => world.at(CallSite::Source(place)).ssend(data, to, tag),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).send(data, to, tag),
                 Kind::Simulated(port) => {
                     port.send(outgoing(data, to, tag, synchronous), place).await?;
                     Ok(())
@@ -182,7 +182,7 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.recv(buffer, from, tag),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).recv(buffer, from, tag),
                 Kind::Simulated(port) => {
                     got(&port.receive(incoming(buffer, from, tag), place).await?, buffer)
                 }
@@ -203,7 +203,9 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.sendrecv((data, to, send_tag), (buffer, from, recv_tag)),
+                Kind::Real(world, _) => {
+                    world.at(CallSite::Source(place)).sendrecv((data, to, send_tag), (buffer, from, recv_tag))
+                }
                 Kind::Simulated(port) => {
                     let out = outgoing(data, to, send_tag, false);
                     let into = incoming(buffer, from, recv_tag);
@@ -252,8 +254,12 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) if synchronous => world.issend(data, to, tag).map(Request::real),
-                Kind::Real(world, _) => world.isend(data, to, tag).map(Request::real),
+                Kind::Real(world, _) if synchronous => {
+                    world.at(CallSite::Source(place)).issend(data, to, tag).map(Request::real)
+                }
+                Kind::Real(world, _) => {
+                    world.at(CallSite::Source(place)).isend(data, to, tag).map(Request::real)
+                }
                 Kind::Simulated(port) => {
                     let flight = port.start_send(outgoing(&data, to, tag, synchronous), place).await?;
                     Ok(Request::simulated(port.clone(), flight, data))
@@ -276,7 +282,9 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.irecv(buffer, from, tag).map(Request::real),
+                Kind::Real(world, _) => {
+                    world.at(CallSite::Source(place)).irecv(buffer, from, tag).map(Request::real)
+                }
                 Kind::Simulated(port) => {
                     let flight = port.start_receive(incoming(&buffer, from, tag), place).await?;
                     Ok(Request::simulated(port.clone(), flight, buffer))
@@ -298,7 +306,7 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.probe(from, tag),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).probe(from, tag),
                 Kind::Simulated(port) => {
                     let found = look(port, from, tag.into().into(), true, place).await;
                     found.ok_or(Error::Internal("a probe has ended without a message"))
@@ -320,7 +328,7 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.iprobe(from, tag),
+                Kind::Real(world, _) => world.at(CallSite::Source(place)).iprobe(from, tag),
                 Kind::Simulated(port) => Ok(look(port, from, tag.into().into(), false, place).await),
             }
         }

@@ -9,7 +9,7 @@ use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::verify::{Line, json};
 use carrousel_trace::{Trace, part_of};
-use carrousel_verify::replay::{self, Departure, Gap, Progress, Report, Verdict, Why};
+use carrousel_verify::replay::{self, Departure, Gap, Misuse, Progress, Report, Verdict, Why};
 use std::path::{Path, PathBuf};
 
 /// Gaps that are told one by one.
@@ -27,6 +27,10 @@ const TOLD: usize = 16;
 /// record that it cannot follow, and what the model would have allowed there: a mistake in the engine, in a
 /// transport, or in memory.
 ///
+/// The program is checked, too: whether all ranks of a communicator call the same collectives, with the same root and as
+/// many bytes, and whether every message is received before its receiver leaves the job. Where not, both lines of the
+/// program are named.
+///
 /// The part of a rank that was killed is cut short: it is followed as far as it goes, and so are those of the
 /// others until they need something that is not there. What is in the messages is not in a trace; of a scenario,
 /// `carrousel run` checks every byte.
@@ -43,9 +47,9 @@ for each record, after one about the job. A record is named by its line, which
 ends in a check value over all lines up to it: a line that was changed,
 removed, added or moved is found before the model is asked.
 
-Exit status: 0 the model allows all of it; 1 it does not; 2 this is no trace,
-or not what was recorded; 3 the model allows what could be followed, and there
-is more.")]
+Exit status: 0 the model allows all of it; 1 it does not, or MPI does not allow
+what the program does; 2 this is no trace, or not what was recorded; 3 the model
+allows what could be followed, and there is more.")]
 pub(crate) struct Args {
     /// What `--trace` has named
     #[arg(value_name = "DIRECTORY")]
@@ -72,6 +76,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
         Format::Human => human(&args.directory, &report, out)?,
     }
     Ok(match report.verdict {
+        _ if !report.misuses.is_empty() => Status::Violated,
         Verdict::Allowed => Status::Fine,
         Verdict::Departed => Status::Violated,
         Verdict::Incomplete => Status::Inconclusive,
@@ -87,11 +92,13 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     );
     let answers = count(report.answers, "answer");
     if let Some(departure) = &report.departure {
-        return departed(directory, departure, &many, out);
+        departed(directory, departure, &many, out)?;
+        return misused(&report.misuses, out);
     }
     let good = out.style.paint(Paint::Good, "OK");
     if report.gaps.is_empty() {
-        return out.line(&format!("{good}, {many} are ones that the model allows, with {answers}"));
+        out.line(&format!("{good}, {many} are ones that the model allows, with {answers}"))?;
+        return misused(&report.misuses, out);
     }
     out.line(&format!("{good} as far as it goes, {many} are ones that the model allows, with {answers}"))?;
     for gap in report.gaps.iter().take(TOLD) {
@@ -99,6 +106,22 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     }
     if report.gaps.len() > TOLD {
         out.line(&format!("  and {} more ranks", report.gaps.len() - TOLD))?;
+    }
+    misused(&report.misuses, out)
+}
+
+/// What the program did that MPI forbids.
+fn misused(misuses: &[Misuse], out: &mut Out) -> Result<(), Failure> {
+    if misuses.is_empty() {
+        return Ok(());
+    }
+    let verdict = out.style.paint(Paint::Bad, "MPI does not allow what the program does");
+    out.line(&format!("{verdict}:"))?;
+    for misuse in misuses.iter().take(TOLD) {
+        out.line(&format!("  {misuse}"))?;
+    }
+    if misuses.len() > TOLD {
+        out.line(&format!("  and {} more", misuses.len() - TOLD))?;
     }
     Ok(())
 }
@@ -119,13 +142,12 @@ fn told(directory: &Path, gap: &Gap) -> String {
 }
 
 fn departed(directory: &Path, departure: &Departure, many: &str, out: &mut Out) -> Result<(), Failure> {
-    let Departure { rank, record, line, happened, allowed } = departure;
+    let Departure { rank, record, place, happened, allowed } = departure;
     let style = out.style;
-    let place = format!("{}:{record}:", part_of(directory, *rank).display());
-    let at = line.map_or_else(String::new, |line| format!(", at line {line} of its program"));
+    let part = format!("{}:{record}:", part_of(directory, *rank).display());
     let verdict = style.paint(Paint::Bad, "the model does not allow this");
-    out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &place)))?;
-    out.line(&format!("  rank {rank}, record {record}{at}"))?;
+    out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &part)))?;
+    out.line(&format!("  rank {rank}, record {record}{place}"))?;
     out.line(&format!("  it says    {happened}"))?;
     out.line(&format!("  allowed    {allowed}"))?;
     out.line(&format!("  until then {many} were ones that the model allows"))

@@ -2,8 +2,8 @@
 
 use crate::group::Group;
 use crate::shared::Shared;
-use crate::{Element, Error, Request, Source, Status, Tag};
-use carrousel_rank::{Collective, RankId};
+use crate::{CallSite, Element, Error, Request, Source, Status, Tag};
+use carrousel_rank::{Collective, Kind, RankId};
 use zerocopy::IntoBytes;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
@@ -12,12 +12,14 @@ pub struct Communicator {
     pub(crate) shared: Shared,
     pub(crate) id: carrousel_rank::Communicator,
     pub(crate) group: Group,
+    /// On whose behalf its calls are made, if not on that of their callers.
+    pub(crate) site: Option<CallSite>,
 }
 
 impl Communicator {
     pub(crate) fn world(shared: Shared) -> Self {
         let group = Group::All(shared.with(|core| core.ranks()));
-        Self { shared, id: carrousel_rank::Communicator::WORLD, group }
+        Self { shared, id: carrousel_rank::Communicator::WORLD, group, site: None }
     }
 
     /// A source as a rank of the job.
@@ -47,30 +49,25 @@ impl Communicator {
         self.group.len()
     }
 
-    /// Says in which line of its source the application is: what is reported of a rank that waits for long
-    /// names it.
-    #[inline]
-    pub fn at_line(&self, line: u32) {
-        self.shared.with(|core| core.at_line(line));
-    }
-
     /// Sends `data` to rank `to`, and returns once it may be changed (`MPI_Send`).
     ///
     /// # Errors
     /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[inline]
+    #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let to = self.group.rank(to)?;
-        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, false))?)
+        let (caller, to) = (self.caller(), self.group.rank(to)?);
+        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), caller, to, tag, false))?)
     }
 
     /// As [`Communicator::send`], but returns only once the receive has begun (`MPI_Ssend`).
     ///
     /// # Errors
     /// As [`Communicator::send`].
+    #[track_caller]
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let to = self.group.rank(to)?;
-        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), self.id, to, tag, true))?)
+        let (caller, to) = (self.caller(), self.group.rank(to)?);
+        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), caller, to, tag, true))?)
     }
 
     /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or [`Any`](crate::Any), and so
@@ -79,14 +76,15 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank or tag, the message is longer than the buffer, or the peer is gone.
     #[inline]
+    #[track_caller]
     pub fn recv<T: Element>(
         &self,
         buffer: &mut [T],
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (from, tag) = (self.source(from)?, tag.into().0);
-        let got = self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), self.id, from, tag));
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let got = self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), caller, from, tag));
         Ok(self.placed(got?))
     }
 
@@ -94,14 +92,16 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::send`] and [`Communicator::recv`].
+    #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
         &self,
         (data, to, send_tag): (&[T], u32, u32),
         (buffer, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
     ) -> Result<Status, Error> {
+        let caller = self.caller();
         let receive = (buffer.as_mut_bytes(), self.source(from)?, recv_tag.into().0);
         let send = (data.as_bytes(), self.group.rank(to)?, send_tag);
-        let got = self.shared.with(|core| core.exchange(self.id, send, receive));
+        let got = self.shared.with(|core| core.exchange(caller, send, receive));
         Ok(self.placed(got?))
     }
 
@@ -109,9 +109,10 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank, or the peer is gone; from any rank, when one of them is.
+    #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
-        let (from, tag) = (self.source(from)?, tag.into().0);
-        let found = self.shared.with(|core| core.wait_for_message(self.id, from, tag));
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let found = self.shared.with(|core| core.wait_for_message(caller, from, tag));
         Ok(self.placed(found?))
     }
 
@@ -132,8 +133,13 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank cannot be reached.
+    #[track_caller]
     pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
-        let handle = self.shared.with(|core| core.collective(Collective::barrier(self.id), None))?;
-        Ok(Request::of_nothing(self.clone(), handle))
+        let (site, barrier) = (self.site(), Collective::barrier(self.id));
+        if let Some(request) = self.checked_ibarrier(site)? {
+            return Ok(request);
+        }
+        let handle = self.shared.with(|core| core.collective(barrier, None, Kind::Barrier, site))?;
+        Ok(Request::of_nothing(self.of_request(), handle, None))
     }
 }

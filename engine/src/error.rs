@@ -1,5 +1,6 @@
 //! Errors, and the class that MPI gives each.
 
+use crate::usage::{Disagreement, NotReceived};
 use carrousel_rank::{ProtocolError, UsageError};
 use std::fmt;
 use thiserror::Error;
@@ -134,6 +135,12 @@ pub enum Error {
     /// The trace that was asked for cannot be written.
     #[error("{class}: {0}", class = self.class())]
     Trace(String),
+    /// Ranks have called different collectives of a communicator, and none of these has begun (option `check_usage`).
+    #[error("{class}: {0}", class = self.class())]
+    Disagreement(Box<Disagreement>),
+    /// Messages were not received when the job was left (option `check_usage`).
+    #[error("{class}: {0}", class = self.class())]
+    NotReceived(Box<NotReceived>),
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
@@ -179,6 +186,8 @@ impl Error {
             | Self::TooManyCommunicators
             | Self::Launch(_)
             | Self::Option(_)
+            | Self::Disagreement(_)
+            | Self::NotReceived(_)
             | Self::Trace(_) => Class::Other,
         }
     }

@@ -51,6 +51,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
         let members: Vec<u32> =
             (0..self.size()).map(|place| self.group.rank(place)).collect::<Result<_, _>>()?;
@@ -62,6 +63,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
         let own = [u32::from(color.is_some()), color.unwrap_or(0), key.cast_unsigned()];
         let mut all = vec![[0; 3]; self.size() as usize];
@@ -82,6 +84,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there are no more communicators, or a rank is gone.
+    #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
         let first = self.shared.with(|core| core.neighbours().first().map_or(0, |rank| rank.0));
         self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
@@ -89,6 +92,7 @@ impl Communicator {
 
     /// A communicator of these ranks of the job, under a number that is free at every rank of this one:
     /// groups that have no rank in common may have the same.
+    #[track_caller]
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
         let (free, mut number) = (self.shared.with(|core| core.next_communicator()), [0]);
         self.allreduce(&[free], &mut number, |left, right| left.max(right))?;
@@ -98,6 +102,6 @@ impl Communicator {
             true => self.shared.with(|core| core.define(number[0], &ranks))?,
             false => self.id,
         };
-        Ok(Self { shared: self.shared.clone(), id, group: Group::Some(members.into()) })
+        Ok(Self { id, group: Group::Some(members.into()), ..self.clone() })
     }
 }

@@ -34,11 +34,14 @@ mod core;
 mod element;
 mod error;
 mod group;
+mod leaving;
 mod lend;
 mod session;
 mod shared;
+mod site;
 mod status;
 mod threads;
+mod usage;
 
 pub use communicator::Communicator;
 pub use core::{Waiting, WaitingRequest};
@@ -48,7 +51,9 @@ pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, w
 #[doc(hidden)]
 pub use lend::{on_bytes, part};
 pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
+pub use site::{CallSite, SourceLine};
 pub use status::{Any, Source, Status, Tag};
 pub use threads::threads;
 #[doc(hidden)]
 pub use threads::{in_one_thread, in_one_thread_apart, in_one_thread_over};
+pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};

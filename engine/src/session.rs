@@ -2,9 +2,9 @@
 
 use crate::core::{Core, Launcher, Link, Place};
 use crate::shared::Shared;
-use crate::{Communicator, Error};
+use crate::{CallSite, Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{Between, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
+use carrousel_options::{Between, CheckUsage, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
 use carrousel_trace::End;
@@ -86,12 +86,34 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     if let Some(directory) = settings.trace() {
         core.trace_to(directory)?;
     }
-    link.publish(&key(place.me), &core.address())?;
+    core.set_check_usage(check_usage(&link, &place, settings, &core.address())?);
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
     Ok(Job { world: Communicator::world(Shared::new(core)), link })
+}
+
+/// Under which name rank 0 publishes what is done about wrong use.
+const CHECK_USAGE: &str = "check_usage";
+
+/// Publishes the address of this rank, and returns what is done about wrong use. For that all ranks do the same, so all
+/// do what rank 0 is asked to do, whatever their own environment or build says.
+fn check_usage(link: &Link, place: &Place, settings: &Settings, address: &str) -> Result<CheckUsage, Error> {
+    let own = settings.check_usage().unwrap_or(check_usage_of_build());
+    if place.me == RankId(0) {
+        link.put(CHECK_USAGE, own.word())?;
+    }
+    link.publish(&key(place.me), address)?;
+    match place.me {
+        RankId(0) => Ok(own),
+        _ => Ok(link.get(CHECK_USAGE)?.and_then(|word| CheckUsage::named(&word)).unwrap_or(own)),
+    }
+}
+
+/// What is done about wrong use, unless an option says it.
+pub(crate) const fn check_usage_of_build() -> CheckUsage {
+    if cfg!(debug_assertions) { CheckUsage::Error } else { CheckUsage::Off }
 }
 
 /// Bytes of a receive buffer of the transport between nodes: every one of them takes the largest eager message.
@@ -193,14 +215,26 @@ impl Job {
     /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that nobody misses this one.
     ///
     /// # Errors
-    /// When a rank is gone, or the launcher.
+    /// When a rank is gone, or the launcher. Where the option `check_usage` asks for it: when another rank calls a
+    /// collective instead, or this one has not received a message.
+    #[track_caller]
     pub fn finalize(self) -> Result<(), Error> {
-        self.world.shared.with(Core::finalize)?;
+        let site = self.world.site();
+        self.finalize_at(site)
+    }
+
+    /// As [`Job::finalize`], on behalf of `site`, see [`Communicator::at`].
+    ///
+    /// # Errors
+    /// As [`Job::finalize`].
+    pub fn finalize_at(self, site: CallSite) -> Result<(), Error> {
+        let left = self.world.leave(site)?;
         // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
         // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
         // lost. So nobody ends before all are through.
         self.link.barrier()?;
-        self.link.finalize()
+        self.link.finalize()?;
+        left.map_or(Ok(()), Err)
     }
 
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).

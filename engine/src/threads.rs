@@ -1,8 +1,9 @@
 //! Jobs whose ranks are threads of one process.
 
 use crate::core::{Core, Place};
+use crate::session::check_usage_of_build;
 use crate::shared::Shared;
-use crate::{Communicator, Error};
+use crate::{CallSite, Communicator, Error};
 use carrousel_rank::{Options, RankId};
 use carrousel_transport_shm::Settings;
 use carrousel_transport_verbs::{self as verbs, Verbs};
@@ -90,22 +91,35 @@ pub fn in_one_thread_apart(
 /// transport as a process of its own would have.
 ///
 /// # Errors
-/// When a job of so many ranks cannot be set up.
+/// When a job of so many ranks cannot be set up; in debug builds, also when ranks disagree at the end, or one has not
+/// received a message (as with the option `check_usage`).
 ///
 /// # Panics
 /// When a rank does.
+#[track_caller]
 pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) -> Result<Vec<T>, Error> {
+    let site = CallSite::caller();
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
         let world = near(me, ranks, Settings::default(), &addresses);
         barrier.wait();
         let world = world?;
+        world.shared.with(|core| core.set_check_usage(check_usage_of_build()));
         let value = body(&world);
-        world.shared.with(Core::finalize)?;
+        let mut left = world.leave(site);
+        let disagreed = left.clone().err();
+        // A process would end now, and be missed. A thread goes on until those that have called something else come to
+        // the end, too.
+        while matches!(left, Err(Error::Disagreement(_))) {
+            left = world.leave(site);
+        }
         // Peers may not have opened this one's memory before all are here.
         barrier.wait();
-        Ok(value)
+        match disagreed.or(left?) {
+            Some(error) => Err(error),
+            None => Ok(value),
+        }
     };
     thread::scope(|scope| {
         let one = &one;

@@ -3,6 +3,7 @@
 use crate::forms;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Pattern, Status};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The version of the format, in every head.
 pub const VERSION: u32 = 2;
@@ -35,7 +36,10 @@ pub enum Record {
         call: Call,
         /// What came of it.
         answer: Answer,
-        /// Where the application said that it was; from 1.
+        /// The file of the program that calls, or that it interprets, as a scenario is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<Cow<'static, str>>,
+        /// The line there, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
         /// Ranks of which something had arrived when the application called, and was not fed before the rank was given the

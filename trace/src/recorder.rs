@@ -21,7 +21,6 @@ pub struct Recorder {
     /// The record that is being written.
     text: Vec<u8>,
     seal: Seal,
-    line: Option<u32>,
 }
 
 /// Makes `directory` ready for the parts of a new trace: it is created, or an old trace in it is removed.
@@ -61,19 +60,9 @@ impl Recorder {
         let file = File::create(&path).map_err(system("create", &path))?;
         let out = BufWriter::with_capacity(BUFFER, file);
         let (text, seal) = (Vec::new(), Seal::default());
-        let mut recorder = Self { path: path.clone(), out: Some(out), text, seal, line: None };
+        let mut recorder = Self { path: path.clone(), out: Some(out), text, seal };
         recorder.line_of(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
         Ok(recorder)
-    }
-
-    /// Says in which line of its source the application is, for the calls that follow.
-    pub fn at_line(&mut self, line: u32) {
-        self.line = Some(line);
-    }
-
-    /// The line that was said last.
-    pub fn line(&self) -> Option<u32> {
-        self.line
     }
 
     /// Writes a record.

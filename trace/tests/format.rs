@@ -107,6 +107,7 @@ fn records() -> Vec<Record> {
             ignored: Vec::new(),
             call,
             answer,
+            file: Some("a \"b\".rs".into()).filter(|_| call != calls[0]),
             line: Some(12).filter(|_| call != calls[0]),
         })
     });

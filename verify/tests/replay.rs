@@ -92,6 +92,7 @@ impl Pair {
         recorder.record(&Record::Call {
             call,
             answer: answer.clone(),
+            file: Some("program.rs".into()),
             line: Some(line),
             ignored: Vec::new(),
         });
@@ -417,7 +418,7 @@ fn every_change_is_found_and_told() {
         let report = replay_of(&parts).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(report.verdict, Verdict::Departed, "{name}");
         let departure = report.departure.expect("it has departed");
-        let line = departure.line.map_or_else(String::new, |line| format!(", line {line}"));
+        let line = departure.place.line.map_or_else(String::new, |line| format!(", line {line}"));
         told += &format!("{name}: rank {}, record {}{line}\n", departure.rank, departure.record);
         told += &format!("  it says  {}\n  allowed  {}\n", departure.happened, departure.allowed);
     }

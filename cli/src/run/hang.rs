@@ -89,15 +89,12 @@ impl Account<'_> {
     }
 
     fn rank(&self, waiting: &Waiting) -> Vec<String> {
-        let place = match (waiting.line, self.scenario) {
-            (Some(line), Some(scenario)) => {
-                let statement = scenario.source_line(line).split('#').next().unwrap_or("").trim_end();
-                format!(" at line {line} (`{statement}`)")
-            }
-            (Some(line), None) => format!(" at line {line}"),
-            (None, _) => String::new(),
-        };
-        let mut lines = vec![format!("  rank {} waits{place}", waiting.rank)];
+        let Waiting { rank, place, .. } = waiting;
+        let statement = self.scenario.filter(|_| place.line > 0).map_or_else(String::new, |scenario| {
+            let statement = scenario.source_line(place.line).split('#').next().unwrap_or("").trim_end();
+            format!(" (`{statement}`)")
+        });
+        let mut lines = vec![format!("  rank {rank} waits at {place}{statement}")];
         for request in &waiting.requests {
             let mark = if request.awaited { "for its" } else { "besides, a" };
             lines.push(format!("    {mark} {request}"));
@@ -130,15 +127,17 @@ impl Account<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use carrousel::SourceLine;
 
     fn waiting(rank: u32, requests: Vec<WaitingRequest>) -> String {
-        let waiting = Waiting { rank, waited_ms: 30_100, line: None, requests };
+        let place = SourceLine { file: "main.rs".to_owned(), line: 12 };
+        let waiting = Waiting { rank, waited_ms: 30_100, place, requests };
         serde_json::to_string(&waiting).expect("it is JSON")
     }
 
     fn request(what: &'static str, peer: Option<u32>) -> WaitingRequest {
         let (what, state) = (what.into(), "posted; no message has matched".into());
-        WaitingRequest { what, peer, tag: Some(3), bytes: 8, state, awaited: true }
+        WaitingRequest { what, peer, tag: Some(3), bytes: 8, state, started: None, awaited: true }
     }
 
     fn account(ranks: u32, reports: &[(u32, Vec<WaitingRequest>)]) -> String {
@@ -153,7 +152,10 @@ mod tests {
     fn a_cycle_is_named() {
         let receive = |peer| vec![request("receive", Some(peer))];
         let text = account(4, &[(0, receive(1)), (1, receive(2)), (2, receive(0)), (3, receive(0))]);
-        assert!(text.starts_with("4 of 4 ranks wait, for up to 30.1 s:\n  rank 0 waits\n"), "{text}");
+        assert!(
+            text.starts_with("4 of 4 ranks wait, for up to 30.1 s:\n  rank 0 waits at main.rs:12\n"),
+            "{text}"
+        );
         assert!(text.contains("    for its receive from 1 tag 3, 8 bytes: posted"), "{text}");
         let end = "Deadlock: they wait for each other: rank 0 -> rank 1 -> rank 2 -> rank 0.";
         assert!(text.ends_with(end), "{text}");

@@ -9,9 +9,9 @@
 
 use super::memory::{Memory, Supply, checksum, contribution, empty};
 use super::payload::Stream;
-use carrousel::{Any, Communicator, Error, Request, Source, Status, Tag};
+use carrousel::{Any, CallSite, Communicator, Error, Request, Source, SourceLine, Status, Tag};
 use carrousel_scenario::{
-    self as scenario, BufferId, Op, Program, Received, RequestId, TagSelector, ValueError,
+    self as scenario, BufferId, Op, Program, Received, RequestId, Scenario, Step, TagSelector, ValueError,
 };
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -69,7 +69,10 @@ struct Named {
 
 /// A rank at its program.
 pub(super) struct Player<'a> {
-    world: &'a Communicator,
+    /// Whose calls are at the line of the statement that is executed.
+    world: Communicator,
+    /// Where each statement is.
+    sites: Vec<CallSite>,
     program: &'a Program,
     begin: Instant,
     /// The statement that is executed.
@@ -93,6 +96,19 @@ pub(super) struct Player<'a> {
     received: Vec<Option<Received>>,
 }
 
+/// Where each statement of a program is, for reports about its calls. As long as the process lives: there is one of each
+/// line.
+fn sites(scenario: &Scenario, program: &Program) -> Vec<CallSite> {
+    let mut known = HashMap::new();
+    let site = |step: &Step| *known.entry(step.line).or_insert_with(|| site(scenario, step.line));
+    program.steps.iter().map(site).collect()
+}
+
+/// A line of a scenario; 0 is its end.
+pub(super) fn site(scenario: &Scenario, line: u32) -> CallSite {
+    CallSite::Script(Box::leak(Box::new(SourceLine { file: scenario.file.clone(), line })))
+}
+
 fn source(from: scenario::Source) -> Source {
     match from {
         scenario::Source::Rank(rank) => rank.into(),
@@ -109,11 +125,13 @@ fn selector(tag: TagSelector) -> Tag {
 
 impl<'a> Player<'a> {
     /// With all its memory, as far as it is made ahead.
-    pub(super) fn new(world: &'a Communicator, program: &'a Program) -> Self {
+    pub(super) fn new(world: &Communicator, scenario: &'a Scenario) -> Self {
+        let program = scenario.program(world.rank());
         let statements = program.steps.len();
         let named = |buffer: &scenario::Buffer| Named { own: empty(buffer.size), come: None };
         Self {
-            world,
+            world: world.clone(),
+            sites: sites(scenario, program),
             program,
             begin: Instant::now(),
             at: 0,
@@ -143,7 +161,7 @@ impl<'a> Player<'a> {
         for at in 0..self.program.steps.len() {
             self.at = at;
             let step = &self.program.steps[at];
-            self.world.at_line(step.line);
+            self.world = self.world.at(self.sites[at]);
             let begin = self.now();
             self.times[at] = [begin, begin, f64::NAN];
             self.statement(at).map_err(|error| (at, error))?;
@@ -169,7 +187,7 @@ impl<'a> Player<'a> {
     /// The time of the call alone.
     fn timed<T>(&mut self, call: impl FnOnce(&Communicator) -> Result<T, Error>) -> Result<T, Error> {
         let begin = self.now();
-        let result = call(self.world);
+        let result = call(&self.world);
         let end = self.now();
         (self.times[self.at][0], self.times[self.at][1]) = (begin, end);
         result
@@ -348,7 +366,7 @@ impl<'a> Player<'a> {
         let begin = self.now();
         for number in numbers {
             let Some(Open { request, statement, receives }) = self.open.remove(&number) else { continue };
-            let (buffer, status) = request.wait()?;
+            let (buffer, status) = request.wait_at(self.sites[self.at])?;
             self.times[statement][2] = self.now();
             ended.push((number, Arrived { statement, buffer, status }, receives));
         }
@@ -460,7 +478,6 @@ pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
 mod tests {
     use super::*;
     use carrousel::threads;
-    use carrousel_scenario::Scenario;
     use std::fs;
 
     fn scenario(text: &str) -> Scenario {
@@ -483,7 +500,7 @@ mod tests {
                     read buf r\n  write buf r\n";
         let scenario = scenario(text);
         let all = threads(2, |world| {
-            let mut player = Player::new(world, scenario.program(world.rank()));
+            let mut player = Player::new(world, &scenario);
             world.barrier().expect("the other is there");
             let before = faults();
             player.run().map_err(|(at, error)| format!("{at}: {error}"))?;
@@ -503,7 +520,7 @@ mod tests {
                     r = irecv from 0 tag 1 size 4000 buf b\n  wait r\n  read buf b\n  write buf b\n  read buf b\n";
         let scenario = scenario(text);
         let read = threads(2, |world| {
-            let mut player = Player::new(world, scenario.program(world.rank()));
+            let mut player = Player::new(world, &scenario);
             player.run().map(|()| player.read).map_err(|(at, error)| format!("{at}: {error}"))
         });
         let read = read.expect("the job can be set up");
@@ -521,7 +538,7 @@ mod tests {
                     tag any size 8MiB\n";
         let scenario = scenario(text);
         let all = threads(2, |world| {
-            let mut player = Player::new(world, scenario.program(world.rank()));
+            let mut player = Player::new(world, &scenario);
             world.barrier().expect("the other is there");
             let before = faults();
             player.run().map_err(|(at, error)| format!("{at}: {error}"))?;
@@ -540,7 +557,7 @@ mod tests {
                     recv from source(p) tag tag(p) size tag(p) buf b\n  read buf b\n";
         let scenario = scenario(text);
         let read = threads(2, |world| {
-            let mut player = Player::new(world, scenario.program(world.rank()));
+            let mut player = Player::new(world, &scenario);
             player.run().map(|()| player.read).map_err(|(at, error)| format!("{at}: {error}"))
         });
         let read = read.expect("the job can be set up");
@@ -554,7 +571,7 @@ mod tests {
         let scenario =
             scenario("ranks 2\nrank *\n  barrier\n  allreduce size 64\n  recv from any tag any size 64\n");
         let wrong = threads(2, |world| {
-            let player = Player::new(world, scenario.program(world.rank()));
+            let player = Player::new(world, &scenario);
             let status = Status { source: 0, tag: 7, bytes: 64 };
             let changed = Arrived { statement: 2, buffer: empty(64), status: Some(status) };
             let result = Arrived { statement: 1, buffer: empty(64), status: None };

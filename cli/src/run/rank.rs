@@ -1,6 +1,6 @@
 //! A process that is a rank of a scenario.
 
-use super::play::{PlayError, Player, Times, unsupported};
+use super::play::{PlayError, Player, Times, site, unsupported};
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
@@ -57,8 +57,9 @@ pub(super) fn run(
             return Err(input::at_line(scenario, step.line, what, errors).with_status(Status::Violated));
         }
     };
-    let all = gather(world, times).map_err(Failure::wrong)?;
-    job.finalize().map_err(Failure::wrong)?;
+    let end = site(scenario, 0);
+    let all = gather(&world.at(end), times).map_err(Failure::wrong)?;
+    job.finalize_at(end).map_err(Failure::wrong)?;
     if rank == 0 {
         let report = report(scenario, &all);
         match format {
@@ -78,9 +79,10 @@ pub(super) fn wrong_size(scenario: &Scenario, size: u32) -> Failure {
 
 fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Times>, (usize, PlayError)> {
     // Its memory is there before the clock starts.
-    let player = Player::new(world, scenario.program(world.rank()));
+    let player = Player::new(world, scenario);
     // So that times have one beginning, as far as a barrier ends at one time for all.
-    world.barrier().map_err(|error| (0, error.into()))?;
+    let first = scenario.program(world.rank()).steps.first().map_or(0, |step| step.line);
+    world.at(site(scenario, first)).barrier().map_err(|error| (0, error.into()))?;
     player.play()
 }
 

@@ -144,7 +144,7 @@ fn a_change_of_a_real_trace_is_found() {
     let checked = checked.says("the model does not allow this").says("until then ").says("from rank 1, tag");
     // The first one that is like it.
     let first = text.lines().position(|other| other == line).unwrap_or(at) + 1;
-    checked.says(&format!("{part}:{first}:")).says(&format!("rank 1, record {first}, at line "));
+    checked.says(&format!("{part}:{first}:")).says(&format!("rank 1, record {first} at exchange.scn:"));
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn ranks_that_wait_for_each_other_say_so() {
         let said = hanging(&place, "run head.scn", patience, signal);
         for text in [
             "2 of 2 ranks wait, for up to ",
-            "  rank 0 waits at line 3 (`send to 1-me tag 3 size 1MiB`)\n",
+            "  rank 0 waits at head.scn:3 (`send to 1-me tag 3 size 1MiB`)\n",
             "    for its send to 1 tag 3, 1048576 bytes: offered to the receiver, which has not taken it\n",
             "Deadlock: they wait for each other: rank 0 -> rank 1 -> rank 0.",
         ] {

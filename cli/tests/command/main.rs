@@ -9,4 +9,5 @@ mod explore;
 mod jobs;
 mod limits;
 mod run;
+mod usage;
 mod verify;

@@ -2,15 +2,17 @@
 
 use super::directory::Directory;
 use super::kept::Store;
+use super::usage::{Exchanges, SendSites};
 use super::ways::Ways;
 use crate::Error;
 use crate::lend::Registry;
+use crate::site::{CallSite, Located};
 use carrousel_rank::{
     Call, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError, Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// What is on its way from this process to itself.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(super) struct Tools {
     pub(super) directory: Directory,
     /// The operation of the reduction that is under way.
     pub(super) operation: Option<Operation>,
+    /// Those whose operation is another one.
+    pub(super) exchanges: Exchanges,
     /// The first thing that went wrong beside a request.
     pub(super) trouble: Option<Error>,
 }
@@ -44,6 +48,12 @@ pub(super) struct Hands {
     pub(super) recorder: Option<Box<Recorder>>,
     /// For the recorder: peers of which something had arrived when the call at hand was made, and was not taken in.
     pub(super) ignored: Vec<u32>,
+    /// Where messages were sent, if somebody wants to know.
+    send_sites: Option<SendSites>,
+    /// Where requests were started, by position, if the library was called on behalf of another place.
+    call_sites: HashMap<u32, CallSite>,
+    /// Whether calls are written down, or where they are.
+    observed: bool,
 }
 
 /// Carries out each output as it is made: in order, and before the next input. `data` is that of the packet
@@ -85,7 +95,7 @@ impl<D: Payload + ?Sized> Sink for Performer<'_, '_, D> {
                 tools.write(&Write { to, from, into, len, request, notice }, ways);
             }
             Work::Copy { from, into, len } => tools.registry.copy(from, into, len),
-            Work::Combine { from, into, len, .. } => tools.combine(from, into, len),
+            Work::Combine { request, from, into, len } => tools.combine(request, from, into, len),
             Work::Read { of, context, from, into, len, notice, request, .. } => {
                 let notice = notice.map(|packet| (context, packet));
                 tools.read(&Read { of, from, into, len, request, notice }, ways);
@@ -162,9 +172,9 @@ impl Tools {
     }
 
     #[inline(never)]
-    fn combine(&mut self, from: Memory, into: Memory, len: u64) {
-        if let (Some(operation), Some((from, into))) = (&self.operation, self.registry.pair(from, into, len))
-        {
+    fn combine(&mut self, request: Handle, from: Memory, into: Memory, len: u64) {
+        let operation = self.exchanges.operation(request).or(self.operation.as_ref());
+        if let (Some(operation), Some((from, into))) = (operation, self.registry.pair(from, into, len)) {
             operation(into, from);
         }
     }
@@ -208,6 +218,68 @@ impl Tools {
 }
 
 impl Hands {
+    pub(super) fn new(rank: Rank<Mirror>, tools: Tools) -> Self {
+        let (recorder, send_sites, call_sites) = (None, None, HashMap::new());
+        Self { rank, tools, recorder, ignored: Vec::new(), send_sites, call_sites, observed: false }
+    }
+
+    /// From now on calls may be made on behalf of another place than that where the library is called.
+    pub(super) fn observe(&mut self) {
+        self.observed = true;
+    }
+
+    /// Where a request was started, if the library was called on behalf of another place.
+    pub(super) fn call_site_of(&self, request: Handle) -> Option<CallSite> {
+        self.call_sites.get(&request.index).copied()
+    }
+
+    /// From now on what the rank is given is written down.
+    pub(super) fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(Box::new(recorder));
+        self.observed = true;
+    }
+
+    /// Whether it is kept in mind from now on where messages are sent.
+    pub(super) fn log_sends(&mut self, logs: bool) {
+        self.send_sites = logs.then(SendSites::default);
+        self.observed |= logs;
+    }
+
+    /// Where messages were sent, if that is kept in mind.
+    pub(super) fn send_sites(&self) -> Option<&SendSites> {
+        self.send_sites.as_ref()
+    }
+
+    /// A call that is written down, or kept in mind: apart from others, so that theirs need not be kept until they are
+    /// over.
+    #[cold]
+    #[inline(never)]
+    fn call_observed(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        ways: &mut Ways<'_>,
+        at: impl Located,
+    ) -> Result<Handle, UsageError> {
+        let site = at.site();
+        let result = self.make(call, lent, ways);
+        if let Ok(request) = result {
+            if let (Some(sites), Call::Send(send)) = (&mut self.send_sites, &call) {
+                sites.add(send, site);
+            }
+            if site == CallSite::Source(at.location()) {
+                self.call_sites.remove(&request.index);
+            } else {
+                self.call_sites.insert(request.index, site);
+            }
+        }
+        if self.recorder.is_some() {
+            self.record_call(call, &result, site);
+        }
+        self.announce(ways);
+        result
+    }
+
     /// The application calls, with `lent` bytes if it sends them eagerly: they have gone when this returns.
     #[inline(always)]
     pub(super) fn call(
@@ -215,9 +287,10 @@ impl Hands {
         call: Call,
         lent: &[u8],
         ways: &mut Ways<'_>,
+        at: impl Located,
     ) -> Result<Handle, UsageError> {
-        if self.recorder.is_some() {
-            return self.call_recorded(call, lent, ways);
+        if self.observed {
+            return self.call_observed(call, lent, ways, at);
         }
         let request = self.make(call, lent, ways)?;
         self.announce(ways);

@@ -2,7 +2,8 @@
 
 use super::link::Link;
 use super::pending::What;
-use crate::Error;
+use crate::site::CallSite;
+use crate::{Error, SourceLine};
 use carrousel_rank::RankId;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -18,8 +19,8 @@ pub struct Waiting {
     pub rank: u32,
     /// How long it has waited in this call, in milliseconds.
     pub waited_ms: u64,
-    /// Where the application says that it is.
-    pub line: Option<u32>,
+    /// Where that call is in the program.
+    pub place: SourceLine,
     /// Its requests that are not complete.
     pub requests: Vec<WaitingRequest>,
 }
@@ -37,14 +38,17 @@ pub struct WaitingRequest {
     pub bytes: u64,
     /// How far it is.
     pub state: Cow<'static, str>,
+    /// Where it was started; none where the rank waits, by the call that waits.
+    pub started: Option<SourceLine>,
     /// Whether the call waits for it.
     pub awaited: bool,
 }
 
 impl WaitingRequest {
-    pub(super) fn new(what: &What, state: &'static str, awaited: bool) -> Self {
+    pub(super) fn new(what: &What, state: &'static str, started: Option<CallSite>, awaited: bool) -> Self {
         let (peer, tag, bytes) = what.parts();
-        Self { what: what.name().into(), peer, tag, bytes, state: state.into(), awaited }
+        let started = started.map(SourceLine::from);
+        Self { what: what.name().into(), peer, tag, bytes, state: state.into(), started, awaited }
     }
 
     /// Whether it is a collective, which waits for all.
@@ -53,19 +57,20 @@ impl WaitingRequest {
     }
 }
 
-/// `receive from 1 tag any, 8 bytes: posted ...`, `barrier: under way ...`.
+/// `receive from 1 tag any, 8 bytes, started at src/main.rs:12: posted ...`, `barrier: under way ...`.
 impl fmt::Display for WaitingRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, peer, tag, bytes, state, .. } = self;
+        let Self { what, peer, tag, bytes, state, started, .. } = self;
+        let started = started.as_ref().map_or_else(String::new, |place| format!(", started at {place}"));
         if self.is_collective() {
-            return write!(f, "{what}: {state}");
+            return write!(f, "{what}{started}: {state}");
         }
         let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
         let (peer, tag) = (or_any(peer), or_any(tag));
         match &**what {
             "probe" => write!(f, "{what} from {peer} tag {tag}: {state}"),
-            "receive" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes: {state}"),
-            _ => write!(f, "{what} to {peer} tag {tag}, {bytes} bytes: {state}"),
+            "receive" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes{started}: {state}"),
+            _ => write!(f, "{what} to {peer} tag {tag}, {bytes} bytes{started}: {state}"),
         }
     }
 }
@@ -73,8 +78,8 @@ impl fmt::Display for WaitingRequest {
 /// A line for the rank, and one for each request; those that the call waits for have a star.
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.line.map_or_else(String::new, |line| format!(" in line {line}"));
-        write!(f, "rank {} has waited{place} for {:.1} s:", self.rank, self.waited_ms as f64 / 1e3)?;
+        let Self { rank, place, .. } = self;
+        write!(f, "rank {rank} has waited at {place} for {:.1} s:", self.waited_ms as f64 / 1e3)?;
         for request in &self.requests {
             let mark = if request.awaited { "*" } else { " " };
             write!(f, "\n  {mark} {request}")?;

@@ -24,6 +24,11 @@ impl Link {
         Ok(self.with(|client| Ok(client.get(key)?))?.flatten())
     }
 
+    /// Publishes something, for when all ranks have published what [`Link::publish`] waits for.
+    pub(crate) fn put(&self, key: &str, value: &str) -> Result<(), Error> {
+        self.with(|client| Ok(client.put(key, value)?)).map(|_| ())
+    }
+
     /// Publishes something, and waits until all ranks have.
     pub(crate) fn publish(&self, key: &str, value: &str) -> Result<(), Error> {
         self.with(|client| {

@@ -9,6 +9,7 @@ mod pace;
 mod pending;
 mod recording;
 mod sending;
+mod usage;
 mod waiting;
 mod ways;
 
@@ -19,18 +20,22 @@ pub(crate) use self::link::Link;
 pub(crate) use self::pace::Pace;
 pub(crate) use self::pending::Awaited;
 pub(crate) use self::sending::SendKind;
+pub(crate) use self::usage::LeftBehind;
 
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
-use self::pending::{Pending, What};
+use self::pending::{Known, Pending, What};
+use self::usage::Exchanges;
 use self::ways::{Far, FromFar, FromNear, Ways};
 use crate::Error;
 use crate::error::Fault;
 use crate::lend::Registry;
+use crate::site::{CallSite, Caller, Located};
+use carrousel_options::CheckUsage;
 use carrousel_rank::{
-    Call, Collective, Communicator, Failure, Handle, Job, Options, Pattern, Rank, RankId, Receive, Source,
-    Status, TagSelector,
+    Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId, Receive,
+    Source, Status, TagSelector,
 };
 use carrousel_trace::End;
 use carrousel_transport::Transport;
@@ -71,15 +76,15 @@ pub(crate) struct Core {
     /// all that arrives wakes who sleeps, as no other rank shares memory with this one.
     rests: bool,
     launcher: Option<Launcher>,
-    /// Where the application says that it is.
-    line: Option<u32>,
+    /// What is done about wrong use that no rank sees alone.
+    check_usage: CheckUsage,
     /// Calls that started something, counted around.
     calls: u32,
     /// The number of the next communicator.
     next: u16,
     scratch: Vec<u8>,
-    /// What the present call waits for.
-    awaited: Awaited,
+    /// What the present call waits for, and where that is, once it has waited for long.
+    awaited: Option<(Awaited, CallSite)>,
 }
 
 impl Core {
@@ -109,10 +114,11 @@ impl Core {
             local: VecDeque::new(),
             directory: Directory::new(look_up),
             operation: None,
+            exchanges: Exchanges::default(),
             trouble: None,
         };
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
-        let hands = Hands { rank, tools, recorder: None, ignored: Vec::new() };
+        let hands = Hands::new(rank, tools);
         let neighbours = place.neighbours.clone();
         let processors = carrousel_launch::processors();
         let is_far = far.is_some();
@@ -129,26 +135,17 @@ impl Core {
             rests: processors == Some(1) && is_far && neighbours.len() == 1,
             neighbours,
             launcher: None,
-            line: None,
+            check_usage: CheckUsage::Off,
             calls: 0,
             next: 1,
             scratch: Vec::new(),
-            awaited: Awaited::Any,
+            awaited: None,
         })
     }
 
     /// From now on the rank listens to its launcher while it waits.
     pub(crate) fn attend(&mut self, launcher: Launcher) {
         self.launcher = Some(launcher);
-    }
-
-    /// Where the application is, for whoever asks what it waits for.
-    #[inline]
-    pub(crate) fn at_line(&mut self, line: u32) {
-        self.line = Some(line);
-        if self.hands.recorder.is_some() {
-            self.record_line(line);
-        }
     }
 
     /// What peers need to connect, as text.
@@ -179,7 +176,7 @@ impl Core {
         &mut self,
         start: *mut u8,
         len: usize,
-        communicator: Communicator,
+        caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<Handle, Fault> {
@@ -188,9 +185,9 @@ impl Core {
         if let Source::Rank(rank) = from {
             self.reach(rank.0, memory.key)?;
         }
-        let len = len as u64;
+        let (len, communicator) = (len as u64, caller.id());
         let receive = Receive { from, tag, communicator, len, memory };
-        self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key)
+        self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)
     }
 
     /// The number of the next communicator, as far as this rank is concerned.
@@ -229,21 +226,29 @@ impl Core {
         &mut self.scratch
     }
 
-    /// Starts a collective, whose memory is registered.
+    /// Starts a collective, whose memory is registered, and which a report names as `kind`.
     pub(crate) fn collective(
         &mut self,
         call: Collective,
         operation: Option<Operation>,
+        kind: Kind,
+        site: CallSite,
     ) -> Result<Handle, Fault> {
-        if let Some(rank) = (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
-            return Err(self.unreachable(rank));
-        }
+        self.reach_all()?;
         self.hands.tools.operation = operation;
-        self.start(Call::Collective(call), What::Collective(call.kind), Registry::NONE.key)
+        self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site)
+    }
+
+    /// Whether a collective may begin.
+    fn reach_all(&self) -> Result<(), Fault> {
+        match (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
+            Some(rank) => Err(self.unreachable(rank)),
+            None => Ok(()),
+        }
     }
 
     #[inline(always)]
-    fn start(&mut self, call: Call, what: What, key: u32) -> Result<Handle, Fault> {
+    fn start(&mut self, call: Call, what: What, key: u32, at: impl Located) -> Result<Handle, Fault> {
         let rendezvous = self.hands.rank.needs_initial_progress(&call);
         let arrived = self.hands.recorder.is_some().then(|| self.node.arrived());
         if rendezvous {
@@ -254,9 +259,9 @@ impl Core {
         if let Some(arrived) = arrived {
             self.hands.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();
         }
-        match self.hands.call(call, &[], &mut Ways::of(&mut self.node, &mut self.far)) {
+        match self.hands.call(call, &[], &mut Ways::of(&mut self.node, &mut self.far), at) {
             Ok(request) => {
-                self.pending.begin(request, what, key, rendezvous);
+                self.pending.begin(request, Known { what, key, rendezvous, location: at.location() });
                 Ok(request)
             }
             Err(error) => {
@@ -267,9 +272,10 @@ impl Core {
     }
 
     /// Cancels a receive if it has no message yet.
-    pub(crate) fn cancel(&mut self, request: Handle) {
+    pub(crate) fn cancel(&mut self, request: Handle, site: CallSite) {
+        let ways = &mut Ways::of(&mut self.node, &mut self.far);
         // The only mistake that could be made is to cancel what is no receive, which changes nothing.
-        let _ = self.hands.call(Call::Cancel(request), &[], &mut Ways::of(&mut self.node, &mut self.far));
+        let _ = self.hands.call(Call::Cancel(request), &[], ways, site);
     }
 
     /// Takes in what has arrived, for a call that stays eager: always while a rendezvous of this rank is open, whose peer
@@ -345,6 +351,12 @@ impl Core {
     fn is_lent(&self, key: u32) -> bool {
         let registry = &self.hands.tools.registry;
         registry.lends() && registry.is_lent(key)
+    }
+
+    /// Where a request was started that has not been ended.
+    pub(crate) fn started_at(&self, request: Handle) -> CallSite {
+        let location = self.pending.known(request).location;
+        self.hands.call_site_of(request).unwrap_or(CallSite::Source(location))
     }
 
     /// Whether a request has not been ended.
@@ -443,18 +455,19 @@ impl Core {
     }
 
     /// Sends what is left, waits for all ranks, and says that this one is done.
-    pub(crate) fn finalize(&mut self) -> Result<(), Error> {
-        let barrier = self.collective(Collective::barrier(Communicator::WORLD), None)?;
-        let result = self.wait(barrier, |_| ());
+    pub(crate) fn finalize(&mut self, site: CallSite) -> Result<(), Error> {
+        let barrier = Collective::barrier(Communicator::WORLD);
+        let barrier = self.collective(barrier, None, Kind::Barrier, site)?;
+        let result = self.wait(barrier, site, |_| ());
         let mut pace = self.pace();
         while Ways::of(&mut self.node, &mut self.far).is_waiting() {
-            self.step(&mut pace, Awaited::Any);
+            self.step(&mut pace, Awaited::Any, site);
         }
         self.node.finish();
         self.far.iter_mut().for_each(|far| far.finish());
         // What a card has not been told to have arrived would be lost with its connection.
         while self.far.as_mut().is_some_and(|far| far.is_busy()) {
-            self.step(&mut pace, Awaited::Any);
+            self.step(&mut pace, Awaited::Any, site);
         }
         self.end_trace(End::Finalized);
         Ok(result?)

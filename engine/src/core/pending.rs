@@ -1,6 +1,7 @@
 //! What is known of requests beside their state: what they are, for a person, and their memory.
 
 use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
+use std::panic::Location;
 
 /// What a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +55,14 @@ pub(crate) enum Awaited {
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    what: What,
+pub(super) struct Known {
+    pub(super) what: What,
     /// The key of its memory.
-    key: u32,
+    pub(super) key: u32,
     /// It may be a rendezvous, and has not been ended.
-    rendezvous: bool,
+    pub(super) rendezvous: bool,
+    /// Where the library was called to start it.
+    pub(super) location: &'static Location<'static>,
 }
 
 /// What is known of requests, by position.
@@ -71,16 +74,15 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// A request begins, with the memory under `key`.
+    /// A request begins.
     #[inline]
-    pub(super) fn begin(&mut self, request: Handle, what: What, key: u32, rendezvous: bool) {
+    pub(super) fn begin(&mut self, request: Handle, known: Known) {
         let index = request.index as usize;
-        let known = Known { what, key, rendezvous };
-        self.rendezvous += u32::from(rendezvous);
+        self.rendezvous += u32::from(known.rendezvous);
         if index < self.list.len() {
             self.list[index] = known;
         } else {
-            let none = Known { what: What::Collective(Kind::Barrier), key: u32::MAX, rendezvous: false };
+            let none = Known { key: u32::MAX, rendezvous: false, ..known };
             self.list.resize(index, none);
             self.list.push(known);
         }
@@ -107,8 +109,8 @@ impl Pending {
         self.rendezvous > 0
     }
 
-    /// What a request is.
-    pub(super) fn what(&self, request: Handle) -> What {
-        self.list[request.index as usize].what
+    /// What is known of a request.
+    pub(super) fn known(&self, request: Handle) -> &Known {
+        &self.list[request.index as usize]
     }
 }

@@ -6,6 +6,7 @@ use super::Core;
 use super::hands::Hands;
 use super::ways::Ways;
 use crate::Error;
+use crate::site::CallSite;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, UsageError};
 use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
 use carrousel_transport::Payload;
@@ -28,7 +29,7 @@ impl Core {
         };
         let recorder = Recorder::create(directory, &head);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
-        self.hands.recorder = Some(Box::new(recorder));
+        self.hands.record(recorder);
         Ok(())
     }
 
@@ -43,14 +44,6 @@ impl Core {
     pub(crate) fn end_trace(&mut self, end: End) {
         if let Some(mut recorder) = self.hands.recorder.take() {
             recorder.end(end);
-        }
-    }
-
-    /// As [`Core::at_line`].
-    #[cold]
-    pub(super) fn record_line(&mut self, line: u32) {
-        if let Some(recorder) = &mut self.hands.recorder {
-            recorder.at_line(line);
         }
     }
 }
@@ -77,25 +70,15 @@ impl Hands {
         }
     }
 
-    /// A call that is recorded: apart from others, so that theirs need not be kept until they are over.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn call_recorded(
-        &mut self,
-        call: Call,
-        lent: &[u8],
-        ways: &mut Ways<'_>,
-    ) -> Result<Handle, UsageError> {
-        let result = self.make(call, lent, ways);
-        let answer = match &result {
+    /// A call that was made, and what came of it.
+    pub(super) fn record_call(&mut self, call: Call, result: &Result<Handle, UsageError>, site: CallSite) {
+        let answer = match result {
             Ok(request) => Answer::Request(*request),
             Err(error) => Answer::Refused(error.to_string()),
         };
-        let line = self.recorder.as_ref().and_then(|recorder| recorder.line());
+        let (file, line) = (Some(site.file().into()), Some(site.line()));
         let ignored = std::mem::take(&mut self.ignored);
-        self.write_down(&Record::Call { call, answer, line, ignored });
-        self.announce(ways);
-        result
+        self.write_down(&Record::Call { call, answer, file, line, ignored });
     }
 
     /// As [`Hands::release`], for one that is recorded.

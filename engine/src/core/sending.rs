@@ -6,6 +6,7 @@ use super::ways::Ways;
 use crate::Error;
 use crate::error::Fault;
 use crate::lend::Registry;
+use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
 use carrousel_transport_verbs as verbs;
 
@@ -38,7 +39,7 @@ impl Core {
     pub(crate) unsafe fn start_send(
         &mut self,
         bytes: &[u8],
-        communicator: Communicator,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         kind: SendKind,
@@ -49,12 +50,12 @@ impl Core {
             if self.far.is_some() {
                 held = self.often_used(bytes, to, kind == SendKind::Blocking);
             }
-            if held.is_none() && self.send_eagerly(bytes, communicator, to, tag)? {
+            if held.is_none() && self.send_eagerly(bytes, caller, to, tag)? {
                 return Ok(None);
             }
         }
         // SAFETY: as the caller promises; what is held is a registration of these bytes.
-        unsafe { self.lend(bytes, communicator, to, tag, synchronous, held) }.map(Some)
+        unsafe { self.lend(bytes, caller, to, tag, synchronous, held) }.map(Some)
     }
 
     /// Starts a send of bytes that are lent to the library. Their data need not be copied if the adapter knows them by
@@ -69,7 +70,7 @@ impl Core {
     pub(crate) unsafe fn lend(
         &mut self,
         bytes: *const [u8],
-        communicator: Communicator,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -78,12 +79,12 @@ impl Core {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
         self.reach(to, memory.key)?;
-        let len = bytes.len() as u64;
+        let (len, communicator) = (bytes.len() as u64, caller.id());
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
-        let Some(held) = held else { return self.start(call, what, memory.key) };
+        let Some(held) = held else { return self.start(call, what, memory.key, caller) };
         self.hands.tools.registry.offer(memory, held);
-        let request = self.start(call, what, memory.key);
+        let request = self.start(call, what, memory.key, caller);
         self.hands.tools.registry.withdraw();
         request
     }
@@ -91,16 +92,10 @@ impl Core {
     /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
     /// been done.
     #[inline]
-    fn send_eagerly(
-        &mut self,
-        bytes: &[u8],
-        communicator: Communicator,
-        to: u32,
-        tag: u32,
-    ) -> Result<bool, Fault> {
-        let Some(call) = self.eager(bytes, communicator, to, tag) else { return Ok(false) };
+    fn send_eagerly(&mut self, bytes: &[u8], caller: Caller<'_>, to: u32, tag: u32) -> Result<bool, Fault> {
+        let Some(call) = self.eager(bytes, caller.id(), to, tag) else { return Ok(false) };
         let ways = &mut Ways::of(&mut self.node, &mut self.far);
-        let request = self.hands.call(call, bytes, ways)?;
+        let request = self.hands.call(call, bytes, ways, caller)?;
         self.release::<false, _>(request, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }

@@ -8,7 +8,8 @@ use super::pending::{Awaited, What};
 use super::ways::{FromFar, Ways};
 use crate::Error;
 use crate::error::Fault;
-use carrousel_rank::{Communicator, Handle, RankId, Source, Status, TagSelector};
+use crate::site::{Caller, Located};
+use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
 use carrousel_transport::{Arrival, Transport};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,33 +22,38 @@ const STRANGERS: usize = 1;
 impl Core {
     /// Waits for a request and ends it, see [`Core::finish`].
     #[inline]
-    pub(crate) fn wait<T>(&mut self, request: Handle, read: impl Fn(&Status) -> T) -> Result<T, Fault> {
+    pub(crate) fn wait<T>(
+        &mut self,
+        request: Handle,
+        at: impl Located,
+        read: impl Fn(&Status) -> T,
+    ) -> Result<T, Fault> {
         let mut pace = self.pace();
         loop {
             if let Some(ended) = self.finish(request, &read) {
                 return ended;
             }
-            self.step(&mut pace, Awaited::Request(request));
+            self.step(&mut pace, Awaited::Request(request), at);
         }
     }
 
     /// Waits for a message that a receive like this would get.
     pub(crate) fn wait_for_message(
         &mut self,
-        communicator: Communicator,
+        caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<crate::Status, Fault> {
         let mut pace = self.pace();
         loop {
-            if let Some(found) = self.probe(communicator, from, tag) {
+            if let Some(found) = self.probe(caller.id(), from, tag) {
                 return Ok(found);
             }
             // As a receive that nobody will send to.
             if let Some(lost) = self.hands.rank.lost_for(from) {
                 return Err(self.gone(lost));
             }
-            self.step(&mut pace, Awaited::Message(from, tag));
+            self.step(&mut pace, Awaited::Message(from, tag), caller);
         }
     }
 
@@ -59,7 +65,7 @@ impl Core {
 
     /// Takes in what has arrived, for a call that waits.
     #[inline]
-    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited) {
+    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, at: impl Located) {
         if self.progress() {
             return pace.reset();
         }
@@ -69,7 +75,7 @@ impl Core {
                 self.launcher.iter_mut().for_each(Launcher::begin);
             }
             Idle::Long => {
-                self.awaited = awaited;
+                self.awaited = Some((awaited, at.site()));
                 self.look_around();
             }
             Idle::Rest => self.rest(pace),
@@ -106,7 +112,7 @@ impl Core {
     fn watch_awaited(&mut self) {
         let mut awaited = BTreeSet::new();
         let mut any = false;
-        let pending = self.hands.rank.pending().map(|request| self.pending.what(request));
+        let pending = self.hands.rank.pending().map(|request| self.pending.known(request).what);
         for what in pending.chain(self.probed()) {
             match what {
                 What::Send { to: peer, .. }
@@ -136,8 +142,8 @@ impl Core {
     }
 
     fn hear(&mut self, launcher: &mut Launcher) -> Result<(), Error> {
-        if let Some(waited) = launcher.wait_on() {
-            launcher.tell(&self.waiting(waited))?;
+        if let Some(waiting) = launcher.wait_on().and_then(|waited| self.waiting(waited)) {
+            launcher.tell(&waiting)?;
         }
         for rank in launcher.lost()? {
             let ways = &mut Ways::of(&mut self.node, &mut self.far);
@@ -158,18 +164,25 @@ impl Core {
 
     /// The probe that the present call is.
     fn probed(&self) -> Option<What> {
-        if let Awaited::Message(from, tag) = self.awaited { Some(What::Probe { from, tag }) } else { None }
+        match self.awaited {
+            Some((Awaited::Message(from, tag), _)) => Some(What::Probe { from, tag }),
+            _ => None,
+        }
     }
 
-    /// What the rank is waiting for.
-    fn waiting(&self, waited: Duration) -> Waiting {
+    /// What the rank is waiting for, in the call that has waited for so long.
+    fn waiting(&self, waited: Duration) -> Option<Waiting> {
+        let (awaited, site) = self.awaited?;
         let requests = self.hands.rank.pending().map(|request| {
+            let known = self.pending.known(request);
             let state = self.hands.rank.progress_of(request).unwrap_or("complete");
-            WaitingRequest::new(&self.pending.what(request), state, self.awaited == Awaited::Request(request))
+            let started = Some(self.started_at(request)).filter(|started| *started != site);
+            WaitingRequest::new(&known.what, state, started, awaited == Awaited::Request(request))
         });
-        let probed = self.probed().map(|what| WaitingRequest::new(&what, "no such message has come", true));
-        let requests = requests.chain(probed);
+        let none = "no such message has come";
+        let probed = self.probed().map(|what| WaitingRequest::new(&what, none, None, true));
+        let requests = requests.chain(probed).collect();
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Waiting { rank: self.hands.tools.me.0, waited_ms, line: self.line, requests: requests.collect() }
+        Some(Waiting { rank: self.hands.tools.me.0, waited_ms, place: site.into(), requests })
     }
 }

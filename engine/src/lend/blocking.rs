@@ -3,8 +3,9 @@
 use crate::core::{Core, SendKind};
 use crate::error::Fault;
 use crate::shared::received;
+use crate::site::{Caller, Located};
 use crate::{Error, Status};
-use carrousel_rank::{Communicator, Handle, Source, TagSelector};
+use carrousel_rank::{Handle, Source, TagSelector};
 
 /// Ends the process if it is dropped while a request has a buffer that is about to go: only a panic within
 /// the library could, and what follows that must not be a message in somebody else's memory.
@@ -34,7 +35,7 @@ impl Core {
     pub(crate) fn send_and_wait(
         &mut self,
         bytes: &[u8],
-        communicator: Communicator,
+        caller: Caller<'_>,
         to: u32,
         tag: u32,
         synchronous: bool,
@@ -43,8 +44,8 @@ impl Core {
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
             // request. Noticed by: tests/messages.rs, under AddressSanitizer.
-            match unsafe { self.start_send(bytes, communicator, to, tag, kind) }? {
-                Some(request) => self.wait(request, |_| ()),
+            match unsafe { self.start_send(bytes, caller, to, tag, kind) }? {
+                Some(request) => self.wait(request, caller, |_| ()),
                 None => Ok(()),
             }
         })
@@ -55,47 +56,47 @@ impl Core {
     pub(crate) fn receive_and_wait(
         &mut self,
         bytes: &mut [u8],
-        communicator: Communicator,
+        caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<Status, Fault> {
         uninterrupted(|| {
             // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
-            let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), communicator, from, tag) }?;
-            got(self.wait(handle, received)?)
+            let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), caller, from, tag) }?;
+            got(self.wait(handle, caller, received)?)
         })
     }
 
     /// Sends and receives at once.
     pub(crate) fn exchange(
         &mut self,
-        communicator: Communicator,
+        caller: Caller<'_>,
         (data, to, send_tag): (&[u8], u32, u32),
         (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
     ) -> Result<Status, Fault> {
         uninterrupted(|| {
             // SAFETY: as in `receive_and_wait`: every way out of here has waited for the request.
             let receive =
-                unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), communicator, from, receive_tag) }?;
+                unsafe { self.lend_mut(buffer.as_mut_ptr(), buffer.len(), caller, from, receive_tag) }?;
             // SAFETY: as in `send_and_wait`.
-            let send = match unsafe { self.lend(data, communicator, to, send_tag, false, None) } {
+            let send = match unsafe { self.lend(data, caller, to, send_tag, false, None) } {
                 Ok(send) => send,
                 Err(error) => {
-                    self.abandon(receive);
+                    self.abandon(receive, caller);
                     return Err(error);
                 }
             };
-            let sent = self.wait(send, |_| ());
-            let status = self.wait(receive, received)?;
+            let sent = self.wait(send, caller, |_| ());
+            let status = self.wait(receive, caller, received)?;
             sent?;
             got(status)
         })
     }
 
     /// Cancels a receive and waits for its end.
-    fn abandon(&mut self, receive: Handle) {
-        self.cancel(receive);
+    fn abandon(&mut self, receive: Handle, caller: Caller<'_>) {
+        self.cancel(receive, caller.site());
         // What became of it is no longer of interest.
-        let _ = self.wait(receive, |_| ());
+        let _ = self.wait(receive, caller, |_| ());
     }
 }

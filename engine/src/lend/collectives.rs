@@ -2,18 +2,33 @@
 
 use super::blocking::uninterrupted;
 use crate::core::{Core, Operation};
-use crate::{Communicator, Element, Error};
+use crate::usage::Joint;
+use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
 
 impl Core {
-    /// Carries out a collective on these bytes, and waits until this rank's part is done.
+    /// Takes part in a collective on these bytes, and waits until this rank's part is done.
     fn collect(
         &mut self,
         call: Collective,
         source: &[u8],
         target: &mut [u8],
         operation: Option<Operation>,
+        site: CallSite,
+    ) -> Result<(), Error> {
+        self.agree(call.communicator, Joint::Collective(call.signature()), site)?;
+        self.carry_out(call, source, target, operation, (call.kind, site))
+    }
+
+    /// Carries out a collective on these bytes, which a report names as `kind`, and waits until this rank's part is done.
+    pub(super) fn carry_out(
+        &mut self,
+        call: Collective,
+        source: &[u8],
+        target: &mut [u8],
+        operation: Option<Operation>,
+        (kind, site): (Kind, CallSite),
     ) -> Result<(), Error> {
         let needed = self.scratch_len(&call)? as usize;
         let mut scratch = std::mem::take(self.scratch());
@@ -30,7 +45,8 @@ impl Core {
             // SAFETY: as for `target`: this function has the memory until it returns.
             let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
             let call = Collective { source, target, scratch, ..call };
-            let result = self.collective(call, operation).and_then(|request| self.wait(request, |_| ()));
+            let result = self.collective(call, operation, kind, site);
+            let result = result.and_then(|request| self.wait(request, site, |_| ()));
             for memory in [source, target, scratch] {
                 self.registry().release(memory.key);
             }
@@ -102,6 +118,7 @@ impl Communicator {
     /// # Errors
     /// Those of the kind.
     #[doc(hidden)]
+    #[track_caller]
     pub fn collective<T: Element>(
         &self,
         kind: Kind,
@@ -110,25 +127,28 @@ impl Communicator {
         target: &mut [T],
         operation: Option<Operation>,
     ) -> Result<(), Error> {
+        let site = self.site();
         let call = part(kind, (self.rank(), self.size()), root, source, target)?;
         let call = Collective { communicator: self.id, ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, operation))
+        self.shared.with(|core| core.collect(call, source, target, operation, site))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
     ///
     /// # Errors
     /// When a rank is gone.
+    #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
-        let call = Collective::barrier(self.id);
-        self.shared.with(|core| core.collect(call, &[], &mut [], None))
+        let (site, call) = (self.site(), Collective::barrier(self.id));
+        self.shared.with(|core| core.collect(call, &[], &mut [], None, site))
     }
 
     /// Makes every rank's `data` that of `root` (`MPI_Bcast`).
     ///
     /// # Errors
     /// When there is no such rank, or one is gone. The buffers of all ranks have one length.
+    #[track_caller]
     pub fn broadcast<T: Element>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
         let (source, target): (&[T], &mut [T]) =
             if self.rank() == root { (data, &mut []) } else { (&[], data) };
@@ -141,6 +161,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank, or one is gone, or the root's buffers have not the same length.
+    #[track_caller]
     pub fn reduce<T: Element>(
         &self,
         source: &[T],
@@ -156,6 +177,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank is gone, or the buffers have not the same length.
+    #[track_caller]
     pub fn allreduce<T: Element>(
         &self,
         source: &[T],
@@ -170,6 +192,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank, or one is gone, or the root's buffer has not room for exactly all.
+    #[track_caller]
     pub fn gather<T: Element>(&self, source: &[T], target: &mut [T], root: u32) -> Result<(), Error> {
         self.collective(Kind::Gather, root, source, target, None)
     }
@@ -179,6 +202,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank is gone, or the buffer has not room for exactly all.
+    #[track_caller]
     pub fn allgather<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
         self.collective(Kind::AllGather, 0, source, target, None)
     }
@@ -188,6 +212,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When a rank is gone, the elements cannot be parted equally, or the buffers have not the same length.
+    #[track_caller]
     pub fn alltoall<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
         self.collective(Kind::AllToAll, 0, source, target, None)
     }

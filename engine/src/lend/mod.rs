@@ -10,6 +10,7 @@
 // Memory that is lent cannot be had without `unsafe`; all else can.
 #![allow(unsafe_code)]
 
+mod agreement;
 mod blocking;
 mod collectives;
 mod registry;

@@ -1,10 +1,13 @@
 //! Requests that own their buffer.
 
+use super::agreement::Agreement;
 use super::several::{Open, Stage};
 use crate::core::{Awaited, Pace, SendKind};
+use crate::error::Fault;
 use crate::shared::Shared;
-use crate::{Communicator, Element, Error, Source, Status, Tag};
+use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
+use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
 
 /// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
@@ -21,6 +24,8 @@ pub struct Request<T: Element> {
     buffer: Vec<T>,
     /// How it is awaited, once it is.
     pace: Option<Pace>,
+    /// What tells whether all ranks have called the same, if that is asked for.
+    agreement: Option<Box<Agreement>>,
 }
 
 impl Communicator {
@@ -28,6 +33,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag; of a small message, when the peer is gone.
+    #[track_caller]
     pub fn isend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, false)
     }
@@ -36,10 +42,12 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn issend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, true)
     }
 
+    #[track_caller]
     fn start_send<T: Element>(
         &self,
         data: Vec<T>,
@@ -47,20 +55,21 @@ impl Communicator {
         tag: u32,
         synchronous: bool,
     ) -> Result<Request<T>, Error> {
-        let to = self.group.rank(to)?;
+        let (caller, to) = (self.caller(), self.group.rank(to)?);
         let bytes = data.as_slice().as_bytes();
         let request = |stage, data| Request {
-            communicator: self.clone(),
+            communicator: self.of_request(),
             stage,
             receives: false,
             buffer: data,
             pace: None,
+            agreement: None,
         };
         let kind = SendKind::of_request(synchronous);
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, self.id, to, tag, kind) })?;
+        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, caller, to, tag, kind) })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
@@ -68,6 +77,7 @@ impl Communicator {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn irecv<T: Element>(
         &self,
         mut buffer: Vec<T>,
@@ -76,11 +86,18 @@ impl Communicator {
     ) -> Result<Request<T>, Error> {
         let bytes = buffer.as_mut_slice().as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        let (from, tag) = (self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
-        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, self.id, from, tag) })?;
+        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
         let stage = Stage::Open(handle);
-        Ok(Request { communicator: self.clone(), stage, receives: true, buffer, pace: None })
+        Ok(Request {
+            communicator: self.of_request(),
+            stage,
+            receives: true,
+            buffer,
+            pace: None,
+            agreement: None,
+        })
     }
 }
 
@@ -95,25 +112,63 @@ impl<T: Element> Request<T> {
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
+    #[track_caller]
     pub fn wait(self) -> Result<(Vec<T>, Option<Status>), Error> {
-        self.wait_and_end()
+        self.wait_at(CallSite::caller())
+    }
+
+    /// As [`Request::wait`], on behalf of `site`, see [`Communicator::at`].
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn wait_at(self, site: CallSite) -> Result<(Vec<T>, Option<Status>), Error> {
+        self.wait_and_end(site)
+    }
+
+    /// Lets messages move, and looks whether it is complete: a turn of awaiting it, on behalf of `site`, see
+    /// [`Communicator::at`].
+    pub fn poll_at(&mut self, context: &mut Context<'_>, site: CallSite) -> Poll<<Self as Future>::Output> {
+        if let Some(ended) = self.finish() {
+            return Poll::Ready(ended);
+        }
+        self.look(site);
+        match self.finish() {
+            Some(ended) => Poll::Ready(ended),
+            None => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whether all ranks have called the same, once it has ended.
+    fn agreed(&mut self) -> Result<(), Error> {
+        let agreement = self.agreement.take();
+        agreement
+            .map_or(Ok(()), |agreement| self.communicator.shared.with(|core| core.end_agreement(&agreement)))
     }
 
     /// Lets messages move, for who awaits it.
-    pub(super) fn look(&mut self) {
+    fn look(&mut self, site: CallSite) {
         let Self { communicator, stage, pace, .. } = self;
         let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
         communicator.shared.with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, awaited);
+            core.step(pace, awaited, site);
         });
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
+    #[track_caller]
     pub fn cancel(&mut self) {
+        self.cancel_at(CallSite::caller());
+    }
+
+    /// As [`Request::cancel`], on behalf of `site`, see [`Communicator::at`].
+    pub fn cancel_at(&mut self, site: CallSite) {
         if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
-            self.communicator.shared.with(|core| core.cancel(handle));
+            self.communicator.shared.with(|core| core.cancel(handle, site));
         }
     }
 }
@@ -129,6 +184,13 @@ impl<T: Element> Open for Request<T> {
         &mut self.stage
     }
 
+    fn ended(&mut self, got: Result<Option<Status>, Fault>) -> Result<Self::Outcome, Error> {
+        self.stage = Stage::Ended;
+        let agreed = self.agreed();
+        let got = got?;
+        agreed.map(|()| self.outcome(got))
+    }
+
     /// Its buffer is the application's again.
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
         (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.placed(status)))
@@ -137,17 +199,25 @@ impl<T: Element> Open for Request<T> {
 
 impl Request<u8> {
     /// What has no buffer.
-    pub(crate) fn of_nothing(communicator: Communicator, handle: Handle) -> Self {
-        Self { communicator, stage: Stage::Open(handle), receives: false, buffer: Vec::new(), pace: None }
+    pub(crate) fn of_nothing(
+        communicator: Communicator,
+        handle: Handle,
+        agreement: Option<Box<Agreement>>,
+    ) -> Self {
+        let stage = Stage::Open(handle);
+        Self { communicator, stage, receives: false, buffer: Vec::new(), pace: None, agreement }
     }
 }
 
 impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
         if let Stage::Open(handle) = self.stage {
-            self.cancel();
+            // Where that is, nobody knows; where it was started is known.
+            let site = self.communicator.shared.with(|core| core.started_at(handle));
+            self.cancel_at(site);
             // Nobody is left to hear what went wrong.
-            let _ = self.communicator.shared.with(|core| core.wait(handle, |_| ()));
+            let _ = self.communicator.shared.with(|core| core.wait(handle, site, |_| ()));
+            let _ = self.agreed();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::several::{Open, Stage};
 use crate::core::SendKind;
 use crate::error::Fault;
 use crate::shared::Shared;
-use crate::{Communicator, Element, Error, Source, Status, Tag};
+use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::{Handle, UsageError};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -20,6 +20,8 @@ const WINDOW: usize = 64;
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
+    /// Where the scope is, which waits at its end.
+    site: CallSite,
     /// The requests that were not complete when they were started, and whether each receives. Some may have
     /// ended since: the rank does not know them any more.
     open: RefCell<SmallVec<[(Handle, bool); FEW]>>,
@@ -58,12 +60,14 @@ impl Communicator {
     /// # Panics
     /// When `body` does. Messages may be on their way into buffers that are about to vanish then, so if
     /// they cannot be stopped the process is aborted.
+    #[track_caller]
     pub fn scope<'env, T>(
         &self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let scope = Scope {
             communicator: self,
+            site: self.site(),
             open: RefCell::new(SmallVec::new()),
             scope: PhantomData,
             env: PhantomData,
@@ -82,14 +86,14 @@ struct Guard<'a, 'scope, 'env> {
 
 impl Guard<'_, '_, '_> {
     fn end(self) -> Result<(), Error> {
-        let Scope { communicator, open, .. } = self.scope;
+        let Scope { communicator, site, open, .. } = self.scope;
         let mut failed: Option<Fault> = None;
         // All of them, whatever becomes of the first. Each stays in the list until it has ended: a panic
         // meanwhile leaves it to `drop`.
         loop {
             let last = open.borrow().last().copied();
             let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(*error)) };
-            let ended = communicator.shared.with(|core| core.wait(handle, |_| ()));
+            let ended = communicator.shared.with(|core| core.wait(handle, *site, |_| ()));
             open.borrow_mut().pop();
             if let Err(error) = ended {
                 note(&mut failed, error);
@@ -113,7 +117,7 @@ impl Drop for Guard<'_, '_, '_> {
         while let Some((handle, receives)) = open.pop() {
             let ended = self.scope.communicator.shared.with(|core| {
                 if receives {
-                    core.cancel(handle);
+                    core.cancel(handle, self.scope.site);
                 }
                 core.finish(handle, |_| ()).is_some()
             });
@@ -130,6 +134,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// When there is no such rank or tag; of a small message, when the peer is gone.
+    #[track_caller]
     pub fn isend<T: Element>(
         &'scope self,
         data: &'env [T],
@@ -143,6 +148,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn issend<T: Element>(
         &'scope self,
         data: &'env [T],
@@ -152,6 +158,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.send(data, to, tag, true)
     }
 
+    #[track_caller]
     fn send<T: Element>(
         &'scope self,
         data: &'env [T],
@@ -159,13 +166,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: u32,
         synchronous: bool,
     ) -> Result<ScopedRequest<'scope>, Error> {
-        let to = self.communicator.group.rank(to)?;
-        let (bytes, id) = (data.as_bytes(), self.communicator.id);
+        let (caller, to) = (self.communicator.caller(), self.communicator.group.rank(to)?);
+        let bytes = data.as_bytes();
         let kind = SendKind::of_request(synchronous);
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
         let handle =
-            self.communicator.shared.with(|core| unsafe { core.start_send(bytes, id, to, tag, kind) })?;
+            self.communicator.shared.with(|core| unsafe { core.start_send(bytes, caller, to, tag, kind) })?;
         Ok(match handle {
             Some(handle) => self.opened(handle, false),
             None => ScopedRequest { communicator: self.communicator, stage: Stage::Sent, receives: false },
@@ -176,20 +183,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// When there is no such rank or tag.
+    #[track_caller]
     pub fn irecv<T: Element>(
         &'scope self,
         buffer: &'env mut [T],
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
+        let caller = self.communicator.caller();
         let (from, tag) = (self.communicator.source(from)?, tag.into().0);
         let bytes = buffer.as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
-        let handle = self
-            .communicator
-            .shared
-            .with(|core| unsafe { core.lend_mut(start, len, self.communicator.id, from, tag) })?;
+        let handle =
+            self.communicator.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
         Ok(self.opened(handle, true))
     }
 
@@ -221,15 +228,19 @@ impl ScopedRequest<'_> {
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone.
+    #[track_caller]
     pub fn wait(self) -> Result<Option<Status>, Error> {
-        self.wait_and_end()
+        let site = self.communicator.site();
+        self.wait_and_end(site)
     }
 
     /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
     /// a send.
+    #[track_caller]
     pub fn cancel(&mut self) {
+        let site = self.communicator.site();
         if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
-            self.communicator.shared.with(|core| core.cancel(handle));
+            self.communicator.shared.with(|core| core.cancel(handle, site));
         }
     }
 }

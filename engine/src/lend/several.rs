@@ -5,7 +5,7 @@ use super::scope::ScopedRequest;
 use crate::core::{Awaited, Pace};
 use crate::error::Fault;
 use crate::shared::{Shared, received};
-use crate::{Element, Error, Status};
+use crate::{CallSite, Element, Error, Status};
 use carrousel_rank::Handle;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -57,9 +57,9 @@ pub(super) trait Open: Sized {
     }
 
     /// Waits for it and ends it.
-    fn wait_and_end(mut self) -> Result<Self::Outcome, Error> {
+    fn wait_and_end(mut self, site: CallSite) -> Result<Self::Outcome, Error> {
         let got = match *self.stage() {
-            Stage::Open(handle) => self.shared().with(|core| core.wait(handle, received)),
+            Stage::Open(handle) => self.shared().with(|core| core.wait(handle, site, received)),
             Stage::Sent => Ok(None),
             Stage::Ended => Err(Error::Ended.into()),
         };
@@ -91,7 +91,9 @@ impl Outstanding for ScopedRequest<'_> {
 /// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
 /// place where it was, and what its `wait` would have returned. The others keep their order. `None` if
 /// there are none.
+#[track_caller]
 pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
+    let site = CallSite::caller();
     let mut pace: Option<Pace> = None;
     let mut turn = 0;
     loop {
@@ -105,7 +107,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
         turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
         requests.get(turn)?.shared().with(|core| {
             let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, Awaited::Any);
+            core.step(pace, Awaited::Any, site);
         });
     }
 }
@@ -116,8 +118,10 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
 /// # Errors
 /// The first error of a request, in their order. All have ended then, too; where each result matters, wait for
 /// each, or use [`wait_any`].
+#[track_caller]
 pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result<Vec<R::Output>, Error> {
-    let ended: Vec<_> = requests.into_iter().map(Open::wait_and_end).collect();
+    let site = CallSite::caller();
+    let ended: Vec<_> = requests.into_iter().map(|request| request.wait_and_end(site)).collect();
     ended.into_iter().collect()
 }
 
@@ -128,19 +132,10 @@ pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result
 impl<T: Element> Future for Request<T> {
     type Output = Result<(Vec<T>, Option<Status>), Error>;
 
+    // Of `request.await` the caller is that very expression.
+    #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let request = self.get_mut();
-        if let Some(ended) = request.finish() {
-            return Poll::Ready(ended);
-        }
-        request.look();
-        match request.finish() {
-            Some(ended) => Poll::Ready(ended),
-            None => {
-                context.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
+        self.get_mut().poll_at(context, CallSite::caller())
     }
 }
 

@@ -21,8 +21,12 @@
 
 mod player;
 mod tell;
+mod usage;
+
+pub use self::usage::{CollectiveCall, Misuse, Place};
 
 use self::player::{Player, Stop};
+use self::usage::Usage;
 use crate::state::State;
 use carrousel_rank::{Job, Mirror, Options};
 use carrousel_trace::{Part, Trace, TraceError};
@@ -59,6 +63,8 @@ pub struct Report {
     pub departure: Option<Departure>,
     /// What could not be followed to its end.
     pub gaps: Vec<Gap>,
+    /// What the program did that MPI forbids, whatever the model thinks of it.
+    pub misuses: Vec<Misuse>,
 }
 
 /// Whether the model allows what a trace says.
@@ -80,8 +86,9 @@ pub struct Departure {
     pub rank: u32,
     /// Which record of its part: its line, from 1.
     pub record: u64,
-    /// Where the application said that it was.
-    pub line: Option<u32>,
+    /// Where the application made its last call.
+    #[serde(flatten)]
+    pub place: Place,
     /// What the record says.
     pub happened: String,
     /// What the model would have allowed instead.
@@ -129,13 +136,19 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
         (None, _) => Verdict::Incomplete,
     };
     let sum = |count: fn(&Player) -> u64| replay.players.iter().map(count).sum();
+    let [calls, events, answers] = [
+        sum(|player| player.counts.calls),
+        sum(|player| player.counts.events),
+        sum(|player| player.counts.answers),
+    ];
     Ok(Report {
         verdict,
         command,
         ranks,
-        calls: sum(|player| player.counts.calls),
-        events: sum(|player| player.counts.events),
-        answers: sum(|player| player.counts.answers),
+        calls,
+        events,
+        answers,
+        misuses: replay.misuses(departure.is_some()),
         departure,
         gaps,
     })
@@ -145,6 +158,7 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
 struct Replay {
     players: Vec<Player>,
     network: State<Mirror>,
+    usage: Usage,
 }
 
 impl Replay {
@@ -158,7 +172,7 @@ impl Replay {
             begun: Vec::new(),
             wrong: Default::default(),
         };
-        Self { players: players.collect(), network }
+        Self { players: players.collect(), network, usage: Usage::new(ranks) }
     }
 
     /// Replays as far as possible. Returns where reality left the model, if it did.
@@ -168,7 +182,7 @@ impl Replay {
             let before = self.records();
             let mut crowded = false;
             for player in &mut self.players {
-                let stop = player.turn(&mut self.network, most)?;
+                let stop = player.turn(&mut self.network, &mut self.usage, most)?;
                 crowded |= matches!(stop, Stop::Crowded);
                 if let Stop::Departed(departure) = stop {
                     return Ok(Some(departure));
@@ -214,6 +228,14 @@ impl Replay {
         let mut stuck_on_ended = stuck().filter(|player| player.needs().is_some_and(has_ended));
         let first = stuck_on_ended.next().or_else(|| stuck().find(|player| player.needs().is_some()));
         first.map(Player::never_sent)
+    }
+
+    /// What the program did that MPI forbids. What has not been received is known once all has been followed that
+    /// could be: not where reality has left the model.
+    fn misuses(self, departed: bool) -> Vec<Misuse> {
+        let Self { players, network, usage } = self;
+        let players = players.iter().filter(|_| !departed);
+        usage.end(players.flat_map(|player| player.left_behind(&network)))
     }
 
     fn gaps(&self) -> Vec<Gap> {

@@ -2,12 +2,15 @@
 
 use super::Departure;
 use super::tell;
+use super::usage::{Place, Usage};
 use crate::state::{Data, Flight, Message, Route, State, What};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Job, Mirror, Options, Packet, Rank, RankId, Status, Work,
+    Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern, Rank,
+    RankId, Source, Status, TagSelector, Work,
 };
 use carrousel_trace::{Answer, End, Part, Record, TraceError};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// What has been replayed of one part.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,8 +45,8 @@ pub(super) struct Player {
     part: Option<Part>,
     /// A packet that has to come, but is not in flight yet.
     awaited: Option<(RankId, Context, Packet)>,
-    /// Where the application said that it was.
-    at: Option<u32>,
+    /// Where the application made its last call.
+    at: Place,
     /// Peers whose connection is lost.
     lost: BTreeSet<RankId>,
     work: Vec<Work>,
@@ -68,14 +71,19 @@ impl Player {
             ranks: job.ranks,
             part,
             awaited: None,
-            at: None,
+            at: Place::default(),
             lost: BTreeSet::new(),
             work: Vec::new(),
         }
     }
 
     /// Goes on until something holds it up.
-    pub(super) fn turn(&mut self, network: &mut State<Mirror>, most: usize) -> Result<Stop, TraceError> {
+    pub(super) fn turn(
+        &mut self,
+        network: &mut State<Mirror>,
+        usage: &mut Usage,
+        most: usize,
+    ) -> Result<Stop, TraceError> {
         loop {
             if network.flights.len() > most && self.awaited.is_none() {
                 return Ok(Stop::Crowded);
@@ -85,7 +93,7 @@ impl Player {
             } else {
                 let Some(part) = &mut self.part else { return Ok(Stop::Over) };
                 let Some(record) = part.next_record()? else { return Ok(Stop::Over) };
-                self.record(network, record)
+                self.record(network, usage, record)
             };
             if let Err(Differs { happened, allowed }) = done {
                 return Ok(Stop::Departed(self.departure(happened, allowed)));
@@ -136,13 +144,51 @@ impl Player {
 
     fn departure(&self, happened: String, allowed: String) -> Departure {
         let record = self.line().unwrap_or_default();
-        Departure { rank: self.me.into(), record, line: self.at, happened, allowed }
+        Departure { rank: self.me.into(), record, place: self.at.clone(), happened, allowed }
     }
 
-    fn record(&mut self, network: &mut State<Mirror>, record: Record) -> Result<(), Differs> {
+    /// The application makes a call there, if the trace says where.
+    fn is_at(&mut self, file: Option<&str>, line: Option<u32>) {
+        if line.is_some() {
+            self.at.line = line;
+            if self.at.file.as_deref() != file {
+                self.at.file = file.map(Rc::from);
+            }
+        }
+    }
+
+    /// The messages that it has not received although it has left its job, oldest first; and those that were still on
+    /// their way then.
+    pub(super) fn left_behind(&self, network: &State<Mirror>) -> Vec<(RankId, Envelope, u64)> {
+        if self.end() != Some(End::Finalized) {
+            return Vec::new();
+        }
+        let me = RankId(self.me.into());
+        let first = |envelope: &Envelope| {
+            let Envelope { source, tag, context } = *envelope;
+            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::Tag(tag), context };
+            self.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes)
+        };
+        let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
+        let on_the_way = network.flights.iter().filter_map(|(route, flight)| {
+            let (Packet::Eager { tag, len } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
+                return None;
+            };
+            let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
+            (route.at == self.me).then_some((me, envelope, len))
+        });
+        arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
+    }
+
+    fn record(
+        &mut self,
+        network: &mut State<Mirror>,
+        usage: &mut Usage,
+        record: Record,
+    ) -> Result<(), Differs> {
         match record {
-            Record::Call { call, answer, line, ignored } => {
-                self.at = line.or(self.at);
+            Record::Call { call, answer, file, line, ignored } => {
+                self.is_at(file.as_deref(), line);
                 if let (Some(peer), true) = (ignored.first(), self.rank.needs_initial_progress(&call)) {
                     let happened =
                         format!("{} was made while something of rank {peer} had arrived", tell::call(&call));
@@ -151,9 +197,21 @@ impl Player {
                         "first what had arrived: such a call finds it (initial progress)",
                     );
                 }
-                self.call(network, call, &answer)
+                self.call(network, call, &answer)?;
+                match (call, answer) {
+                    (Call::Send(send), Answer::Request(_)) => usage.send(self.me.into(), &send, &self.at),
+                    (Call::Collective(call), Answer::Request(_)) => {
+                        usage.collective(self.me.into(), &call, &self.at);
+                    }
+                    _ => {}
+                }
+                Ok(())
             }
-            Record::Define { communicator, members } => self.define(communicator, &members),
+            Record::Define { communicator, members } => {
+                self.define(communicator, &members)?;
+                usage.define(self.me.into(), communicator, &members);
+                Ok(())
+            }
             Record::Event(Event::Packet { from, context, packet }) => {
                 self.packet(network, from, context, packet)
             }

@@ -1,0 +1,141 @@
+//! What a rank knows for the checks of the option `check_usage`: where it has sent, and what it has not received.
+
+use super::Core;
+use super::hands::Operation;
+use super::pending::{Awaited, What};
+use super::ways::Ways;
+use crate::error::Fault;
+use crate::lend::{Registry, on_bytes};
+use crate::site::CallSite;
+use crate::usage::Summary;
+use carrousel_options::CheckUsage;
+use carrousel_rank::{
+    Call, Collective, Context, Envelope, Handle, Kind, Pattern, RankId, Send, Source, Tag, TagSelector,
+};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Messages of one rank with one tag that were not received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftBehind {
+    pub(crate) from: RankId,
+    pub(crate) context: Context,
+    pub(crate) tag: Tag,
+    pub(crate) count: u32,
+    /// Of the first one.
+    pub(crate) bytes: u64,
+}
+
+/// Where messages were sent: of those to one rank with one tag, the last ones. Receives take the first ones, so that
+/// those that are not received are the last ones.
+#[derive(Debug, Default)]
+pub(super) struct SendSites(HashMap<(RankId, Context, Tag), VecDeque<CallSite>>);
+
+impl SendSites {
+    /// Of one kind.
+    const LAST: usize = 8;
+    /// Kinds that are known.
+    const KINDS: usize = 1 << 14;
+
+    pub(super) fn add(&mut self, send: &Send, site: CallSite) {
+        let kind = (send.to, send.communicator.messages(), send.tag);
+        if self.0.len() >= Self::KINDS && !self.0.contains_key(&kind) {
+            return;
+        }
+        let sites = self.0.entry(kind).or_default();
+        if sites.len() == Self::LAST {
+            sites.pop_front();
+        }
+        sites.push_back(site);
+    }
+}
+
+/// The exchanges of calls that nobody waits for: what their rounds combine are summaries.
+#[derive(Default)]
+pub(super) struct Exchanges {
+    open: Vec<Handle>,
+    /// One begins, whose request has no name yet.
+    begins: bool,
+    operation: Option<Operation>,
+}
+
+impl Exchanges {
+    /// The operation of this request, if it is an exchange. While one begins no other collective is under way but
+    /// exchanges: calls that wait have returned.
+    pub(super) fn operation(&self, request: Handle) -> Option<&Operation> {
+        self.operation.as_ref().filter(|_| self.begins || self.open.contains(&request))
+    }
+}
+
+impl Core {
+    /// From now on calls may be made on behalf of another place than that where the library is called.
+    pub(crate) fn observe(&mut self) {
+        self.hands.observe();
+    }
+
+    /// From now on, this is done about wrong use that no rank sees alone.
+    pub(crate) fn set_check_usage(&mut self, check: CheckUsage) {
+        self.check_usage = check;
+        self.hands.log_sends(check != CheckUsage::Off);
+    }
+
+    /// What is done about wrong use that no rank sees alone.
+    pub(crate) fn check_usage(&self) -> CheckUsage {
+        self.check_usage
+    }
+
+    /// Begins an exchange of calls, whose memory is registered, and which a report names as `kind`.
+    pub(crate) fn begin_exchange(
+        &mut self,
+        call: Collective,
+        kind: Kind,
+        site: CallSite,
+    ) -> Result<Handle, Fault> {
+        let exchanges = &mut self.hands.tools.exchanges;
+        exchanges.operation.get_or_insert_with(|| on_bytes(Summary::with));
+        exchanges.begins = true;
+        let request = self.reach_all().and_then(|()| {
+            self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site)
+        });
+        let exchanges = &mut self.hands.tools.exchanges;
+        exchanges.begins = false;
+        exchanges.open.extend(request.as_ref().ok());
+        request
+    }
+
+    /// An exchange of calls has ended.
+    pub(crate) fn end_exchange(&mut self, request: Handle) {
+        self.hands.tools.exchanges.open.retain(|open| *open != request);
+    }
+
+    /// Waits until all that this rank has sent has arrived, or at least lies where its receiver looks next.
+    pub(crate) fn drain(&mut self, site: CallSite) {
+        let mut pace = self.pace();
+        while Ways::of(&mut self.node, &mut self.far).is_waiting()
+            || self.far.as_mut().is_some_and(|far| far.is_busy())
+        {
+            self.step(&mut pace, Awaited::Any, site);
+        }
+    }
+
+    /// The messages of the application that have arrived and have no receive, behind a barrier of ranks that have
+    /// drained theirs: of each sender, communicator and tag.
+    pub(crate) fn left_behind(&mut self) -> Vec<LeftBehind> {
+        self.progress_all();
+        let mut kinds: BTreeMap<Envelope, u32> = BTreeMap::new();
+        for envelope in self.hands.rank.unexpected().filter(|envelope| !envelope.context.is_collective()) {
+            *kinds.entry(*envelope).or_default() += 1;
+        }
+        let left = kinds.into_iter().map(|(Envelope { source, tag, context }, count)| {
+            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::Tag(tag), context };
+            let bytes = self.hands.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes);
+            LeftBehind { from: source, context, tag, count, bytes }
+        });
+        left.collect()
+    }
+
+    /// Where the first of the last `count` messages of a kind was sent, if that is known.
+    pub(crate) fn sent_at(&self, to: u32, context: Context, tag: Tag, count: u32) -> Option<CallSite> {
+        let sites = self.hands.send_sites()?.0.get(&(RankId(to), context, tag))?;
+        sites.get(sites.len().checked_sub(count as usize)?).copied()
+    }
+}

@@ -1,0 +1,84 @@
+//! How a rank leaves its job: with all others, and having received what was sent to it, where the option `check_usage`
+//! asks for that.
+
+use crate::core::LeftBehind;
+use crate::usage::{Joint, NotReceived, Place, Unreceived};
+use crate::{CallSite, Communicator, Error};
+use carrousel_options::CheckUsage;
+use carrousel_rank::{Context, Tag};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// What a rank asks another one: where it has sent the messages that it has not received, `count` of them with `tag`.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Question {
+    context: u32,
+    tag: u32,
+    /// None, if it has received all of that rank.
+    count: u32,
+}
+
+impl Communicator {
+    /// Leaves the job, all of whose ranks are members.
+    ///
+    /// `Ok` has what is to be said although the job has come to its end: messages that were not received.
+    pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
+        let mode = self.shared.with(|core| {
+            // It may be on behalf of another place.
+            core.observe();
+            core.check_usage()
+        });
+        let mut left = None;
+        if mode != CheckUsage::Off {
+            self.shared.with(|core| core.agree(self.id, Joint::Finalize, site))?;
+            // All that this rank has sent has arrived, so nothing is missed.
+            self.shared.with(|core| core.drain(site));
+            self.at(site).barrier()?;
+            left = self.at(site).left_behind()?;
+        }
+        self.shared.with(|core| core.finalize(site))?;
+        Ok(match left {
+            Some(left) if mode == CheckUsage::Warn => {
+                eprintln!("carrousel: warning: {left}");
+                None
+            }
+            left => left.map(|left| Error::NotReceived(Box::new(left))),
+        })
+    }
+
+    /// The messages that this rank has not received. All ranks call it, behind a barrier.
+    fn left_behind(&self) -> Result<Option<NotReceived>, Error> {
+        let left = self.shared.with(|core| core.left_behind());
+        let mut most = [0];
+        self.allreduce(&[left.len() as u64], &mut most, u64::max)?;
+        if most == [0] {
+            return Ok(None);
+        }
+        // Each rank knows where it has sent: of the messages of each sender, those with one tag are asked about.
+        let of = |from: u32| left.iter().find(|left| left.from.0 == from);
+        let question = |from: u32| match of(from) {
+            Some(LeftBehind { context, tag, count, .. }) => {
+                Question { context: context.0.into(), tag: tag.0, count: *count }
+            }
+            None => Question { context: 0, tag: 0, count: 0 },
+        };
+        let questions: Vec<Question> = (0..self.size()).map(question).collect();
+        let mut asked = questions.clone();
+        self.alltoall(&questions, &mut asked)?;
+        let answer = |(to, question): (u32, &Question)| {
+            let Question { context, tag, count } = *question;
+            let context = Context(u16::try_from(context).ok()?);
+            self.shared.with(|core| core.sent_at(to, context, Tag(tag), count)).map(Place::from)
+        };
+        let answers: Vec<Place> =
+            (0..).zip(&asked).map(|asked| answer(asked).unwrap_or(Place::NONE)).collect();
+        let mut places = vec![Place::NONE; answers.len()];
+        self.alltoall(&answers, &mut places)?;
+        let told = |(from, place): (u32, &Place)| {
+            let LeftBehind { tag, bytes, count, .. } = *of(from)?;
+            Some(Unreceived { from, tag: tag.0, bytes, count, sent: place.line() })
+        };
+        let messages: Vec<Unreceived> = (0..).zip(&places).filter_map(told).collect();
+        Ok((!messages.is_empty()).then(|| NotReceived { rank: self.rank(), messages }))
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether the ranks of a communicator call the same collective, where the option `check_usage` asks for it.
+//!
+//! Before each collective they combine what they are about to call, by an allreduce of a [`Summary`]: the same messages
+//! whatever they call, so that these match, and come to an end, even if nothing else would. It needs no protocol of its
+//! own. A barrier that does not wait must not wait for that either; there the allreduce is the barrier, as no rank has its
+//! result before all have entered.
+
+use super::collectives::on_bytes;
+use crate::core::Core;
+use crate::error::Fault;
+use crate::site::CallSite;
+use crate::usage::{Joint, Summary};
+use crate::{Communicator, Error, Request};
+use carrousel_options::CheckUsage;
+use carrousel_rank::{self as rank, Collective, Handle, Kind, Memory};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// The allreduce of a [`Summary`], which no algorithm may divide.
+fn exchange(communicator: rank::Communicator) -> Collective {
+    let len = size_of::<Summary>();
+    let barrier = Collective::barrier(communicator);
+    Collective { kind: Kind::AllReduce, len: len as u64, element: len as u32, ..barrier }
+}
+
+/// An [`exchange`] that nobody waits for: as long as it is under way, its memory is the library's.
+#[derive(Debug)]
+pub(crate) struct Agreement {
+    request: Handle,
+    communicator: rank::Communicator,
+    /// What this rank calls, what all call, and scratch.
+    lent: [Vec<u8>; 3],
+    memory: [Memory; 3],
+}
+
+impl Core {
+    /// Makes sure that all ranks of a communicator are about to do the same, if that is asked for.
+    pub(crate) fn agree(
+        &mut self,
+        communicator: rank::Communicator,
+        call: Joint,
+        site: CallSite,
+    ) -> Result<(), Error> {
+        if self.check_usage() == CheckUsage::Off {
+            return Ok(());
+        }
+        let own = Summary::of(self.me(), call, site);
+        let mut all = Summary::NONE;
+        let (operation, kind) = (on_bytes(Summary::with), reported(call));
+        let exchange = exchange(communicator);
+        self.carry_out(exchange, own.as_bytes(), all.as_mut_bytes(), Some(operation), (kind, site))?;
+        self.conclude(communicator, &all)
+    }
+
+    /// What follows of what all ranks of a communicator call.
+    fn conclude(&self, communicator: rank::Communicator, all: &Summary) -> Result<(), Error> {
+        let Some(disagreement) = all.disagreement(communicator.index()) else { return Ok(()) };
+        if self.check_usage() == CheckUsage::Error {
+            return Err(Error::Disagreement(Box::new(disagreement)));
+        }
+        if all.is_told_by(self.me()) {
+            eprintln!("carrousel: warning: {disagreement}");
+        }
+        Ok(())
+    }
+}
+
+/// The operation that a report names for a rank that waits for the others to announce their calls.
+fn reported(call: Joint) -> Kind {
+    match call {
+        Joint::Collective(signature) => signature.kind,
+        Joint::Ibarrier | Joint::Finalize => Kind::Barrier,
+    }
+}
+
+impl Core {
+    /// Begins to find out whether all ranks of a communicator are about to do the same.
+    fn begin_agreement(
+        &mut self,
+        communicator: rank::Communicator,
+        call: Joint,
+        site: CallSite,
+    ) -> Result<Agreement, Fault> {
+        let exchange = exchange(communicator);
+        let needed = self.scratch_len(&exchange)? as usize;
+        let own = Summary::of(self.me(), call, site);
+        let mut lent = [own.as_bytes().to_vec(), Summary::NONE.as_bytes().to_vec(), vec![0; needed]];
+        let [source, target, scratch] = &mut lent;
+        let registry = self.registry();
+        // SAFETY: the bytes are on the heap and stay where they are when `lent` moves into the agreement, which uses them
+        // no more until `end_agreement` has released the keys, after the request has ended; if the agreement is leaked,
+        // so are the bytes.
+        let source = unsafe { registry.register(source.as_ptr(), source.len()) };
+        // SAFETY: as for `source`, and nobody else has the target.
+        let target = unsafe { registry.register_mut(target.as_mut_ptr(), target.len()) };
+        // SAFETY: as for `target`.
+        let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
+        let memory = [source, target, scratch];
+        let exchange = Collective { source, target, scratch, ..exchange };
+        match self.begin_exchange(exchange, reported(call), site) {
+            Ok(request) => Ok(Agreement { request, communicator, lent, memory }),
+            Err(error) => {
+                memory.iter().for_each(|memory| self.registry().release(memory.key));
+                Err(error)
+            }
+        }
+    }
+
+    /// What came of it, once its request has ended.
+    pub(super) fn end_agreement(&mut self, agreement: &Agreement) -> Result<(), Error> {
+        let Agreement { request, communicator, lent: [_, all, _], memory } = agreement;
+        memory.iter().for_each(|memory| self.registry().release(memory.key));
+        self.end_exchange(*request);
+        let wrong = Error::Internal("a summary of calls has another size");
+        let all = Summary::read_from_bytes(all).map_err(|_| wrong)?;
+        self.conclude(*communicator, &all)
+    }
+}
+
+impl Communicator {
+    /// A barrier that does not wait, and finds out whether all ranks have called it; `None` if nobody has asked for that.
+    pub(crate) fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
+        if self.shared.with(|core| core.check_usage()) == CheckUsage::Off {
+            return Ok(None);
+        }
+        let begin = |core: &mut Core| core.begin_agreement(self.id, Joint::Ibarrier, site);
+        let agreement = self.shared.with(begin)?;
+        Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
+    }
+}

@@ -1,0 +1,220 @@
+//! What a program has done that MPI forbids, although the model can follow it: members of a communicator that call
+//! different collectives, and messages that nobody has received.
+//!
+//! Members agree in the n-th collective of a communicator, whenever each calls it; so each call is compared with that of
+//! the member that came first, and forgotten once all have come. Of the messages from one rank to another with one tag,
+//! in one communicator, receives take the oldest one first (MPI-4.1, 3.5). So those that are left in the end are the
+//! last ones that were sent: their lines are known without knowing which message each receive has got.
+
+use carrousel_rank::{Collective, Communicator, Context, Envelope, RankId, Send, Signature, Tag};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::rc::Rc;
+
+/// Sends of one kind whose lines are kept: the last ones.
+const LINES: usize = 64;
+
+/// What MPI forbids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misuse {
+    /// Two members of a communicator have called different collectives, as their n-th. Only the first such
+    /// collective of a communicator is told: what follows it need not match any more.
+    Collectives {
+        /// The communicator's number.
+        communicator: u16,
+        /// The two calls.
+        calls: [CollectiveCall; 2],
+    },
+    /// A rank has left its job without having received messages.
+    NotReceived {
+        /// Who has sent them.
+        from: u32,
+        /// Who has not received them.
+        to: u32,
+        /// Their tag.
+        tag: u32,
+        /// The communicator's number.
+        communicator: u16,
+        /// Bytes of the first of them.
+        bytes: u64,
+        /// How many there are.
+        count: u64,
+        /// Where the first of them was sent.
+        place: Place,
+    },
+}
+
+/// A call of a collective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CollectiveCall {
+    /// Who calls.
+    pub rank: u32,
+    /// What.
+    pub call: String,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// A line of a program, as far as the trace says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file.
+    pub file: Option<Rc<str>>,
+    /// The line, from 1; 0 is the end of the file.
+    pub line: Option<u32>,
+}
+
+/// ` at src/main.rs:12`; nothing, if it is not known.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(0)) => write!(f, " at the end of {file}"),
+            (Some(file), Some(line)) => write!(f, " at {file}:{line}"),
+            (None, Some(line)) => write!(f, " at line {line} of its program"),
+            (_, None) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Collectives { communicator, calls: [one, other] } => {
+                let among = among(*communicator);
+                let (here, there) = (&one.place, &other.place);
+                write!(f, "collectives{among} do not agree: rank {} calls {}{here}, ", one.rank, one.call)?;
+                write!(f, "rank {} calls {}{there}", other.rank, other.call)
+            }
+            Self::NotReceived { from, to, tag, communicator, bytes, count, place } => {
+                let among = among(*communicator);
+                let noun = if *bytes == 1 { "byte" } else { "bytes" };
+                write!(f, "rank {to} has not received a message of {bytes} {noun} with tag {tag}{among}, ")?;
+                write!(f, "which rank {from} has sent{place}")?;
+                if *count > 1 { write!(f, ", nor {} more like it", count - 1) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+/// ` of communicator 3`, unless it is that of all ranks.
+fn among(number: u16) -> String {
+    if number == 0 { String::new() } else { format!(" of communicator {number}") }
+}
+
+/// A communicator of certain ranks. Those that have no rank in common may have one number, and a number may be used
+/// again: how often its ranks have used it before is what tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Group {
+    number: u16,
+    members: Rc<[u32]>,
+    before: u32,
+}
+
+/// How far the members of a communicator are.
+#[derive(Debug, Default)]
+struct Calls {
+    /// How many collectives all have called.
+    over: u64,
+    /// Of each one behind those: who came first, and how many have come.
+    open: VecDeque<(u32, Signature, Place, usize)>,
+    /// Members have disagreed.
+    differ: bool,
+}
+
+/// Messages of one rank to another with one tag, in one communicator.
+type Stream = (RankId, RankId, Context, Tag);
+
+/// What the ranks of a trace call.
+#[derive(Debug)]
+pub(super) struct Usage {
+    world: Rc<[u32]>,
+    /// By rank and number: the communicators that have it now.
+    groups: HashMap<(u32, u16), Group>,
+    /// How many collectives each rank has called in a communicator.
+    called: HashMap<(u32, Group), u64>,
+    calls: HashMap<Group, Calls>,
+    /// Where the last messages of a stream were sent.
+    sends: HashMap<Stream, VecDeque<Place>>,
+    misuses: Vec<Misuse>,
+}
+
+impl Usage {
+    pub(super) fn new(ranks: u32) -> Self {
+        Self {
+            world: (0..ranks).collect(),
+            groups: HashMap::new(),
+            called: HashMap::new(),
+            calls: HashMap::new(),
+            sends: HashMap::new(),
+            misuses: Vec::new(),
+        }
+    }
+
+    /// A rank has made a communicator known.
+    pub(super) fn define(&mut self, rank: u32, communicator: Communicator, members: &[u32]) {
+        let (number, members) = (communicator.index(), Rc::from(members));
+        let before = self.groups.get(&(rank, number)).map_or(0, |group| group.before + 1);
+        self.groups.insert((rank, number), Group { number, members, before });
+    }
+
+    /// A rank has sent.
+    pub(super) fn send(&mut self, rank: u32, send: &Send, place: &Place) {
+        let stream = (RankId(rank), send.to, send.communicator.messages(), send.tag);
+        let places = self.sends.entry(stream).or_default();
+        if places.len() == LINES {
+            places.pop_front();
+        }
+        places.push_back(place.clone());
+    }
+
+    /// A rank has called a collective.
+    pub(super) fn collective(&mut self, rank: u32, call: &Collective, place: &Place) {
+        let number = call.communicator.index();
+        let world = || Group { number, members: Rc::clone(&self.world), before: 0 };
+        let group = self.groups.get(&(rank, number)).cloned().unwrap_or_else(world);
+        let (members, signature) = (Rc::clone(&group.members), call.signature());
+        let calls = self.calls.entry(group.clone()).or_default();
+        let called = self.called.entry((rank, group)).or_default();
+        // Those that are over were called by all, so this rank is not behind them.
+        let at = called.saturating_sub(calls.over) as usize;
+        *called += 1;
+        let Some((first, expected, there, come)) = calls.open.get_mut(at) else {
+            calls.open.push_back((rank, signature, place.clone(), 1));
+            return;
+        };
+        *come += 1;
+        if *expected != signature && !calls.differ {
+            calls.differ = true;
+            let told = |rank: u32, signature: Signature, place: &Place| CollectiveCall {
+                rank,
+                call: signature.to_string(),
+                place: place.clone(),
+            };
+            let calls = [told(*first, *expected, there), told(rank, signature, place)];
+            self.misuses.push(Misuse::Collectives { communicator: number, calls });
+        }
+        while calls.open.front().is_some_and(|(.., come)| *come >= members.len()) {
+            calls.open.pop_front();
+            calls.over += 1;
+        }
+    }
+
+    /// What has been found, with the messages that ranks have left behind: to whom, what, and how long they are.
+    pub(super) fn end(mut self, left: impl Iterator<Item = (RankId, Envelope, u64)>) -> Vec<Misuse> {
+        let mut streams: BTreeMap<Stream, (u64, u64)> = BTreeMap::new();
+        for (to, Envelope { source, tag, context }, bytes) in left {
+            streams.entry((source, to, context, tag)).or_insert((bytes, 0)).1 += 1;
+        }
+        for (stream, (bytes, count)) in streams {
+            let (RankId(from), RankId(to), Context(context), Tag(tag)) = stream;
+            let places = self.sends.get(&stream);
+            let first = places.and_then(|places| places.get(places.len().checked_sub(count as usize)?));
+            let (communicator, place) = (context / 2, first.cloned().unwrap_or_default());
+            self.misuses.push(Misuse::NotReceived { from, to, tag, communicator, bytes, count, place });
+        }
+        self.misuses
+    }
+}
