@@ -186,6 +186,14 @@ fn a_message_that_is_never_received_is_told_with_the_line_of_its_send() {
 fn what_is_not_checked_is_not_told() {
     let ran = job(3, "unreceived", Some("off")).status(0);
     assert!(!ran.out.contains("told: ") && !ran.err.contains("not received"), "{}\n{}", ran.out, ran.err);
+    // One rank warns for all, and they go on.
+    let ran = job(3, "lengths", Some("warn"));
+    assert_eq!(
+        ran.err.matches("warning: ranks do not agree in a collective: rank 0 calls").count(),
+        1,
+        "{}",
+        ran.err
+    );
     // Each gets what root 0 sends, as far as there is room.
     let ran = job(3, "lengths", Some("off"));
     assert!(!ran.out.contains("do not agree"), "{}", ran.out);
