@@ -254,6 +254,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
     fn call(kind: Kind, len: u64) -> Joint {
         Joint::Collective(Signature { kind, root: Some(0), len, element: None })
@@ -308,9 +309,11 @@ mod tests {
 
     #[test]
     fn of_a_long_file_name_the_end_is_told() {
-        let file = format!("{}/é/main.rs", "x".repeat(Place::FILE - 10));
-        let line = Box::leak(Box::new(SourceLine { file, line: 7 }));
-        let told = Place::from(CallSite::Script(line)).line().expect("there is one");
+        static LINE: LazyLock<SourceLine> = LazyLock::new(|| {
+            let file = format!("{}/é/main.rs", "x".repeat(Place::FILE - 10));
+            SourceLine { file, line: 7 }
+        });
+        let told = Place::from(CallSite::Script(&LINE)).line().expect("there is one");
         assert!(told.file.ends_with("/é/main.rs") && told.file.len() <= Place::FILE, "{told}");
         assert_eq!((told.line, Place::NONE.line()), (7, None));
     }
