@@ -79,7 +79,10 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
             let trace = &args.directory.display().to_string();
             out.line(&json(&Printed { version: VERSION, trace, report: &report })?)?;
         }
-        Format::Human => human(&args.directory, &report, out)?,
+        Format::Human => {
+            human(&args.directory, &report, out)?;
+            misused(&report.misuses, out)?;
+        }
     }
     Ok(match report.verdict {
         _ if !report.misuses.is_empty() => Status::Violated,
@@ -108,13 +111,11 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     );
     let answers = count(report.answers, "answer");
     if let Some(departure) = &report.departure {
-        departed(directory, departure, &many, out)?;
-        return misused(&report.misuses, out);
+        return departed(directory, departure, &many, out);
     }
     let good = out.style.paint(Paint::Good, "OK");
     if report.gaps.is_empty() {
-        out.line(&format!("{good}, {many} are ones that the model allows, with {answers}"))?;
-        return misused(&report.misuses, out);
+        return out.line(&format!("{good}, {many} are ones that the model allows, with {answers}"));
     }
     out.line(&format!("{good} as far as it goes, {many} are ones that the model allows, with {answers}"))?;
     for gap in report.gaps.iter().take(TOLD) {
@@ -123,7 +124,7 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     if report.gaps.len() > TOLD {
         out.line(&format!("  and {} more ranks", report.gaps.len() - TOLD))?;
     }
-    misused(&report.misuses, out)
+    Ok(())
 }
 
 /// What the program did that MPI forbids.

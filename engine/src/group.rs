@@ -2,7 +2,6 @@
 
 use crate::core::{COMPARED, Membership};
 use crate::{Communicator, Error};
-use carrousel_rank::RankId;
 use std::rc::Rc;
 
 /// The members of a communicator, as ranks of the job.
@@ -97,10 +96,9 @@ impl Communicator {
     #[track_caller]
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
         let number = self.free_number()?;
-        let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let me = self.shared.with(|core| core.me());
         let (id, membership) = match members.contains(&me) {
-            true => self.shared.with(|core| core.define(number, &ranks))?,
+            true => self.shared.with(|core| core.define(number, members))?,
             false => (self.id, Membership::of_others(members)),
         };
         Ok(Self { id, group: Group::Some(membership.into()), ..self.clone() })

@@ -147,17 +147,8 @@ impl fmt::Display for Joint {
     }
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Barrier,
-    Kind::Broadcast,
-    Kind::Reduce,
-    Kind::AllReduce,
-    Kind::Gather,
-    Kind::AllGather,
-    Kind::AllToAll,
-];
-/// Codes behind those of the kinds, which are their positions.
-const IBARRIER: u32 = KINDS.len() as u32;
+/// Codes behind those of the kinds, which are their positions in [`Kind::ALL`].
+const IBARRIER: u32 = Kind::ALL.len() as u32;
 const FINALIZE: u32 = IBARRIER + 1;
 const NOTHING: u32 = u32::MAX;
 
@@ -182,7 +173,7 @@ impl Announcement {
         let some = |number: Option<u32>| number.unwrap_or(NOTHING);
         let (what, root, element, len) = match call {
             Joint::Collective(Signature { kind, root, len, element }) => {
-                let what = (0..).zip(KINDS).find(|(_, known)| *known == kind).map(|(at, _)| at);
+                let what = (0..).zip(Kind::ALL).find(|(_, known)| *known == kind).map(|(at, _)| at);
                 (some(what), some(root), some(element), len)
             }
             Joint::Ibarrier => (IBARRIER, NOTHING, NOTHING, 0),
@@ -202,7 +193,7 @@ impl Announcement {
         let call = match self.what {
             IBARRIER => Joint::Ibarrier.to_string(),
             FINALIZE => Joint::Finalize.to_string(),
-            what => match KINDS.get(what as usize) {
+            what => match Kind::ALL.get(what as usize) {
                 Some(kind) => {
                     Signature { kind: *kind, root: some(root), len, element: some(element) }.to_string()
                 }

@@ -3,7 +3,7 @@
 //! A number is used again once nobody here has its communicator any more, and no message of it waits: what a program has
 //! sent and never received must not be found by a receive in another communicator.
 
-use carrousel_rank::{Communicator, RankId};
+use carrousel_rank::Communicator;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -12,6 +12,12 @@ pub(crate) const COMPARED: usize = 2048;
 
 /// A bit for each of the numbers that are compared at a time, the lowest first: whether it is in use.
 pub(crate) type Taken = [u64; COMPARED / u64::BITS as usize];
+
+/// The word of a number, and its bit there.
+fn bit(communicator: Communicator) -> (usize, u64) {
+    let number = usize::from(communicator.index());
+    (number / u64::BITS as usize, 1 << (number % u64::BITS as usize))
+}
 
 /// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
 #[derive(Clone, Debug, Default)]
@@ -66,15 +72,13 @@ impl Communicators {
     }
 
     /// A communicator is in use from now on.
-    pub(super) fn take(&mut self, communicator: Communicator, members: &[RankId]) -> Membership {
-        let number = usize::from(communicator.index());
-        let word = number / u64::BITS as usize;
+    pub(super) fn take(&mut self, communicator: Communicator, members: &[u32]) -> Membership {
+        let (word, bit) = bit(communicator);
         if self.taken.len() <= word {
             self.taken.resize(word + 1, 0);
         }
-        self.taken[word] |= 1 << (number % u64::BITS as usize);
-        let members = members.iter().map(|rank| rank.0).collect();
-        Membership { members, own: Some((communicator, self.given_up.clone())) }
+        self.taken[word] |= bit;
+        Membership { members: members.into(), own: Some((communicator, self.given_up.clone())) }
     }
 
     /// Has those that nobody has any more `forget`, if that is possible now.
@@ -82,8 +86,8 @@ impl Communicators {
         let given_up = std::mem::take(&mut *self.given_up.0.borrow_mut());
         for communicator in given_up {
             if forget(communicator) {
-                let number = usize::from(communicator.index());
-                self.taken[number / u64::BITS as usize] &= !(1 << (number % u64::BITS as usize));
+                let (word, bit) = bit(communicator);
+                self.taken[word] &= !bit;
             } else {
                 self.given_up.0.borrow_mut().push(communicator);
             }

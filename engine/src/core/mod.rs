@@ -203,11 +203,12 @@ impl Core {
     pub(crate) fn define(
         &mut self,
         number: usize,
-        members: &[RankId],
+        members: &[u32],
     ) -> Result<(Communicator, Membership), Fault> {
         let communicator = u16::try_from(number).ok().and_then(Communicator::new);
         let communicator = communicator.ok_or(Error::TooManyCommunicators)?;
-        self.hands.rank.define(communicator, members)?;
+        let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
+        self.hands.rank.define(communicator, &ranks)?;
         if self.hands.recorder.is_some() {
             self.hands.record_definition(communicator, members);
         }

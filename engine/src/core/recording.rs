@@ -7,7 +7,7 @@ use super::hands::Hands;
 use super::ways::Ways;
 use crate::Error;
 use crate::site::CallSite;
-use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, RankId, UsageError};
+use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, UsageError};
 use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
 use carrousel_transport::Payload;
 use std::env;
@@ -110,9 +110,8 @@ impl Hands {
     }
 
     #[cold]
-    pub(super) fn record_definition(&mut self, communicator: Communicator, members: &[RankId]) {
-        let members = members.iter().map(|rank| rank.0).collect();
-        self.write_down(&Record::Define { communicator, members });
+    pub(super) fn record_definition(&mut self, communicator: Communicator, members: &[u32]) {
+        self.write_down(&Record::Define { communicator, members: members.to_vec() });
     }
 
     #[cold]

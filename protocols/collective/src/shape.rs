@@ -22,6 +22,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::Gather,
+        Self::AllGather,
+        Self::AllToAll,
+    ];
+
     /// Its name, as scenarios have it.
     pub const fn name(self) -> &'static str {
         match self {

@@ -25,6 +25,13 @@ pub struct Handle {
     pub generation: u32,
 }
 
+impl Handle {
+    /// Both parts in a word, which no other handle has.
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << u32::BITS | self.index as u64
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "request {}.{}", self.index, self.generation)

@@ -68,10 +68,6 @@ pub trait Requested {
     fn request(&self) -> Handle;
 }
 
-fn name(request: Handle) -> u64 {
-    u64::from(request.generation) << 32 | u64::from(request.index)
-}
-
 /// The first key of a posted receive: what it asks for.
 const WANTED: usize = 0;
 /// The second one: its request.
@@ -83,7 +79,7 @@ struct Posting<T>(Wanted, T);
 
 impl<T: Requested> Keyed<2> for Posting<T> {
     fn keys(&self) -> [u64; 2] {
-        [self.0.key(), name(self.1.request())]
+        [self.0.key(), self.1.request().to_bits()]
     }
 
     /// Receives of collective contexts stand before all others, by context and pattern: which of them was posted
@@ -176,14 +172,14 @@ impl<T: Requested> Posted<T> {
     /// The receive of this request.
     pub fn get(&self, request: Handle) -> Option<(Pattern, &T)> {
         let is_it = |posting: &Posting<T>| posting.1.request() == request;
-        let Posting(wanted, receive) = self.entries.oldest(|| [(REQUEST, name(request))], is_it)?;
+        let Posting(wanted, receive) = self.entries.oldest(|| [(REQUEST, request.to_bits())], is_it)?;
         Some((wanted.pattern(), receive))
     }
 
     /// Removes the receive of this request.
     pub fn take(&mut self, request: Handle) -> Option<T> {
         let is_it = |posting: &Posting<T>| posting.1.request() == request;
-        self.entries.take_oldest(|| [(REQUEST, name(request))], is_it).map(|posting| posting.1)
+        self.entries.take_oldest(|| [(REQUEST, request.to_bits())], is_it).map(|posting| posting.1)
     }
 
     /// Keeps only the receives for which `keep` holds.

@@ -1,8 +1,7 @@
 //! Jobs that are the same each time: those whose memory or time has a bound, and those that no seed would find.
 
-use super::run::{Ended, Line, Programs, Running};
+use super::run::{CONTAINER, Ended, Line, Programs, Running, may_contain};
 use super::tally::Outcome;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long each may take; far more than it does.
@@ -20,8 +19,6 @@ struct Case {
     arguments: &'static [&'static str],
     /// What is wrong with its end.
     judge: fn(&Ended) -> Vec<String>,
-    /// A command that has to succeed, or the case is skipped.
-    needs: &'static [&'static str],
 }
 
 /// Memory that ranks have made to share where 64 of them have only met: each has talked to a few others.
@@ -46,7 +43,6 @@ const CASES: [Case; 8] = [
                 format!("64 ranks that have only met have made {committed} KiB to share, expected at most {START_COMMITTED_KIB_MAX}")
             }))
         },
-        needs: &[],
     },
     Case {
         name: "a sender that is faster than its receiver",
@@ -63,7 +59,6 @@ const CASES: [Case; 8] = [
                     .then(|| format!("a rank has needed {peak} KiB, expected at most {FLOOD_PEAK_KIB_MAX}")),
             )
         },
-        needs: &[],
     },
     Case {
         name: "40,000 sends under way",
@@ -81,7 +76,6 @@ const CASES: [Case; 8] = [
                 }),
             )
         },
-        needs: &[],
     },
     Case {
         name: "70,000 communicators, one after the other",
@@ -90,13 +84,12 @@ const CASES: [Case; 8] = [
         before: &[],
         arguments: &["--case", "communicators"],
         judge: |ended| success(ended, 2, None),
-        needs: &[],
     },
     Case {
         name: "each rank in a PID namespace of its own",
         ranks: 2,
         times: 1,
-        before: &["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"],
+        before: &CONTAINER,
         arguments: &["--case", "small"],
         judge: |ended| match (ended.code(), ended.stderr.contains("PID namespace")) {
             (Some(1..), true) => Vec::new(),
@@ -105,7 +98,6 @@ const CASES: [Case; 8] = [
                 ended.status()
             )],
         },
-        needs: &["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "true"],
     },
     Case {
         name: "ranks that leave processes behind",
@@ -114,7 +106,6 @@ const CASES: [Case; 8] = [
         before: &["sh", "-c", "setsid sleep 600 & exec \"$@\"", "sh"],
         arguments: &["--case", "small"],
         judge: |ended| success(ended, 3, None),
-        needs: &[],
     },
 ];
 
@@ -126,7 +117,6 @@ const EMPTY: Case = Case {
     before: &[],
     arguments: &["--case", "empty"],
     judge: |ended| success(ended, 64, None),
-    needs: &[],
 };
 
 /// A job that has to succeed, at all of its ranks; and what else may be wrong with it.
@@ -149,12 +139,8 @@ pub(super) const COUNT: usize = CASES.len();
 /// Runs the case at this place. `Err` says why it cannot be run here.
 pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<Outcome>, String> {
     let Some(case) = CASES.get(at) else { return Err("there is no such case".to_owned()) };
-    if let Some((program, arguments)) = case.needs.split_first() {
-        let mut probe = Command::new(program);
-        probe.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-        if !probe.status().is_ok_and(|status| status.success()) {
-            return Err(format!("{}: `{}` fails here", case.name, case.needs.join(" ")));
-        }
+    if case.before == CONTAINER && !may_contain() {
+        return Err(format!("{}: `{}` fails here", case.name, CONTAINER.join(" ")));
     }
     let mut line = Line::new([programs.carrousel.as_os_str()]);
     line.push(["run", "-n", &case.ranks.to_string(), "--"]);

@@ -124,8 +124,6 @@ impl Job {
             _ => rng.u64(..800_000),
         });
         let (container, leaves) = (rng.u32(..8) == 0, rng.u32(..8) == 0);
-        // `unshare` does not end by the signal that its child has ended by, if that is SIGKILL.
-        let container = container && fault != Fault::KillLauncher;
         Self { seed, ranks, steps, shape, options, fault, after, trace, container, leaves, arguments }
     }
 }

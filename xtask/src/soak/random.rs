@@ -2,14 +2,12 @@
 
 use super::job::{Fault, Job};
 use super::processes::{self, signal_to};
-use super::run::{Ended, GONE, Line, Programs, Running, signal_of};
+use super::run::{CONTAINER, Ended, GONE, Line, Programs, Running, may_contain, signal_of};
 use super::tally::Outcome;
 use super::traces;
 use fastrand::Rng;
 use rustix::process::Signal;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -18,22 +16,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How long it may take to end when it has to: the launcher's grace periods, on a busy machine.
 const END: Duration = Duration::from_secs(40);
 
-/// Whether this process may make PID namespaces.
-fn may_contain() -> bool {
-    static MAY: OnceLock<bool> = OnceLock::new();
-    *MAY.get_or_init(|| {
-        let mut probe = Command::new("unshare");
-        probe.args(["--pid", "--fork", "--mount-proc", "--kill-child", "true"]);
-        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    })
-}
-
 impl Job {
     /// How it is started. The trace goes to that directory.
     fn line(&self, programs: &Programs, trace: &Path) -> Line {
         let mut line = Line::default();
         if self.container && may_contain() {
-            line.push(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]);
+            line.push(CONTAINER);
         }
         line.push([programs.carrousel.as_os_str()]);
         line.push(["run", "-n", &self.ranks.to_string()]);
@@ -130,8 +118,9 @@ impl Job {
             Fault::KillRank => 128 + Signal::KILL.as_raw(),
             Fault::Terminate | Fault::TerminateStubborn => 128 + Signal::TERM.as_raw(),
             Fault::ReaderLeaves => 128 + Signal::PIPE.as_raw(),
-            // In a container, the process outside ends with a status of its own.
             Fault::KillLauncher if signal_of(ended) == Some(Signal::KILL.as_raw()) => return wrong,
+            // The process outside of a container ends with a status of its own.
+            Fault::KillLauncher if self.container => return wrong,
             Fault::KillLauncher => 128 + Signal::KILL.as_raw(),
         };
         if ended.code() != Some(code) {

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
@@ -19,6 +19,19 @@ const PRINTED_MAX: u64 = 8 << 20;
 const REPORT: Duration = Duration::from_secs(4);
 /// How long processes may take to be gone when their launcher is.
 pub(super) const GONE: Duration = Duration::from_secs(15);
+
+/// What runs a command in a PID namespace of its own, with its own `/proc`.
+pub(super) const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+
+/// Whether this process may make PID namespaces.
+pub(super) fn may_contain() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| {
+        let mut probe = Command::new(CONTAINER[0]);
+        probe.args(&CONTAINER[1..]).arg("true");
+        probe.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    })
+}
 
 /// The programs that are tested.
 #[derive(Clone, Debug)]

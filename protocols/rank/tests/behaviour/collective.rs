@@ -13,15 +13,6 @@ under_both!(
     what_contradicts_itself_is_refused,
 );
 
-const KINDS: [Kind; 7] = [
-    Kind::Barrier,
-    Kind::Broadcast,
-    Kind::Reduce,
-    Kind::AllReduce,
-    Kind::Gather,
-    Kind::AllGather,
-    Kind::AllToAll,
-];
 const DONE: Status = Status { message: None, len: 0, failure: None };
 
 pub(crate) fn collective(kind: Kind, root: u32, len: usize) -> Collective {
@@ -60,7 +51,7 @@ fn each_does_what_it_is_defined_to_do<P: Protocol>() {
     // Nothing, eager, by rendezvous, and what goes another way.
     let sizes = [0, SMALL, LARGE, 2050, 6002];
     let transfers = [Transfer::Read, Transfer::Write];
-    for (number, kind) in (0..).zip(KINDS) {
+    for (number, kind) in (0..).zip(Kind::ALL) {
         for ranks in 1..=5 {
             for root in
                 0..if matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather) { ranks } else { 1 }
@@ -136,7 +127,7 @@ fn more_than_there_are_lanes_wait_for_each_other<P: Protocol>() {
         let mut of = Vec::new();
         for number in 0..5 * LANES as usize {
             // Different kinds, roots and sizes, so that a message in the wrong hands would be noticed.
-            let call = collective(KINDS[number % KINDS.len()], number as u32 % 3, 2 * (1 + number));
+            let call = collective(Kind::ALL[number % Kind::ALL.len()], number as u32 % 3, 2 * (1 + number));
             let seed =
                 |me: u32| source(&pair, me, &call, me).iter().map(|byte| byte ^ number as u8).collect();
             of.push((call, (0..3).map(seed).collect::<Vec<Vec<u8>>>()));

@@ -75,17 +75,8 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn collective() -> impl Strategy<Value = Collective> {
-    let kinds = vec![
-        Kind::Barrier,
-        Kind::Broadcast,
-        Kind::Reduce,
-        Kind::AllReduce,
-        Kind::Gather,
-        Kind::AllGather,
-        Kind::AllToAll,
-    ];
     let communicator = select(vec![0, 0, 0, 1, 2]).prop_map(|index| Communicator::new(index).expect("few"));
-    (select(kinds), communicator, 0..4_u32, select(vec![0, 8, 16, 64, 4096, u64::MAX])).prop_map(
+    (select(&Kind::ALL), communicator, 0..4_u32, select(vec![0, 8, 16, 64, 4096, u64::MAX])).prop_map(
         |(kind, communicator, root, len)| Collective {
             kind,
             root,

@@ -33,13 +33,9 @@ const BY_SEND: usize = 2;
 /// hardly ever searched.
 const UNSEEN: usize = 256;
 
-fn name(send: Handle) -> u64 {
-    u64::from(send.generation) << 32 | u64::from(send.index)
-}
-
 impl Keyed<3> for Unseen {
     fn keys(&self) -> [u64; 3] {
-        [self.tag.0.into(), 0, name(self.send)]
+        [self.tag.0.into(), 0, self.send.to_bits()]
     }
 }
 
@@ -142,7 +138,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
 
     fn finished(&mut self, send: Handle) {
         if R::DONE_PRUNES {
-            self.unseen.take_oldest(|| [(BY_SEND, name(send))], |message| message.send == send);
+            self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == send);
         }
     }
 
