@@ -1,4 +1,7 @@
 //! Which processors of this node are one core, and which cores are near the same memory: as the system tells it.
+//!
+//! hwloc knows more, of more systems; but it is a library in C, which every program that becomes a rank would have to be
+//! linked with, for two questions that Linux answers in files.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -24,50 +24,136 @@ fn steps<P: Protocol>(path: &carrousel_verify::explore::Path<P>) -> usize {
     path.steps.len() - 1
 }
 
-fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
-    let mut dice = Dice::new(17);
-    let (mut compared, mut shorter, mut found) = (0, 0, [0; Check::ALL.len()]);
-    let (mut known, mut unknown) = (0, 0);
-    for number in 0..jobs {
-        let job = draw_job(&mut dice, shape);
-        let settings = Settings { portable, ..Settings::default() };
-        let Some(expected) = lengths::<P>(&job, settings) else { continue };
+/// What comparing some jobs has shown.
+#[derive(Default)]
+struct Compared {
+    /// Jobs.
+    jobs: u64,
+    /// Searches, of those jobs, that have found something shorter than the first search.
+    shorter: u64,
+    /// Jobs that violate each check.
+    found: [u64; Check::ALL.len()],
+    /// Counterexamples that are known to be shortest.
+    known: u64,
+    /// And those that are not, as the searches have ended at their bound.
+    unknown: u64,
+}
+
+impl Compared {
+    /// Compares what is found for a job with what a search of all orders finds.
+    fn compare<P: Protocol>(&mut self, job: &Job, settings: Settings) {
+        let Some(expected) = lengths::<P>(job, settings) else { return };
         for threads in [1, 2] {
             let limits = Limits { threads, ..Limits::default() };
             let mut outcome = explore::<P>([job.clone()].into(), settings, &limits);
             let before: usize = outcome.violations.iter().map(|(_, path)| steps(path)).sum();
-            let shortened = shorten(&job, settings, &mut outcome, &limits);
-            assert_eq!(shortened.counterexamples.len(), expected.len(), "job {number}: {job:#?}");
+            let shortened = shorten(job, settings, &mut outcome, &limits);
+            assert_eq!(shortened.counterexamples.len(), expected.len(), "{job:#?}");
             for (it, (check, length)) in shortened.counterexamples.iter().zip(&expected) {
-                assert_eq!(it.check, *check, "job {number}: {job:#?}");
-                let wrong = format!("{check} of job {number}, {threads} threads: {job:#?}");
+                assert_eq!(it.check, *check, "{job:#?}");
                 if it.is_known {
-                    assert_eq!(steps(&it.path), *length, "{wrong}");
-                    known += 1;
+                    assert_eq!(steps(&it.path), *length, "{check}, {threads} threads: {job:#?}");
+                    self.known += 1;
                 } else {
-                    // The searches have ended at their bound.
-                    assert!(shortened.states >= EXPANDED_MIN && steps(&it.path) >= *length, "{wrong}");
-                    unknown += 1;
+                    assert!(
+                        shortened.states >= EXPANDED_MIN && steps(&it.path) >= *length,
+                        "{check}: {job:#?}"
+                    );
+                    self.unknown += 1;
                 }
             }
             let after: usize = shortened.counterexamples.iter().map(|it| steps(&it.path)).sum();
-            shorter += usize::from(after < before);
+            self.shorter += u64::from(after < before);
         }
-        compared += 1;
-        expected.iter().for_each(|(check, _)| found[*check as usize] += 1);
+        self.jobs += 1;
+        expected.iter().for_each(|(check, _)| self.found[*check as usize] += 1);
     }
-    assert!(compared * 10 > jobs * 7, "too many of the jobs are too large: {compared} of {jobs} compared");
-    assert!(known > unknown * 20, "{unknown} of {} are not known to be shortest", known + unknown);
-    assert!(shorter > 0, "the first counterexample is always a shortest one: the comparison says little");
-    for check in [
+
+    /// Says whether all that says something.
+    fn judge(&self, drawn: u64, checks: &[Check]) {
+        let Self { jobs, shorter, found, known, unknown } = self;
+        assert!(jobs * 10 > drawn * 7, "too many of the jobs are too large: {jobs} of {drawn} compared");
+        assert!(*known > unknown * 20, "{unknown} of {} are not known to be shortest", known + unknown);
+        assert!(
+            *shorter > 0,
+            "the first counterexample is always a shortest one: the comparison says little"
+        );
+        for check in checks {
+            assert!(found[*check as usize] > 0, "no job violates {check}: the comparison says little");
+        }
+    }
+}
+
+fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
+    let mut dice = Dice::new(17);
+    let mut compared = Compared::default();
+    for _ in 0..jobs {
+        let settings = Settings { portable, ..Settings::default() };
+        compared.compare::<P>(&draw_job(&mut dice, shape), settings);
+    }
+    let checks = [
         Check::DeadlockFreedom,
         Check::BufferSafety,
         Check::RequestLeak,
         Check::UnmatchedMessage,
         Check::MatchDeterminism,
-    ] {
-        assert!(found[check as usize] > 0, "no job violates {check}: the comparison says little");
+    ];
+    compared.judge(jobs, &checks);
+}
+
+/// A master that answers whoever has sent, as its values at run time say, right or wrong.
+fn draw_master(dice: &mut Dice) -> String {
+    let received = 2 + dice.below(2);
+    let mut text = "ranks 3\nrank 0\n".to_owned();
+    for number in 0..received {
+        let tag = ["any", "0", "1"][dice.below(3) as usize];
+        text.push_str(&format!("  r{number} = irecv from any tag {tag} size 8\n"));
     }
+    for _ in 0..1 + dice.below(2) {
+        let name = format!("r{}", dice.below(received));
+        let to = ["source(r)", "source(r)+1", "source(r)", "3-source(r)"][dice.below(4) as usize];
+        let tag = ["tag(r)", "tag(r)-1", "2"][dice.below(3) as usize];
+        let call = ["send", "isend"][dice.below(2) as usize];
+        let call = format!("  {call} to {to} tag {tag} size 8\n").replace("(r)", &format!("({name})"));
+        text.push_str(&format!("  wait {name}\n{call}"));
+    }
+    if dice.below(3) > 0 {
+        text.push_str("  wait all\n");
+    }
+    for me in 1..3 {
+        text.push_str(&format!("rank {me}\n"));
+        for _ in 0..1 + dice.below(2) {
+            text.push_str(&format!("  isend to 0 tag {} size 8\n", dice.below(2)));
+        }
+        if dice.below(3) > 0 {
+            text.push_str(&format!(
+                "  {} from 0 tag any size 8\n",
+                ["recv", "irecv"][dice.below(2) as usize]
+            ));
+        }
+        text.push_str("  wait all\n");
+    }
+    text
+}
+
+/// A value that leaves its range counts as a deadlock, and happens on the way; so deadlocks are searched for otherwise.
+#[test]
+fn values_of_the_run() {
+    let mut dice = Dice::new(23);
+    let mut compared = Compared::default();
+    let (mut drawn, mut on_the_way) = (0, 0);
+    while drawn < 120 {
+        let text = draw_master(&mut dice);
+        // A name that is waited for twice has no request any more.
+        let Ok(scenario) = load("drawn.scn", text.as_bytes()) else { continue };
+        drawn += 1;
+        let report = verify(&text, 1);
+        on_the_way += u64::from(told(&report, Check::DeadlockFreedom).1.contains("cannot go on"));
+        let job = carrousel_verify::scenario::job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
+        compared.compare::<Mirror>(&job, Settings::default());
+    }
+    assert!(on_the_way > 10, "only {on_the_way} of {drawn} shortest deadlocks are values out of range");
+    compared.judge(drawn, &[Check::DeadlockFreedom, Check::RequestLeak, Check::UnmatchedMessage]);
 }
 
 #[test]

@@ -63,6 +63,9 @@ const SHM_CONFORMANCE: Built =
 const VERBS_CONFORMANCE: Built =
     Built { package: "carrousel-transport-verbs", kind: Kind::Test, name: "conformance" };
 
+/// What users do with the command, and the programs of its jobs.
+const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test, name: "command" };
+
 /// Short ones first.
 const CASES: &[Case] = &[
     Case {
@@ -184,6 +187,35 @@ const CASES: &[Case] = &[
             carrousel run -n 2 --prefix --hosts n0,n1 -- hostname
             carrousel run -n 2 --hosts n1:2 -- pi"#,
         says: &["[n0] [0] n0", "[n0] [1] n1", "[n0] pi is 3.141592653590 on 2 ranks"],
+        ..CASE
+    },
+    Case {
+        name: "ranks of two guests that disagree, or leave a message, are told both lines",
+        statuses: &[0, 0],
+        built: &[COMMAND, COMMAND_TESTS],
+        ssh: true,
+        command: r#"
+            [ $NODE_ID = 0 ] || exit 0
+            export CARROUSEL_CHECK_USAGE=error
+            plays() {
+                export USAGE_TEST_ROLE=$1
+                status=0
+                carrousel run $2 -x USAGE_TEST_ROLE -- command --exact usage::rank --nocapture || status=$?
+                echo $1: status $status
+            }
+            for role in agree halves; do plays $role "-n 4 --hosts n0:2,n1:2"; done
+            for role in kinds unreceived; do plays $role "-n 2 --hosts n0,n1"; done"#,
+        says: &[
+            "agree: status 0",
+            "rank 0 calls `broadcast` of 4 bytes from root 0 at cli/tests/command/usage.rs:",
+            "rank 1 calls `reduce` of 4 bytes in elements of 4 to root 0 at cli/tests/command/usage.rs:",
+            "kinds: status 3",
+            "of communicator 1: rank 0 calls `gather` of 1 byte to root 0 at",
+            "rank 2 calls `gather` of 2 bytes to root 0 at",
+            "halves: status 3",
+            "rank 1 has not received a message of 40 bytes with tag 5, which rank 0 has sent at",
+            "unreceived: status 3",
+        ],
         ..CASE
     },
     Case {
