@@ -50,7 +50,7 @@ impl Core {
                 return Ok(found);
             }
             // As a receive that nobody will send to.
-            if let Some(lost) = self.hands.rank.lost_for(from) {
+            if let Some(lost) = self.hands.rank.lost_for(from, caller.id()) {
                 return Err(self.gone(lost));
             }
             self.step(&mut pace, Awaited::Message(from, tag), caller);

@@ -26,6 +26,11 @@ impl Context {
     pub const fn is_collective(self) -> bool {
         !self.0.is_multiple_of(2)
     }
+
+    /// Whose context it is.
+    pub const fn communicator(self) -> Communicator {
+        Communicator { messages: Self(self.0 & !1) }
+    }
 }
 
 /// Ranks that talk among each other, numbered by whoever made them agree on it.

@@ -8,15 +8,20 @@
 //! collectives that are open at once stay apart, and what a flow keeps for each tag stays small. One that
 //! finds its tag in use waits with its first round until the earlier one is over, at every member alike.
 //!
+//! Once a member is lost, a collective goes no further. It is over when what it has under way with living members is: these
+//! write into its memory, or read from it, and what they would read later would be something else. A member that will not
+//! take part any more answers offers as if it had taken them, so that nobody waits for it.
+//!
 //! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
 //! finds its receive posted.
 
 use crate::groups::Group;
-use crate::rank::{Posting, Rank};
+use crate::rank::{Arrival, Posting, Rank};
 use crate::requests::{End, State, inner, owner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
+use alloc::vec::Vec;
 use carrousel_collective::{At, Buffer, Message, Schedule, Shape, What};
-use carrousel_matching::{Communicator, Handle, Pattern, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Context, Handle, Pattern, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
 
 /// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
@@ -38,7 +43,7 @@ pub(crate) struct Active {
     open: u8,
     send: Option<State>,
     receive: Option<State>,
-    /// What went wrong; the rounds go on, so that nobody waits for this member.
+    /// What went wrong; the rounds go on, so that nobody waits for this member, unless one is lost.
     failed: Option<Status>,
 }
 
@@ -50,6 +55,11 @@ impl Active {
             Buffer::Scratch => 2,
         }];
         Memory { address: address.wrapping_add(at.offset), key }
+    }
+
+    /// Whether no further round begins, as a member is lost.
+    fn is_given_up(&self) -> bool {
+        matches!(self.failed, Some(Status { failure: Some(Failure::PeerLost(_)), .. }))
     }
 
     pub(crate) fn is_of(&self, communicator: Communicator, tag: Tag) -> bool {
@@ -95,6 +105,7 @@ impl<P: Protocol> Rank<P> {
         let number = self.group_mut(communicator).map_or(0, Group::enter);
         let own = self.requests.open(State::Collective);
         if let Some(peer) = self.lost_member(communicator) {
+            self.decline_offers(communicator, out);
             self.fail(own, Failure::PeerLost(peer), out);
             return Ok(own);
         }
@@ -122,7 +133,7 @@ impl<P: Protocol> Rank<P> {
     /// Begins the present round of a collective, and the next ones if nothing has to be waited for.
     fn go_on(&mut self, mut own: Handle, out: &mut impl Sink) {
         while let Some(active) = self.requests.active_mut(own) {
-            if active.round == active.schedule.rounds() {
+            if active.round == active.schedule.rounds() || active.is_given_up() {
                 match self.end_of_collective(own, out) {
                     Some(next) => own = next,
                     None => return,
@@ -149,6 +160,9 @@ impl<P: Protocol> Rank<P> {
         active.open -= 1;
         if active.open > 0 {
             return false;
+        }
+        if active.is_given_up() {
+            return true;
         }
         let round = active.schedule.round(active.round);
         active.round += 1;
@@ -256,17 +270,67 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Whether a collective of this communicator needs `peer`.
-    pub(crate) fn needs(&self, own: Handle, peer: RankId) -> bool {
-        let active = self.requests.active().iter().find(|active| active.own == own);
-        active.and_then(|active| self.group(active.communicator)).is_some_and(|group| group.contains(peer))
+    /// Gives up the collectives of all communicators that a lost peer is a member of.
+    pub(crate) fn give_up_collectives(&mut self, peer: RankId, out: &mut impl Sink) {
+        let of_peer =
+            |active: &&Active| self.group(active.communicator).is_some_and(|group| group.contains(peer));
+        let concerned: Vec<Handle> =
+            self.requests.active().iter().filter(of_peer).map(|active| active.own).collect();
+        for own in concerned {
+            self.give_up(own, peer, out);
+        }
+        let communicators = self.groups.iter().filter(|group| group.contains(peer));
+        for communicator in communicators.map(Group::communicator).collect::<Vec<_>>() {
+            self.decline_offers(communicator, out);
+        }
     }
 
-    /// Ends a collective in whatever round it is, and its requests with it.
-    pub(crate) fn abandon(&mut self, own: Handle) {
-        self.requests.deactivate(own);
-        let receive = inner(own, End::Receive);
-        self.posted.take(receive);
+    /// Gives up a collective: ends what waits for messages, and what is under way with the lost peer.
+    fn give_up(&mut self, own: Handle, peer: RankId, out: &mut impl Sink) {
+        // One that comes behind another one has ended with that.
+        let Some(active) = self.requests.active_mut(own) else { return };
+        if !active.is_given_up() {
+            active.failed = Some(Status { message: None, len: 0, failure: Some(Failure::PeerLost(peer)) });
+        }
+        if active.deferred {
+            return;
+        }
+        let is_of_peer = |state: &State| match state {
+            State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
+            State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
+            State::Posted { .. } => true,
+            State::Collective | State::Complete(_) => false,
+        };
+        let before = active.open;
+        for end in [&mut active.send, &mut active.receive] {
+            active.open -= u8::from(end.take_if(|state| is_of_peer(state)).is_some());
+        }
+        let (ended, is_over) = (active.open < before, active.open == 0);
+        self.posted.take(inner(own, End::Receive));
+        if ended && is_over {
+            self.go_on(own, out);
+        }
+    }
+
+    /// Answers the offers of messages of collectives that this rank will not enter any more, or go on with.
+    fn decline_offers(&mut self, communicator: Communicator, out: &mut impl Sink) {
+        let context = communicator.collectives();
+        let mut offers = Vec::new();
+        self.unexpected.retain(|envelope, arrival| match arrival {
+            Arrival::Rts { send, .. } if envelope.context == context => {
+                offers.push((envelope.source, *send));
+                false
+            }
+            _ => true,
+        });
+        for (to, send) in offers {
+            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+        }
+    }
+
+    /// Whether an offer in this context will not be taken, as a member is lost.
+    pub(crate) fn declines(&self, context: Context) -> bool {
+        !self.lost.is_empty() && context.is_collective() && self.lost_member(context.communicator()).is_some()
     }
 
     fn lost_member(&self, communicator: Communicator) -> Option<RankId> {

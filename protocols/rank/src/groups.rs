@@ -39,6 +39,10 @@ impl Group {
         }
     }
 
+    pub(crate) fn communicator(&self) -> Communicator {
+        self.communicator
+    }
+
     pub(crate) fn me(&self) -> u32 {
         self.me
     }

@@ -2,7 +2,7 @@
 
 use crate::flows::Flow;
 use crate::rank::{Arrival, Posting, Rank, is_kept, received};
-use crate::requests::{State, collective_of};
+use crate::requests::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
@@ -46,22 +46,6 @@ impl<P: Protocol> Rank<P> {
     /// Apart from eager messages, which need none of its registers and stack.
     #[inline(never)]
     fn rendezvous(
-        &mut self,
-        from: RankId,
-        context: Context,
-        packet: &Packet,
-        out: &mut impl Sink,
-    ) -> Result<(), Wrong> {
-        match self.of_rendezvous(from, context, packet, out) {
-            // A collective that a lost peer has ended is not known to the others: they may still answer.
-            Err(Wrong::Request(request)) if !self.lost.is_empty() && collective_of(request).is_some() => {
-                Ok(())
-            }
-            result => result,
-        }
-    }
-
-    fn of_rendezvous(
         &mut self,
         from: RankId,
         context: Context,
@@ -220,6 +204,10 @@ impl<P: Protocol> Rank<P> {
             Some(posting) => {
                 self.uncount_candidate(envelope.source, envelope.context, &posting);
                 self.transfer(&posting, envelope, &Offer { send, len, memory, waited: true }, out);
+            }
+            None if self.declines(envelope.context) => {
+                let Envelope { source: to, context, .. } = envelope;
+                out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
             }
             None => self.unexpected.arrive(envelope, Arrival::Rts { send, len, memory }),
         }

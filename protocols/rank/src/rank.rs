@@ -10,7 +10,8 @@ use crate::{
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
-    Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector, Unexpected,
+    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector,
+    Unexpected,
 };
 use carrousel_rendezvous::{
     Adaptation, LineId, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
@@ -168,11 +169,21 @@ impl<P: Protocol> Rank<P> {
     /// The lost peer because of which a receive from `from` that finds no message would fail: one that might have
     /// been for it (as `MPI_ERR_PROC_FAILED_PENDING` says).
     #[inline]
-    pub fn lost_for(&self, from: Source) -> Option<RankId> {
+    pub fn lost_for(&self, from: Source, communicator: Communicator) -> Option<RankId> {
+        if self.lost.is_empty() { None } else { self.lost_of(from, communicator) }
+    }
+
+    #[cold]
+    fn lost_of(&self, from: Source, communicator: Communicator) -> Option<RankId> {
         match from {
             Source::Rank(rank) => self.lost.binary_search(&rank).is_ok().then_some(rank),
-            Source::Any => self.lost.first().copied(),
+            Source::Any => self.lost.iter().copied().find(|peer| self.may_be_member(*peer, communicator)),
         }
+    }
+
+    /// Whether a peer may send messages in a communicator. Of one that was never defined the members are not known.
+    fn may_be_member(&self, peer: RankId, communicator: Communicator) -> bool {
+        self.group(communicator).is_none_or(|group| group.contains(peer))
     }
 
     /// Whether nothing of any message is left: no receive waits, no message is unexpected, no request
@@ -296,7 +307,7 @@ impl<P: Protocol> Rank<P> {
         let Send { to, tag, communicator, len, memory, .. } = *message;
         let context = communicator.messages();
         let rendezvous = self.asks_for_rendezvous(message);
-        if self.lost_for(Source::Rank(to)).is_some() {
+        if self.lost_for(Source::Rank(to), communicator).is_some() {
             let request = self.requests.open(State::Offered { to, context, len, memory });
             self.fail(request, Failure::PeerLost(to), out);
             request
@@ -385,7 +396,7 @@ impl<P: Protocol> Rank<P> {
         let named = matches!(from, Source::Rank(_));
         let candidate =
             named && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
-        match (self.unexpected.take_first(pattern), self.lost_for(from)) {
+        match (self.unexpected.take_first(pattern), self.lost_for(from, communicator)) {
             (Some((envelope, arrival)), _) => {
                 self.receive_arrived((request, len, memory, candidate), envelope, &arrival, out);
             }
@@ -517,33 +528,33 @@ impl<P: Protocol> Rank<P> {
         if let Err(at) = self.lost.binary_search(&peer) {
             self.lost.insert(at, peer);
         }
-        let needing = self.requests.iter().filter(|(_, state)| **state == State::Collective);
-        let needing: Vec<Handle> = needing.map(|(own, _)| own).filter(|own| self.needs(*own, peer)).collect();
-        needing.iter().for_each(|own| self.abandon(*own));
+        // The data behind an RTS is out of reach now; kept data is not.
+        self.unexpected
+            .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
+        self.give_up_collectives(peer, out);
         // A receive from any source might have waited for this peer only (as MPI_ERR_PROC_FAILED_PENDING says).
-        let concerns =
-            |pattern: &Pattern| matches!(pattern.source, Source::Any) || pattern.source == Source::Rank(peer);
-        let mut failed = Vec::new();
-        self.posted.retain(|pattern, posting| {
-            let concerned = concerns(pattern);
-            failed.extend(concerned.then_some(posting.request));
-            !concerned
-        });
+        let concerned: Vec<Handle> = self
+            .posted
+            .iter()
+            .filter(|(pattern, _)| match pattern.source {
+                Source::Rank(source) => source == peer,
+                Source::Any => self.may_be_member(peer, pattern.context.communicator()),
+            })
+            .map(|(_, posting)| posting.request)
+            .collect();
+        let mut failed = concerned.clone();
+        self.posted.retain(|_, posting| !concerned.contains(&posting.request));
         self.candidates -= self.flows.forget_candidates(peer);
         failed.extend(
             self.requests
                 .iter()
-                .filter(|(request, state)| match state {
+                .filter(|(_, state)| match state {
                     State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
                     State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-                    State::Collective => needing.contains(request),
-                    State::Posted { .. } | State::Complete(_) => false,
+                    State::Posted { .. } | State::Collective | State::Complete(_) => false,
                 })
                 .map(|(request, _)| request),
         );
-        // The data behind an RTS is out of reach now; kept data is not.
-        self.unexpected
-            .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
         for request in failed {
             self.fail(request, Failure::PeerLost(peer), out);
         }

@@ -12,7 +12,9 @@ under_both!(
     late_completions_are_ignored,
     a_failed_barrier_is_forgotten,
     a_collective_fails_in_any_round,
-    who_does_not_know_yet_may_still_answer,
+    what_living_members_read_stays_lent,
+    who_goes_no_further_declines_what_is_offered,
+    who_is_no_member_concerns_no_receive,
     a_group_without_the_peer_goes_on,
 );
 
@@ -134,16 +136,16 @@ fn a_collective_fails_in_any_round<P: Protocol>() {
                 for rank in [0, 2, 3] {
                     lose(&mut pair, rank, 1);
                 }
+                // What was under way lands.
+                pair.run_late();
                 for (me, (request, _)) in open {
                     let status = pair.status(me, request);
                     assert!(status == LOST || status.failure.is_none(), "{call:?} at {me}: {status:?}");
                 }
                 assert_eq!(pair.status(0, further), LOST);
                 for rank in [0, 2, 3] {
-                    assert_eq!(pair.ranks[rank].pending().count(), 0);
+                    assert_eq!(pair.ranks[rank].pending().count(), 0, "{call:?} at {rank}");
                 }
-                // What was under way lands, and hurts nobody.
-                pair.run_late();
                 let receive = pair.receive(0, from(2), tag(0), LARGE);
                 pair.send(2, 0, 0, &bytes(LARGE, 1));
                 pair.run_late();
@@ -153,27 +155,69 @@ fn a_collective_fails_in_any_round<P: Protocol>() {
     }
 }
 
-fn who_does_not_know_yet_may_still_answer<P: Protocol>() {
+fn what_living_members_read_stays_lent<P: Protocol>() {
+    for transfer in [Transfer::Read, Transfer::Write] {
+        let mut pair = Pair::<P>::with(3, &Options { transfer, ..options() });
+        let call = collective(Kind::Broadcast, 0, LARGE);
+        // Rank 0 offers its message to rank 2 first, and loses rank 1 before rank 2 has taken it.
+        let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
+        let (leaf, target) = pair.collective(2, &call, &[]);
+        lose(&mut pair, 0, 1);
+        assert!(!pair.is_complete(0, root), "its memory is still read");
+        pair.run();
+        assert_eq!(pair.status(0, root), LOST);
+        assert_eq!(pair.status(2, leaf).failure, None);
+        assert_eq!(pair.target(target), bytes(LARGE, 1));
+        // Who knows of the loss takes no more, and says so, whichever of the two comes first.
+        let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
+        assert_eq!(pair.status(0, root), LOST);
+    }
+}
+
+fn who_goes_no_further_declines_what_is_offered<P: Protocol>() {
+    for (early, enters) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut pair = Pair::<P>::with(3, &options());
+        let call = collective(Kind::Broadcast, 0, LARGE);
+        let leaf = enters.then(|| pair.collective(2, &call, &[]).0);
+        if early {
+            lose(&mut pair, 2, 1);
+        }
+        let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
+        if !enters || early {
+            pair.deliver_in_context(0, 2, Context::COLLECTIVES, Lane::Forward).expect("the offer is right");
+        }
+        lose(&mut pair, 0, 1);
+        assert!(!pair.is_complete(0, root), "rank 2 has not answered");
+        if !early {
+            lose(&mut pair, 2, 1);
+        }
+        pair.run();
+        assert_eq!(pair.status(0, root), LOST);
+        if let Some(leaf) = leaf {
+            assert_eq!(pair.status(2, leaf), LOST);
+        }
+        assert_eq!(pair.ranks[2].unexpected().count(), 0);
+    }
+}
+
+fn who_is_no_member_concerns_no_receive<P: Protocol>() {
     let mut pair = Pair::<P>::with(3, &options());
-    let call = collective(Kind::Broadcast, 0, LARGE);
-    // Rank 0 offers its message to rank 2 first, and loses rank 1 before rank 2 has taken it.
-    let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
-    let (leaf, target) = pair.collective(2, &call, &[]);
-    pair.deliver_in_context(0, 2, Context::COLLECTIVES, Lane::Forward).expect("the offer is right");
+    let part = Communicator::new(1).expect("few");
+    for rank in [0, 2] {
+        assert_eq!(pair.ranks[rank].define(part, &[RankId(2), RankId(0)]), Ok(()));
+    }
+    let in_part = |pair: &mut Pair<P>| pair.receive_in(part, 0, Source::Any, TagSelector::Any, SMALL);
+    let (before, everywhere) = (in_part(&mut pair), pair.receive(0, Source::Any, TagSelector::Any, SMALL));
     lose(&mut pair, 0, 1);
-    assert_eq!(pair.status(0, root), LOST);
-    pair.run_late();
-    assert_eq!(pair.status(2, leaf).failure, None);
-    assert_eq!(pair.target(target), bytes(LARGE, 1));
-    // Nothing else is forgiven.
-    let unknown = Handle { index: 40, generation: 0 };
-    let done = Event::Packet {
-        from: RankId(2),
-        context: Context::COLLECTIVES,
-        packet: Packet::Done { send: unknown },
-    };
-    let wrong = Wrong::Request(unknown);
-    assert_eq!(pair.event(0, done, &[]), Err(ProtocolError { peer: RankId(2), wrong }));
+    let after = in_part(&mut pair);
+    assert_eq!(pair.status(0, everywhere), LOST);
+    assert!(!pair.is_complete(0, before) && !pair.is_complete(0, after));
+    assert_eq!(pair.ranks[0].lost_for(Source::Any, part), None);
+    assert_eq!(pair.ranks[0].lost_for(Source::Any, Communicator::WORLD), Some(RankId(1)));
+    lose(&mut pair, 0, 2);
+    for receive in [before, after] {
+        assert_eq!(pair.status(0, receive).failure, Some(Failure::PeerLost(RankId(2))));
+    }
 }
 
 fn a_group_without_the_peer_goes_on<P: Protocol>() {
