@@ -119,13 +119,11 @@ impl Communicator {
     /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
     ///
     /// # Errors
-    /// When there is no such rank.
+    /// When there is no such rank, or, if no such message is there, the peer is gone; from any rank, when one of them is.
+    #[track_caller]
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
-        let (from, tag) = (self.source(from)?, tag.into().0);
-        let found = self.shared.with(|core| {
-            core.progress();
-            core.probe(self.id, from, tag)
-        });
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let found = self.shared.with(|core| core.probe_now(caller, from, tag))?;
         Ok(found.map(|found| self.placed(found)))
     }
 

@@ -35,13 +35,21 @@ impl Group {
         }
     }
 
-    /// The place of a rank of the job.
+    /// The place of a rank of the job, which is a member.
     #[inline]
     pub(crate) fn place(&self, rank: u32) -> u32 {
         match self {
             Self::All(_) => rank,
-            // It is a member, or its message would not have come.
-            Self::Some(some) => some.members.iter().position(|member| *member == rank).unwrap_or(0) as u32,
+            // Numbers of communicators are used again only when nothing is under way in the old one.
+            Self::Some(some) => some.place(rank).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether a rank of the job is a member.
+    fn contains(&self, rank: u32) -> bool {
+        match self {
+            Self::All(ranks) => rank < *ranks,
+            Self::Some(some) => some.place(rank).is_some(),
         }
     }
 }
@@ -107,10 +115,16 @@ impl Communicator {
     /// The lowest number that is in use at no rank of this communicator.
     #[track_caller]
     fn free_number(&self) -> Result<usize, Error> {
+        // What was sent in a communicator that is gone has arrived before its number is anybody else's.
+        let site = self.site();
+        self.shared.with(|core| core.drain(site));
+        self.barrier()?;
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
-            let own = self.shared.with(|core| core.communicators_taken(block));
+            let own =
+                self.shared.with(|core| core.communicators_taken(block, |rank| self.group.contains(rank)));
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;
+            self.shared.with(|core| core.communicators_agreed(block, &own, &taken));
             // All ranks see the same, so all take the same number, or go on.
             if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
                 let bits = u64::BITS as usize;

@@ -21,7 +21,8 @@ impl Shared {
         Self(Rc::new(RefCell::new(core)))
     }
 
-    /// Calls the library. It calls nothing of the application, so it is never called from within itself.
+    /// Calls the library. Of the application it calls nothing but the operation of a reduction, which must not call the
+    /// library: that would panic.
     #[inline]
     pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Core) -> T) -> T {
         call(&mut self.0.borrow_mut())

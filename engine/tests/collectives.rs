@@ -1,6 +1,7 @@
 //! Collectives, and communicators of some ranks, between ranks that are threads.
 
 use carrousel::{Any, Class, Communicator, Error, threads};
+use std::rc::Rc;
 
 /// Elements in each contribution: nothing, little, and more than one message is sent eagerly with.
 const LENGTHS: [usize; 4] = [0, 1, 300, 5_000];
@@ -161,6 +162,65 @@ fn a_message_that_nobody_has_received_keeps_its_communicator() {
     });
     // Debug builds say so, too.
     assert!(matches!(left, Ok(_) | Err(Error::NotReceived(_))), "{left:?}");
+}
+
+/// Nor what is still on its way when the communicator is given up, to the rank itself or to another one.
+#[test]
+fn a_message_on_its_way_is_not_found_in_another_communicator() {
+    let left = threads(2, |world| {
+        let me = world.rank();
+        for to in [0, 1] {
+            let first = world.duplicate().expect("there is a number");
+            if me == 0 {
+                first.send(&[1u8], to, 7).expect("it is there");
+            }
+            drop(first);
+            let second = world.duplicate().expect("there is another number");
+            second.send(&[2u8], 1 - me, 7).expect("it is there");
+            let mut got = [0];
+            second.recv(&mut got, Any, 7).expect("it comes");
+            assert_eq!(got, [2]);
+        }
+    });
+    // Debug builds say so, too.
+    assert!(matches!(left, Ok(_) | Err(Error::NotReceived(_))), "{left:?}");
+}
+
+/// Who takes no part in agreeing on a number may still send under it.
+#[test]
+fn a_number_stays_in_use_until_all_of_its_members_agree() {
+    let left = threads(3, |world| {
+        let me = world.rank();
+        let among = |members: [u32; 2]| {
+            world.split(members.contains(&me).then_some(0), 0).expect("there is a number")
+        };
+        let (front, back) = (among([0, 1]), among([1, 2]));
+        if me == 1 {
+            drop(back);
+            let next = front.expect("it is a member").duplicate().expect("there is a number");
+            world.send(&[0u8], 2, 1).expect("it is there");
+            world.recv(&mut [0u8], 2, 2).expect("it comes");
+            assert_eq!(next.iprobe(Any, Any).expect("all are there"), None);
+        } else if me == 2 {
+            let back = back.expect("it is a member");
+            world.recv(&mut [0u8], 1, 1).expect("it comes");
+            back.send(&[1u8], 0, 7).expect("it is there");
+            world.send(&[0u8], 1, 2).expect("it is there");
+        } else {
+            front.expect("it is a member").duplicate().expect("there is a number");
+        }
+    });
+    assert!(matches!(left, Ok(_) | Err(Error::NotReceived(_))), "{left:?}");
+}
+
+#[test]
+fn an_operation_is_the_applications_again_when_its_collective_is_over() {
+    run(2, |world| {
+        let one = Rc::new(1);
+        let lent = Rc::clone(&one);
+        world.allreduce(&[1], &mut [0], move |left, right| left * *lent + right).expect("all are there");
+        assert_eq!(Rc::strong_count(&one), 1);
+    });
 }
 
 #[test]

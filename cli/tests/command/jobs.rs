@@ -59,6 +59,17 @@ fn a_collective_that_the_ranks_do_not_agree_on_is_wrong_for_every_command() {
     }
 }
 
+/// Looks for a message that never comes.
+fn look_for(
+    world: &carrousel::Communicator,
+    from: impl Into<carrousel::Source>,
+) -> Result<(), carrousel::Error> {
+    let from = from.into();
+    loop {
+        assert_eq!(world.iprobe(from, 0)?, None, "nobody sends");
+    }
+}
+
 /// Not a test of its own: a rank of the jobs of the others.
 #[test]
 fn rank() {
@@ -82,6 +93,14 @@ fn rank() {
                 3 => world.ssend(&[0u8; 8], 1, 0),
                 4 => world.probe(1, 0).map(|_| ()),
                 5 => world.probe(carrousel::Any, 0).map(|_| ()),
+                // Who looks by itself is told, too.
+                7 => {
+                    let mut receive = world.irecv(vec![0u8; 8], 1, 0).expect("it can be posted");
+                    while !receive.test() {}
+                    receive.wait().map(|_| ())
+                }
+                8 => look_for(world, 1),
+                9 => look_for(world, carrousel::Any),
                 _ => world.barrier(),
             };
             let error = result.expect_err("rank 1 is gone");
@@ -198,10 +217,10 @@ fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
         ("aborts", 9, "rank 1"),
     ] {
         let begin = Instant::now();
-        let ran = job(&place, 7, role).status(status).complains(says);
+        let ran = job(&place, 10, role).status(status).complains(says);
         // In bounded time; how soon exactly is measured elsewhere.
         assert!(begin.elapsed() < Duration::from_secs(10), "{role}: {:?}", begin.elapsed());
-        for other in [0, 2, 3, 4, 5, 6] {
+        for other in [0, 2, 3, 4, 5, 6, 7, 8, 9] {
             // By then, who was told first may be gone as well.
             let told = format!("told: {other}: MPI_ERR_PROC_FAILED: rank ");
             assert!(ran.out.contains(&told), "{role}: {told:?} is not in\n{}\n{}", ran.out, ran.err);

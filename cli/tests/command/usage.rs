@@ -88,6 +88,14 @@ fn rank() {
             }
             left(job.finalize());
         }
+        // More than there is room for at a rank that is through the last barrier before it has taken half of it.
+        "flood" => {
+            for _ in 0..if me == 0 { 600 } else { 0 } {
+                world.send(&[0u8; 1024], 3, 0).expect("it is gone at once");
+            }
+            std::thread::sleep(Duration::from_millis(if me == 3 { 300 } else { 0 }));
+            left(job.finalize());
+        }
         "early" if me == 1 => left(job.finalize()),
         "hangs" => hang(&world),
         "early" => {
@@ -180,6 +188,13 @@ fn a_message_that_is_never_received_is_told_with_the_line_of_its_send() {
     job(3, "unreceived", Some("warn"))
         .status(0)
         .complains(&format!("carrousel: warning: {told}{}:", file!()));
+}
+
+#[test]
+fn a_job_ends_however_many_messages_are_never_received() {
+    for check in ["off", "warn"] {
+        job(4, "flood", Some(check)).status(0);
+    }
 }
 
 #[test]

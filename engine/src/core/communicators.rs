@@ -1,7 +1,10 @@
 //! Which numbers of communicators are in use at this rank.
 //!
-//! A number is used again once nobody here has its communicator any more, and no message of it waits: what a program has
-//! sent and never received must not be found by a receive in another communicator.
+//! A number is used again once no member has its communicator any more, and no message of it waits or is on its way: what
+//! a program has sent and never received must not be found by a receive in another communicator. No rank knows that
+//! alone. So it is found out where ranks agree on a number for a further communicator: before, all that they have sent
+//! has arrived, and then each says which numbers are in use. One whose communicator has had a member that takes no
+//! part counts as in use.
 
 use carrousel_rank::Communicator;
 use std::cell::RefCell;
@@ -21,13 +24,15 @@ fn bit(communicator: Communicator) -> (usize, u64) {
 
 /// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
 #[derive(Clone, Debug, Default)]
-struct GivenUp(Rc<RefCell<Vec<Communicator>>>);
+struct GivenUp(Rc<RefCell<Vec<(Communicator, Box<[u32]>)>>>);
 
 /// The members of a communicator, for as long as anybody has it.
 #[derive(Debug)]
 pub(crate) struct Membership {
     /// As ranks of the job, by place.
     pub(crate) members: Box<[u32]>,
+    /// Places, by rank.
+    places: Box<[u32]>,
     /// `None` at a rank that is none of them.
     own: Option<(Communicator, GivenUp)>,
 }
@@ -35,14 +40,32 @@ pub(crate) struct Membership {
 impl Membership {
     /// Of ranks of which this one is none.
     pub(crate) fn of_others(members: &[u32]) -> Self {
-        Self { members: members.into(), own: None }
+        Self::new(members, None)
+    }
+
+    fn new(members: &[u32], own: Option<(Communicator, GivenUp)>) -> Self {
+        let mut places: Box<[u32]> = (0..members.len() as u32).collect();
+        places.sort_unstable_by_key(|place| members[*place as usize]);
+        Self { members: members.into(), places, own }
+    }
+
+    /// The place of a rank of the job; `None` if it is no member.
+    #[inline]
+    pub(crate) fn place(&self, rank: u32) -> Option<u32> {
+        let member = |place: &u32| self.members[*place as usize];
+        // In a duplicate of all ranks each has the place of its number.
+        if self.members.get(rank as usize) == Some(&rank) {
+            return Some(rank);
+        }
+        let at = self.places.binary_search_by_key(&rank, member).ok()?;
+        Some(self.places[at])
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        if let Some((communicator, given_up)) = &self.own {
-            given_up.0.borrow_mut().push(*communicator);
+        if let Some((communicator, given_up)) = self.own.take() {
+            given_up.0.borrow_mut().push((communicator, std::mem::take(&mut self.members)));
         }
     }
 }
@@ -56,19 +79,52 @@ pub(super) struct Communicators {
 }
 
 impl Communicators {
-    /// Which of the numbers from `block` times [`COMPARED`] on are in use. That of all ranks of the job always is, and so
-    /// is one that there cannot be.
-    pub(super) fn taken(&self, block: usize) -> Taken {
+    /// Which of the numbers from `block` times [`COMPARED`] on are in use, to ranks that [`Communicators::agreed`] is told
+    /// the same by: `may_end` says of a communicator that nobody here has any more whether that is all. The number of
+    /// all ranks of the job always is in use, and so is one that there cannot be.
+    pub(super) fn taken(&self, block: usize, mut may_end: impl FnMut(Communicator, &[u32]) -> bool) -> Taken {
         let first = block * COMPARED;
         let mut taken = [0; COMPARED / u64::BITS as usize];
-        for (word, taken) in taken.iter_mut().enumerate() {
-            let word = first / u64::BITS as usize + word;
+        for (at, taken) in taken.iter_mut().enumerate() {
+            let word = first / u64::BITS as usize + at;
             *taken = match word * u64::BITS as usize >= usize::from(Communicator::MAX) {
                 true => u64::MAX,
                 false => self.taken.get(word).copied().unwrap_or(0) | u64::from(word == 0),
             };
         }
+        for (communicator, members) in self.given_up.0.borrow().iter() {
+            let (word, bit) = bit(*communicator);
+            if let Some(taken) = word.checked_sub(first / u64::BITS as usize).and_then(|at| taken.get_mut(at))
+                && may_end(*communicator, members)
+            {
+                *taken &= !bit;
+            }
+        }
         taken
+    }
+
+    /// These are in use at some rank of those that agree; `own` are those that this one has said. Has the others
+    /// `forget` that nobody has any more.
+    pub(super) fn agreed(
+        &mut self,
+        block: usize,
+        own: &Taken,
+        all: &Taken,
+        mut forget: impl FnMut(Communicator) -> bool,
+    ) {
+        let first = block * COMPARED / u64::BITS as usize;
+        let Self { taken, given_up } = self;
+        given_up.0.borrow_mut().retain(|(communicator, _)| {
+            let (word, bit) = bit(*communicator);
+            let in_use = |of: &Taken| {
+                word.checked_sub(first).and_then(|at| of.get(at)).is_none_or(|word| word & bit != 0)
+            };
+            let ends = !in_use(own) && !in_use(all) && forget(*communicator);
+            if ends {
+                taken[word] &= !bit;
+            }
+            !ends
+        });
     }
 
     /// A communicator is in use from now on.
@@ -78,19 +134,6 @@ impl Communicators {
             self.taken.resize(word + 1, 0);
         }
         self.taken[word] |= bit;
-        Membership { members: members.into(), own: Some((communicator, self.given_up.clone())) }
-    }
-
-    /// Has those that nobody has any more `forget`, if that is possible now.
-    pub(super) fn collect(&mut self, mut forget: impl FnMut(Communicator) -> bool) {
-        let given_up = std::mem::take(&mut *self.given_up.0.borrow_mut());
-        for communicator in given_up {
-            if forget(communicator) {
-                let (word, bit) = bit(communicator);
-                self.taken[word] &= !bit;
-            } else {
-                self.given_up.0.borrow_mut().push(communicator);
-            }
-        }
+        Membership::new(members, Some((communicator, self.given_up.clone())))
     }
 }

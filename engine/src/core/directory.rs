@@ -1,5 +1,6 @@
 //! Where peers are, looked up when they are first needed.
 
+use super::trouble::Trouble;
 use super::ways::Ways;
 use crate::Error;
 use carrousel_rank::RankId;
@@ -22,11 +23,11 @@ impl Directory {
 
     /// Connects to `rank`. False if that is not possible: then it is lost, and `trouble` says why.
     #[cold]
-    pub(crate) fn connect(&mut self, rank: RankId, ways: &mut Ways<'_>, trouble: &mut Option<Error>) -> bool {
+    pub(crate) fn connect(&mut self, rank: RankId, ways: &mut Ways<'_>, trouble: &mut Trouble) -> bool {
         match self.try_connect(rank, ways) {
             Ok(()) => true,
             Err(error) => {
-                trouble.get_or_insert(error);
+                trouble.with(rank, error);
                 ways.abandon(rank);
                 false
             }
@@ -36,7 +37,7 @@ impl Directory {
     /// Has the end of `rank` noticed. A peer of this node takes no memory for that, as a connection would; to others there
     /// is one. What goes wrong is as for [`Directory::connect`].
     #[cold]
-    pub(crate) fn watch(&mut self, rank: RankId, ways: &mut Ways<'_>, trouble: &mut Option<Error>) {
+    pub(crate) fn watch(&mut self, rank: RankId, ways: &mut Ways<'_>, trouble: &mut Trouble) {
         if !ways.near.serves(rank) {
             self.connect(rank, ways, trouble);
             return;
@@ -47,7 +48,7 @@ impl Directory {
             ways.near.watch(rank, &address).map_err(|error| unconnected(rank, &error))
         };
         if let Err(error) = (self.look_up)(rank).and_then(watch) {
-            trouble.get_or_insert(error);
+            trouble.with(rank, error);
             ways.abandon(rank);
         }
     }

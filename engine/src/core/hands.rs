@@ -2,6 +2,7 @@
 
 use super::directory::Directory;
 use super::kept::Store;
+use super::trouble::Trouble;
 use super::usage::{Exchanges, SendSites};
 use super::ways::Ways;
 use crate::Error;
@@ -14,6 +15,7 @@ use carrousel_rank::{
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
 use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 /// What is on its way from this process to itself.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(super) enum Local {
 }
 
 /// Combines what stands in the first bytes with the second ones, into the first.
-pub(crate) type Operation = Box<dyn Fn(&mut [u8], &[u8])>;
+pub(crate) type Operation = Rc<dyn Fn(&mut [u8], &[u8])>;
 
 /// What outputs are carried out with, but the transport.
 pub(super) struct Tools {
@@ -37,8 +39,8 @@ pub(super) struct Tools {
     pub(super) operation: Option<Operation>,
     /// Those whose operation is another one.
     pub(super) exchanges: Exchanges,
-    /// The first thing that went wrong beside a request.
-    pub(super) trouble: Option<Error>,
+    /// What went wrong beside a request.
+    pub(super) trouble: Trouble,
 }
 
 /// The rank, and all that it is carried out with but the transport.
@@ -158,7 +160,7 @@ impl Tools {
     /// Memory cannot be shown to the adapter: what was to be done with it for this peer is not going to be.
     #[cold]
     fn refuse(&mut self, peer: RankId, refused: Error, ways: &mut Ways<'_>) {
-        self.trouble.get_or_insert(refused);
+        self.trouble.with(peer, refused);
         ways.abandon(peer);
     }
 
@@ -268,7 +270,9 @@ impl Hands {
             if let (Some(sites), Call::Send(send)) = (&mut self.send_sites, &call) {
                 sites.add(send, site);
             }
-            if site == CallSite::Source(at.location()) {
+            if matches!(call, Call::Cancel(_)) {
+                // Its place is that where it was started.
+            } else if site == CallSite::Source(at.location()) {
                 self.call_sites.remove(&request.index);
             } else {
                 self.call_sites.insert(request.index, site);
@@ -345,7 +349,7 @@ impl Hands {
         self.announce(ways);
         if let Err(error) = result {
             // Whatever it sends next, it does not speak this protocol.
-            self.tools.trouble.get_or_insert(Error::from(error));
+            self.tools.trouble.with(error.peer, Error::from(error));
             ways.abandon(error.peer);
         }
     }

@@ -10,6 +10,7 @@ mod pace;
 mod pending;
 mod recording;
 mod sending;
+mod trouble;
 mod usage;
 mod waiting;
 mod ways;
@@ -28,7 +29,9 @@ use self::communicators::Communicators;
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
 use self::kept::Store;
+use self::pace::Glances;
 use self::pending::{Known, Pending, What};
+use self::trouble::Trouble;
 use self::usage::Exchanges;
 use self::ways::{Far, FromFar, FromNear, Ways};
 use crate::Error;
@@ -85,6 +88,8 @@ pub(crate) struct Core {
     calls: u32,
     communicators: Communicators,
     scratch: Vec<u8>,
+    /// When a program that looks by itself has what is dear looked at.
+    glances: Glances,
     /// What the present call waits for, and where that is, once it has waited for long.
     awaited: Option<(Awaited, CallSite)>,
 }
@@ -117,7 +122,7 @@ impl Core {
             directory: Directory::new(look_up),
             operation: None,
             exchanges: Exchanges::default(),
-            trouble: None,
+            trouble: Trouble::default(),
         };
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
         let hands = Hands::new(rank, tools);
@@ -141,6 +146,7 @@ impl Core {
             calls: 0,
             communicators: Communicators::default(),
             scratch: Vec::new(),
+            glances: Glances::default(),
             awaited: None,
         })
     }
@@ -192,11 +198,21 @@ impl Core {
         self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)
     }
 
-    /// Which numbers of communicators from `block` times [`COMPARED`] on are in use here.
-    pub(crate) fn communicators_taken(&mut self, block: usize) -> Taken {
+    /// Which numbers of communicators from `block` times [`COMPARED`] on are in use here, to the ranks that `takes_part` in
+    /// agreeing on one, all of whose messages have arrived.
+    pub(crate) fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
+        // What has arrived is known.
+        self.progress_all();
         let Self { communicators, hands, .. } = self;
-        communicators.collect(|communicator| hands.forget(communicator));
-        communicators.taken(block)
+        communicators.taken(block, |communicator, members| {
+            members.iter().all(|rank| takes_part(*rank)) && hands.rank.may_forget(communicator)
+        })
+    }
+
+    /// What all have said of those numbers, `own` being what this rank has: the others are free.
+    pub(crate) fn communicators_agreed(&mut self, block: usize, own: &Taken, all: &Taken) {
+        let Self { communicators, hands, .. } = self;
+        communicators.agreed(block, own, all, |communicator| hands.forget(communicator));
     }
 
     /// A communicator of these ranks, under a number that all of them have agreed on.
@@ -248,8 +264,16 @@ impl Core {
         self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site)
     }
 
+    /// The collective that has waited is over.
+    pub(crate) fn end_collective(&mut self) {
+        self.hands.tools.operation = None;
+    }
+
     /// Whether a collective may begin.
     fn reach_all(&self) -> Result<(), Fault> {
+        if self.neighbours.len() == self.ranks as usize || self.far.is_some() {
+            return Ok(());
+        }
         match (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
             Some(rank) => Err(self.unreachable(rank)),
             None => Ok(()),
@@ -428,7 +452,7 @@ impl Core {
             let near = || self.node.out().loss_of(rank).map(ToString::to_string);
             Error::PeerLost { rank: rank.0, why: far.or_else(near) }
         };
-        self.hands.tools.trouble.take().unwrap_or_else(lost).into()
+        self.hands.tools.trouble.of(rank).unwrap_or_else(lost).into()
     }
 
     /// Takes note of what the adapter has read.
@@ -443,7 +467,7 @@ impl Core {
     /// Whether a request is complete; lets messages move if it is not.
     pub(crate) fn test(&mut self, request: Handle) -> bool {
         if !self.is_complete(request) {
-            self.progress();
+            self.look(None);
         }
         self.is_complete(request)
     }
@@ -465,18 +489,17 @@ impl Core {
 
     /// Sends what is left, waits for all ranks, and says that this one is done.
     pub(crate) fn finalize(&mut self, site: CallSite) -> Result<(), Error> {
+        // Behind the barrier nobody may look any more: what waited for room at a rank would wait for ever.
+        self.drain(site);
         let barrier = Collective::barrier(Communicator::WORLD);
         let barrier = self.collective(barrier, None, Kind::Barrier, site)?;
         let result = self.wait(barrier, site, |_| ());
-        let mut pace = self.pace();
-        while Ways::of(&mut self.node, &mut self.far).is_waiting() {
-            self.step(&mut pace, Awaited::Any, site);
-        }
-        self.node.finish();
-        self.far.iter_mut().for_each(|far| far.finish());
-        // What a card has not been told to have arrived would be lost with its connection.
-        while self.far.as_mut().is_some_and(|far| far.is_busy()) {
-            self.step(&mut pace, Awaited::Any, site);
+        self.drain(site);
+        if result.is_ok() {
+            // Not if the ranks are not together: others that need this one have to learn that it is gone.
+            self.node.finish();
+            self.far.iter_mut().for_each(|far| far.finish());
+            self.drain(site);
         }
         self.end_trace(End::Finalized);
         Ok(result?)

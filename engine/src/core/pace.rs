@@ -29,6 +29,31 @@ pub(crate) struct Pace {
     next: Option<Instant>,
 }
 
+/// When it is time for what is dear in a program that looks by itself, and computes meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Glances {
+    looks: u32,
+    next: Option<Instant>,
+}
+
+impl Glances {
+    /// One more look; whether it is time. The clock is looked at once in `CLOCK` looks.
+    #[inline]
+    pub(super) fn is_due<const CLOCK: u32>(&mut self) -> bool {
+        self.looks = self.looks.wrapping_add(1);
+        self.looks.is_multiple_of(CLOCK) && self.is_due_at(Instant::now())
+    }
+
+    #[cold]
+    fn is_due_at(&mut self, now: Instant) -> bool {
+        let is_due = self.next.is_some_and(|next| now >= next);
+        if is_due || self.next.is_none() {
+            self.next = Some(now + PERIOD);
+        }
+        is_due
+    }
+}
+
 /// What to do about a look in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
@@ -95,6 +120,13 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn who_looks_by_itself_looks_around_once_a_period() {
+        let (mut glances, began) = (Glances::default(), Instant::now());
+        let due = (0..=25).filter(|ms| glances.is_due_at(began + *ms * MS)).collect::<Vec<_>>();
+        assert_eq!(due, [10, 20]);
+    }
 
     /// What it says at every millisecond of a wait that is long already.
     fn says(mut pace: Pace) -> Vec<Idle> {

@@ -110,11 +110,16 @@ impl Core {
     /// Waits until all that this rank has sent has arrived, or at least lies where its receiver looks next.
     pub(crate) fn drain(&mut self, site: CallSite) {
         let mut pace = self.pace();
-        while Ways::of(&mut self.node, &mut self.far).is_waiting()
-            || self.far.as_mut().is_some_and(|far| far.is_busy())
-        {
+        while self.has_undelivered() {
             self.step(&mut pace, Awaited::Any, site);
         }
+    }
+
+    fn has_undelivered(&mut self) -> bool {
+        let ways = Ways::of(&mut self.node, &mut self.far);
+        // A rank that has finished has had what it needs: there is no more than news of what was taken.
+        ways.near.drop_for_finished();
+        ways.is_waiting() || self.far.as_mut().is_some_and(|far| far.is_busy())
     }
 
     /// The messages of the application that have arrived and have no receive, behind a barrier of ranks that have

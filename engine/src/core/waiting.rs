@@ -8,7 +8,7 @@ use super::pending::{Awaited, What};
 use super::ways::{FromFar, Ways};
 use crate::Error;
 use crate::error::Fault;
-use crate::site::{Caller, Located};
+use crate::site::{CallSite, Caller, Located};
 use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
 use carrousel_transport::{Arrival, Transport};
 use std::collections::BTreeSet;
@@ -50,10 +50,40 @@ impl Core {
                 return Ok(found);
             }
             // As a receive that nobody will send to.
-            if let Some(lost) = self.hands.rank.lost_for(from, caller.id()) {
-                return Err(self.gone(lost));
-            }
+            self.check_source(caller, from)?;
             self.step(&mut pace, Awaited::Message(from, tag), caller);
+        }
+    }
+
+    /// The first message that a receive like this would get, after a look for it.
+    pub(crate) fn probe_now(
+        &mut self,
+        caller: Caller<'_>,
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<Option<crate::Status>, Fault> {
+        self.look(Some((Awaited::Message(from, tag), caller.site())));
+        let found = self.probe(caller.id(), from, tag);
+        if found.is_none() {
+            self.check_source(caller, from)?;
+        }
+        Ok(found)
+    }
+
+    /// Fails as a receive that nobody will send to does.
+    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), Fault> {
+        match self.hands.rank.lost_for(from, caller.id()) {
+            Some(lost) => Err(self.gone(lost)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in what has arrived, for a call that does not wait. A program that makes such calls until something has come
+    /// must not wait for a peer that has ended.
+    pub(crate) fn look(&mut self, awaited: Option<(Awaited, CallSite)>) {
+        if !self.progress() && self.glances.is_due::<8>() {
+            self.awaited = awaited;
+            self.look_around(false);
         }
     }
 
@@ -67,6 +97,11 @@ impl Core {
     #[inline]
     pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, at: impl Located) {
         if self.progress() {
+            // Others may have ended, whatever arrives all the time.
+            if self.glances.is_due::<256>() {
+                self.awaited = Some((awaited, at.site()));
+                self.look_around(false);
+            }
             return pace.reset();
         }
         match pace.idle() {
@@ -76,7 +111,7 @@ impl Core {
             }
             Idle::Long => {
                 self.awaited = Some((awaited, at.site()));
-                self.look_around();
+                self.look_around(true);
             }
             Idle::Rest => self.rest(pace),
         }
@@ -92,16 +127,16 @@ impl Core {
         self.take_back();
     }
 
-    /// What is too dear to be done whenever nothing has arrived.
+    /// What is too dear to be done at every look; `idles` if the present call has waited in vain for long.
     #[cold]
-    fn look_around(&mut self) {
+    fn look_around(&mut self, idles: bool) {
         self.watch_awaited();
         self.node.check();
         self.far.iter_mut().for_each(|far| far.check());
         self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
-            if let Err(error) = self.hear(&mut launcher) {
-                self.hands.tools.trouble.get_or_insert(error);
+            if let Err(error) = self.hear(&mut launcher, idles) {
+                self.hands.tools.trouble.without(error);
             }
             self.launcher = Some(launcher);
         }
@@ -141,8 +176,8 @@ impl Core {
         }
     }
 
-    fn hear(&mut self, launcher: &mut Launcher) -> Result<(), Error> {
-        if let Some(waiting) = launcher.wait_on().and_then(|waited| self.waiting(waited)) {
+    fn hear(&mut self, launcher: &mut Launcher, idles: bool) -> Result<(), Error> {
+        if idles && let Some(waiting) = launcher.wait_on().and_then(|waited| self.waiting(waited)) {
             launcher.tell(&waiting)?;
         }
         for rank in launcher.lost()? {

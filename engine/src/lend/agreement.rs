@@ -5,6 +5,7 @@
 //! own. A barrier that does not wait must not wait for that either; there the allreduce is the barrier, as no rank has its
 //! result before all have entered.
 
+use super::blocking::uninterrupted;
 use super::collectives::on_bytes;
 use crate::core::Core;
 use crate::error::Fault;
@@ -123,7 +124,7 @@ impl Communicator {
             return Ok(None);
         }
         let begin = |core: &mut Core| core.begin_agreement(self.id, Joint::Ibarrier, site);
-        let agreement = self.shared.with(begin)?;
+        let agreement = self.shared.with(|core| uninterrupted(|| begin(core)))?;
         Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
     }
 }

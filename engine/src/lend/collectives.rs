@@ -5,6 +5,7 @@ use crate::core::{Core, Operation};
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
+use std::rc::Rc;
 use zerocopy::IntoBytes;
 
 impl Core {
@@ -53,6 +54,7 @@ impl Core {
             result
         });
         *self.scratch() = scratch;
+        self.end_collective();
         Ok(result?)
     }
 }
@@ -60,7 +62,7 @@ impl Core {
 /// The operation on bytes that `combine` is on elements. Scratch is aligned for bytes only.
 #[doc(hidden)]
 pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation {
-    Box::new(move |into: &mut [u8], from: &[u8]| {
+    Rc::new(move |into: &mut [u8], from: &[u8]| {
         let size = size_of::<T>().max(1);
         for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
             // Both have the size of an element, so both are one.
@@ -131,7 +133,8 @@ impl Communicator {
         let call = part(kind, (self.rank(), self.size()), root, source, target)?;
         let call = Collective { communicator: self.id, ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        self.shared.with(|core| core.collect(call, source, target, operation, site))
+        // The last of the operation is dropped here: what it has of the application's may call the library.
+        self.shared.with(|core| core.collect(call, source, target, operation.clone(), site))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -156,8 +159,8 @@ impl Communicator {
     }
 
     /// Combines the elements of all ranks at `root`, place by place (`MPI_Reduce`). `combine` is associative
-    /// and commutative; in which order it is applied depends on sizes only, not on time. `target` is
-    /// empty at all ranks but the root.
+    /// and commutative, and calls nothing of the library; in which order it is applied depends on sizes only, not on
+    /// time. `target` is empty at all ranks but the root.
     ///
     /// # Errors
     /// When there is no such rank, or one is gone, or the root's buffers have not the same length.

@@ -1,6 +1,7 @@
 //! Requests that own their buffer.
 
 use super::agreement::Agreement;
+use super::blocking::uninterrupted;
 use super::several::{Open, Stage};
 use crate::core::{Awaited, Pace, SendKind};
 use crate::error::Fault;
@@ -69,7 +70,9 @@ impl Communicator {
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-        let handle = self.shared.with(|core| unsafe { core.start_send(bytes, caller, to, tag, kind) })?;
+        let handle = self
+            .shared
+            .with(|core| uninterrupted(|| unsafe { core.start_send(bytes, caller, to, tag, kind) }))?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
@@ -88,7 +91,9 @@ impl Communicator {
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
-        let handle = self.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
+        let handle = self
+            .shared
+            .with(|core| uninterrupted(|| unsafe { core.lend_mut(start, len, caller, from, tag) }))?;
         let stage = Stage::Open(handle);
         Ok(Request {
             communicator: self.of_request(),

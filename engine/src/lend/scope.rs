@@ -1,5 +1,6 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
+use super::blocking::uninterrupted;
 use super::several::{Open, Stage};
 use crate::core::SendKind;
 use crate::error::Fault;
@@ -171,8 +172,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let kind = SendKind::of_request(synchronous);
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-        let handle =
-            self.communicator.shared.with(|core| unsafe { core.start_send(bytes, caller, to, tag, kind) })?;
+        let handle = self
+            .communicator
+            .shared
+            .with(|core| uninterrupted(|| unsafe { core.start_send(bytes, caller, to, tag, kind) }))?;
         Ok(match handle {
             Some(handle) => self.opened(handle, false),
             None => ScopedRequest { communicator: self.communicator, stage: Stage::Sent, receives: false },
@@ -195,8 +198,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let bytes = buffer.as_mut_bytes();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
-        let handle =
-            self.communicator.shared.with(|core| unsafe { core.lend_mut(start, len, caller, from, tag) })?;
+        let handle = self
+            .communicator
+            .shared
+            .with(|core| uninterrupted(|| unsafe { core.lend_mut(start, len, caller, from, tag) }))?;
         Ok(self.opened(handle, true))
     }
 

@@ -4,7 +4,7 @@ use crate::UsageError;
 use crate::rank::Rank;
 use crate::requests::State;
 use alloc::vec::Vec;
-use carrousel_matching::{Communicator, RankId};
+use carrousel_matching::{Communicator, Context, RankId};
 use carrousel_rendezvous::Protocol;
 
 /// The ranks of a communicator by place, and how far this one is in it.
@@ -100,36 +100,50 @@ impl<P: Protocol> Rank<P> {
         Ok(())
     }
 
-    /// Forgets a communicator that nobody uses any more, so that its number can be defined again, for other members.
+    /// Forgets a communicator that no member uses any more, so that its number can be defined again, for other members:
+    /// all of them [may](Rank::may_forget), and have agreed on it. A member that was told so sooner may have sent messages
+    /// under that number again, which wait for the next definition.
+    ///
     /// What has been counted of its messages stays: to the peers it is the same flow.
     ///
     /// # Errors
-    /// When it is not defined, or is [`Communicator::WORLD`]; when a receive or a collective in it is not over, or a message
-    /// of it waits, which nobody may find under that number later; and once a peer was lost, whose messages of a collective
-    /// that was given up may still come.
+    /// When it is not defined, or is [`Communicator::WORLD`], or a request in it is not over.
     pub fn forget(&mut self, communicator: Communicator) -> Result<(), UsageError> {
+        let at = self.without_requests(communicator)?;
+        self.groups.remove(at);
+        Ok(())
+    }
+
+    /// Whether a communicator can be forgotten, as far as this rank knows; messages of it may still be on their way to it.
+    /// Not when a message of it waits, which nobody may find under that number later; nor while a peer writes into any
+    /// receive; nor once a peer was lost, whose messages of a collective that was given up may still come.
+    pub fn may_forget(&self, communicator: Communicator) -> bool {
+        self.lost.is_empty()
+            && self.without_requests(communicator).is_ok()
+            && !self.unexpected.iter().any(|(message, _)| message.context.communicator() == communicator)
+            // Which communicator it is of, its sender knows.
+            && !self.requests.iter().any(|(_, state)| matches!(state, State::Filling { .. }))
+    }
+
+    /// The position of a communicator that has no open request.
+    fn without_requests(&self, communicator: Communicator) -> Result<usize, UsageError> {
         let at = match self.position(communicator) {
             Ok(at) if communicator != Communicator::WORLD => at,
             Ok(_) => return Err(UsageError::InUse(communicator)),
             Err(_) => return Err(UsageError::NoSuchCommunicator(communicator)),
         };
-        let own = |context| context == communicator.messages() || context == communicator.collectives();
+        let own = |context: Context| context.communicator() == communicator;
         let busy = self.posted.iter().any(|(pattern, _)| own(pattern.context))
-            || self.unexpected.iter().any(|(message, _)| own(message.context))
             || self.requests.active().iter().any(|active| active.communicator == communicator)
             || self.requests.iter().any(|(_, state)| match state {
                 State::Offered { context, .. }
                 | State::Writing { context, .. }
                 | State::Reading { context, .. } => own(*context),
-                // Which it is filled by, its sender knows.
-                State::Filling { .. } => true,
-                State::Posted { .. } | State::Collective | State::Complete(_) => false,
+                State::Filling { .. } | State::Posted { .. } | State::Collective | State::Complete(_) => {
+                    false
+                }
             });
-        if busy || !self.lost.is_empty() {
-            return Err(UsageError::InUse(communicator));
-        }
-        self.groups.remove(at);
-        Ok(())
+        if busy { Err(UsageError::InUse(communicator)) } else { Ok(at) }
     }
 
     fn position(&self, communicator: Communicator) -> Result<usize, usize> {

@@ -278,6 +278,16 @@ impl Out {
         self.waiting > 0
     }
 
+    /// Drops what waits for room at peers that have finished, and take nothing any more.
+    pub fn drop_for_finished(&mut self) {
+        for peer in self.peers.iter_mut().flatten() {
+            if peer.finished.load(Ordering::Acquire) == 1 {
+                self.waiting -= peer.waiting.len();
+                peer.waiting.clear();
+            }
+        }
+    }
+
     /// The connected and the watched peers whose processes have ended. Of those that are looked for one at a time,
     /// some are at each call.
     pub(super) fn ended(&mut self) -> Vec<usize> {

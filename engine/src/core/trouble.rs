@@ -1,0 +1,48 @@
+//! What went wrong beside a request: the reason why a peer is lost, told by the first request that fails because of it.
+
+use crate::Error;
+use carrousel_rank::RankId;
+use std::collections::BTreeMap;
+
+/// What went wrong first, with each peer and with none.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    peers: BTreeMap<RankId, Error>,
+    other: Option<Error>,
+}
+
+impl Trouble {
+    /// Something went wrong with a peer, which is given up.
+    pub(super) fn with(&mut self, peer: RankId, error: Error) {
+        self.peers.entry(peer).or_insert(error);
+    }
+
+    /// Something went wrong that concerns no peer.
+    pub(super) fn without(&mut self, error: Error) {
+        self.other.get_or_insert(error);
+    }
+
+    /// Why a peer is lost, as far as this rank knows; once, and of what concerns no peer too.
+    pub(super) fn of(&mut self, peer: RankId) -> Option<Error> {
+        self.peers.remove(&peer).or_else(|| self.other.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_peer_has_its_own_reason() {
+        let error = |rank| Error::PeerLost { rank, why: None };
+        let mut trouble = Trouble::default();
+        trouble.with(RankId(5), error(5));
+        trouble.with(RankId(5), error(6));
+        let of = |trouble: &mut Trouble, rank| trouble.of(RankId(rank)).map(|error| error.to_string());
+        assert_eq!(of(&mut trouble, 3), None);
+        trouble.without(error(9));
+        assert_eq!(of(&mut trouble, 5), Some(error(5).to_string()));
+        assert_eq!(of(&mut trouble, 3), Some(error(9).to_string()));
+        assert_eq!(of(&mut trouble, 3), None);
+    }
+}
