@@ -108,7 +108,7 @@ pub(super) fn help<H: Handler<Out>>(
         return false;
     };
     let Some(pid) = out.direct_to(place) else { return true };
-    let helper = Helper::new(words(aside), share.number(), parts);
+    let mut helper = Helper::new(words(aside), share.number(), parts);
     // The memory is looked for only when there is something to do: a transfer that is over has none any more.
     while let Some(parts) = helper.take() {
         let range = range(parts, len);
