@@ -9,7 +9,7 @@
 //! the peer polls meanwhile: then it copies parts of them instead of waiting.
 //!
 //! **Promises.** Beside those of the rings: no call waits for a peer but for one that is copying a part, which
-//! needs nobody to finish that, and is given up after ten seconds.
+//! needs nobody to finish that, and is given up when it is gone, or after ten seconds in which it was not stopped.
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once

@@ -24,15 +24,20 @@ pub(super) struct Identity {
 impl Identity {
     /// Whether the process has ended. One that nobody has waited for yet has, too.
     pub(super) fn has_ended(self) -> bool {
-        let Self { pid, began, in_proc } = self;
-        let stat = in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())));
-        match stat {
-            Some(Ok(line)) => {
+        let Self { pid, began, .. } = self;
+        match self.line() {
+            Some(line) => {
                 Stat::parse(&line).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
             }
             // Without `/proc` the system is asked whether there is such a number.
-            _ => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
+            None => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
         }
+    }
+
+    /// What `/proc` says of it, if it is there.
+    fn line(self) -> Option<Vec<u8>> {
+        let Self { pid, in_proc, .. } = self;
+        in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())))?.ok()
     }
 }
 
@@ -58,6 +63,8 @@ pub(super) fn namespace() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     has_ended: bool,
+    /// By a signal, or by whoever traces it.
+    is_stopped: bool,
     began: u64,
 }
 
@@ -71,7 +78,7 @@ impl Stat {
         let began = fields.nth(1)?.parse().ok()?;
         // A process whose first thread alone has ended goes on.
         let has_ended = matches!(state, "Z" | "X" | "x") && threads <= 1;
-        Some(Self { has_ended, began })
+        Some(Self { has_ended, is_stopped: matches!(state, "T" | "t"), began })
     }
 }
 
@@ -110,6 +117,11 @@ impl Process {
         }
     }
 
+    /// Whether it does nothing until somebody has it go on; false where that is not known.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.identity.line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
+    }
+
     /// Whether the process, of which something could not be opened, has ended, and its number is perhaps another one's. One that is ending has closed its files
     /// a moment before it is known to have ended: that moment is waited for.
     pub(super) fn is_ending(&self) -> bool {
@@ -142,6 +154,7 @@ fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use rustix::process::Signal;
     use std::env;
     use std::os::unix::fs::symlink;
     use std::os::unix::process::CommandExt;
@@ -173,14 +186,36 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_stopped_has_not_ended() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
+        let pid = Pid::from_raw(child.id() as i32).expect("it is one");
+        let signal = |signal| rustix::process::kill_process(pid, signal).expect("it is a child");
+        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, descriptor: None };
+        assert!(!process.is_stopped());
+        for (sent, is_stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
+            signal(sent);
+            while process.is_stopped() != is_stopped {
+                thread::yield_now();
+            }
+            assert!(!process.has_ended());
+        }
+        child.kill().expect("it can be killed");
+        child.wait().expect("it is a child");
+    }
+
+    #[test]
     fn the_name_of_a_program_does_not_matter() {
         let of = |state: &str, threads: u32| {
             let rest = format!(" {state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2");
             Stat::parse(&[b"7 (a) Z 1 ) \xc3)", rest.as_bytes()].concat())
         };
-        assert_eq!(of("S", 3), Some(Stat { has_ended: false, began: 4711 }));
-        assert_eq!(of("Z", 1), Some(Stat { has_ended: true, began: 4711 }));
-        assert_eq!(of("Z", 2), Some(Stat { has_ended: false, began: 4711 }), "another thread goes on");
+        let stat = Stat { has_ended: false, is_stopped: false, began: 4711 };
+        assert_eq!(of("S", 3), Some(stat));
+        assert_eq!(of("Z", 1), Some(Stat { has_ended: true, ..stat }));
+        assert_eq!(of("Z", 2), Some(stat), "another thread goes on");
+        for state in ["T", "t"] {
+            assert_eq!(of(state, 1), Some(Stat { is_stopped: true, ..stat }), "{state}");
+        }
         for text in ["", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 x 0 4711"] {
             assert_eq!(Stat::parse(text.as_bytes()), None, "{text}");
         }
