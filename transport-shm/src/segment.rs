@@ -1,8 +1,8 @@
 //! A segment: memory without a name, shared with whoever has its file descriptor.
 //!
-//! All `unsafe` of the crate is here, and is about one thing: that the words of a mapping may be used
-//! as atomics for as long as the mapping is there. Three facts carry it. The mapping is removed by
-//! nobody but `Mapping::drop`. The memory behind it cannot shrink, which would kill whoever touches
+//! All `unsafe` of the crate is here, but for a hint to the processor (`fetch`), and is about one thing: that the
+//! words of a mapping may be used as atomics for as long as the mapping is there. Three facts carry it. The mapping is
+//! removed by nobody but `Mapping::drop`. The memory behind it cannot shrink, which would kill whoever touches
 //! what is gone (SIGBUS): the file is sealed against that, and one that is not is refused. And
 //! an atomic word has no wrong value, so what other processes write there, and when, does not matter.
 

@@ -5,13 +5,15 @@
 //! has taken a part is waited for.
 //!
 //! The state is two words beside a ring, each with the number of the transfer in its upper half, so that a
-//! helper that comes too late finds another one there, or nothing to take.
+//! helper that comes too late finds another one there, or nothing to take. Parts are taken upwards only: whatever
+//! the other process stores there, nobody takes a part twice, nor goes on for ever.
 //!
 //! The owner opens a transfer before it publishes the message that tells of it, and the helper takes a part after
 //! it has read that, so all that was stored before is seen by the helper. The helper counts a part when it has
 //! copied it (`COUNT`); the owner that sees the count (`SEE`) sees the part.
 
 use crate::sync::{AtomicU64, Ordering};
+use std::ops::Range;
 
 /// Words that a transfer's state has.
 pub const WORDS: usize = 2;
@@ -66,7 +68,7 @@ pub enum Help {
     Copied,
     /// It could not copy what it took, and takes no more.
     Failed,
-    /// No honest helper counts like this.
+    /// No honest helper takes or counts like this.
     Corrupt,
 }
 
@@ -80,6 +82,8 @@ pub struct Owner<'a> {
     taken: u32,
     /// Where the owner left off.
     left: u32,
+    /// Whether it has found there what no honest helper leaves.
+    is_corrupt: bool,
 }
 
 impl<'a> Owner<'a> {
@@ -89,15 +93,21 @@ impl<'a> Owner<'a> {
         let count = parts.div_ceil(2);
         words[COPIED].store(pack(number, 0), Ordering::Relaxed);
         words[NEXT].store(pack(number, count), Ordering::Relaxed);
-        (Self { words, number, parts, taken: count, left: count }, Parts { first: 0, count })
+        let owner = Self { words, number, parts, taken: count, left: count, is_corrupt: false };
+        (owner, Parts { first: 0, count })
     }
 
     /// Takes more parts, if there are any: half of them, or all if nobody has come to help.
     pub fn take(&mut self) -> Option<Parts> {
         let left = self.left;
-        let taken = take(&self.words[NEXT], self.number, self.parts, |next, rest| {
+        let taken = take(&self.words[NEXT], self.number, left..self.parts, |next, rest| {
             if next == left { rest } else { rest.div_ceil(2) }
-        })?;
+        });
+        let Ok(taken) = taken else {
+            self.is_corrupt = true;
+            return None;
+        };
+        let taken = taken?;
         self.taken += taken.count;
         self.left = taken.first + taken.count;
         Some(taken)
@@ -107,7 +117,7 @@ impl<'a> Owner<'a> {
     pub fn help<O: Orders>(&self) -> Help {
         let (number, count) = unpack(self.words[COPIED].load(O::SEE));
         let copied = count & !FAILED;
-        if number != self.number || copied > self.parts - self.taken {
+        if self.is_corrupt || number != self.number || copied > self.parts - self.taken {
             Help::Corrupt
         } else if copied < self.parts - self.taken {
             Help::Copying
@@ -125,17 +135,23 @@ pub struct Helper<'a> {
     words: &'a [AtomicU64],
     number: u32,
     parts: u32,
+    /// Where the helper left off.
+    left: u32,
 }
 
 impl<'a> Helper<'a> {
     /// Whoever has been told of transfer `number`, of so many parts, in `words`.
     pub fn new(words: &'a [AtomicU64], number: u32, parts: u32) -> Self {
-        Self { words, number, parts }
+        Self { words, number, parts, left: 0 }
     }
 
     /// Takes half of the parts that are left, if there are any. They have to be counted.
-    pub fn take(&self) -> Option<Parts> {
-        take(&self.words[NEXT], self.number, self.parts, |_, rest| rest.div_ceil(2))
+    pub fn take(&mut self) -> Option<Parts> {
+        let half = |_, rest: u32| rest.div_ceil(2);
+        // Another transfer that is there by now is not this helper's to make, nor is what no honest owner leaves.
+        let taken = take(&self.words[NEXT], self.number, self.left..self.parts, half).ok()??;
+        self.left = taken.first + taken.count;
+        Some(taken)
     }
 
     /// Parts that were taken are copied, or could not be.
@@ -147,19 +163,32 @@ impl<'a> Helper<'a> {
     }
 }
 
-/// Takes parts of transfer `number`: as many as `count` says, of the next one and of those that are left.
-fn take(word: &AtomicU64, number: u32, parts: u32, count: impl Fn(u32, u32) -> u32) -> Option<Parts> {
+/// There is another transfer, or this one with parts left that were taken before.
+struct Stray;
+
+/// Takes parts of transfer `number`, of those that may be `left`: as many as `count` says, of the next one and of
+/// those behind it.
+fn take(
+    word: &AtomicU64,
+    number: u32,
+    mut left: Range<u32>,
+    count: impl Fn(u32, u32) -> u32,
+) -> Result<Option<Parts>, Stray> {
     let mut found = word.load(Ordering::Relaxed);
     loop {
         let (there, first) = unpack(found);
-        if there != number || first >= parts {
-            return None;
+        if there != number || first < left.start {
+            return Err(Stray);
         }
-        let count = count(first, parts - first);
+        if first >= left.end {
+            return Ok(None);
+        }
+        let count = count(first, left.end - first);
         let next = pack(number, first + count);
-        match word.compare_exchange_weak(found, next, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Some(Parts { first, count }),
-            Err(other) => found = other,
+        match word.compare_exchange(found, next, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Ok(Some(Parts { first, count })),
+            // Not the same, and no less, or it is refused: so this ends.
+            Err(other) => (found, left.start) = (other, first),
         }
     }
 }
@@ -189,7 +218,7 @@ mod tests {
     fn a_helper_takes_half_and_is_waited_for() {
         let words = words();
         let (mut owner, _) = Owner::open(&words, 7, 8);
-        let helper = Helper::new(&words, 7, 8);
+        let mut helper = Helper::new(&words, 7, 8);
         assert_eq!(
             (helper.take(), owner.take(), owner.take()),
             (Some(parts(4, 2)), Some(parts(6, 1)), Some(parts(7, 1)))
@@ -203,7 +232,7 @@ mod tests {
     fn what_could_not_be_copied_is_known_when_all_is_counted() {
         let words = words();
         let (mut owner, _) = Owner::open(&words, 7, 4);
-        let helper = Helper::new(&words, 7, 4);
+        let mut helper = Helper::new(&words, 7, 4);
         let (one, other) = (helper.take().expect("two are left"), helper.take().expect("one is left"));
         assert_eq!(owner.take(), None);
         helper.count::<Sound>(one, false);
@@ -229,5 +258,35 @@ mod tests {
             words[COPIED].store(pack(number, count), Ordering::Relaxed);
             assert_eq!(owner.help::<Sound>(), Help::Corrupt);
         }
+    }
+
+    #[test]
+    fn parts_that_were_taken_are_not_taken_again() {
+        // Whatever is stored before each look: the beginning, what was taken last, less than that.
+        for back in [0, 1, 4] {
+            let words = words();
+            let back_to = |first: u32| words[NEXT].store(pack(7, first), Ordering::Relaxed);
+            let (mut owner, first) = Owner::open(&words, 7, 9);
+            assert_eq!(first, parts(0, 5));
+            back_to(back);
+            assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Corrupt), "back to {back}");
+            // What is stored later does not make it good.
+            back_to(5);
+            owner.take();
+            assert_eq!(owner.help::<Sound>(), Help::Corrupt);
+            let mut helper = Helper::new(&words, 7, 9);
+            back_to(3);
+            assert_eq!(helper.take(), Some(parts(3, 3)));
+            back_to(back);
+            assert_eq!(helper.take(), None, "back to {back}");
+        }
+    }
+
+    #[test]
+    fn another_transfer_in_the_place_of_the_owners_is_told() {
+        let words = words();
+        let (mut owner, _) = Owner::open(&words, 7, 9);
+        words[NEXT].store(pack(8, 5), Ordering::Relaxed);
+        assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Corrupt));
     }
 }

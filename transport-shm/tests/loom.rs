@@ -248,7 +248,7 @@ mod shared {
                         if told.load(Ordering::Acquire) < number.into() {
                             return;
                         }
-                        let helper = Helper::new(&words, number, PARTS);
+                        let mut helper = Helper::new(&words, number, PARTS);
                         while let Some(parts) = helper.take() {
                             copy(parts, &copies[((number - 1) * PARTS) as usize..]);
                             helper.count::<O>(parts, true);

@@ -226,7 +226,7 @@ impl Out {
             News::Failed(rank, loss) => self.lose(rank, loss),
             News::PairFailed(number) => {
                 if let Some(rank) = self.by_number.get(&number) {
-                    self.lose(*rank, Loss::Failed("its queue pair has failed"));
+                    self.lose_unheard(*rank, Loss::Failed("its queue pair has failed"));
                 }
             }
             News::DeviceFailed(why) => self.fail(&Loss::Device(why)),
@@ -237,7 +237,7 @@ impl Out {
     #[cold]
     pub(crate) fn fail(&mut self, loss: &Loss) {
         for rank in self.ranks() {
-            self.lose(rank, loss.clone());
+            self.lose_unheard(rank, loss.clone());
         }
     }
 
@@ -346,7 +346,7 @@ impl Out {
         if let Some(failure) = completion.failure() {
             self.failed(rank, failure);
         }
-        let Self { peers, shared, done, returned, .. } = self;
+        let Self { peers, shared, done, returned, to_report, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
         peer.completed(control, id as u32, |posted| {
             shared.outstanding -= 1;
@@ -361,7 +361,9 @@ impl Out {
                 }
             }
         });
-        peer.settle(done);
+        if peer.settle(done) {
+            to_report.push_back(rank);
+        }
     }
 
     /// A work request to a peer has failed, which loses it. Those behind it fail, too, and say nothing new.
@@ -386,19 +388,42 @@ impl Out {
         self.lose(rank, Loss::System(error.to_string()));
     }
 
-    /// Forgets a peer. What is posted completes when the adapter has let go of it, and what waits does after that.
+    /// Forgets a peer. What is posted completes when the adapter has let go of it, and what waits does after that. Whoever
+    /// is told of the loss takes the memory of transfers back: if there are any, that has to wait, too.
     pub(crate) fn lose(&mut self, rank: RankId, loss: Loss) {
+        self.forget(rank, loss, true);
+    }
+
+    /// As [`Out::lose`], where the adapter may not say any more that it has let go of anything: nobody waits for that.
+    fn lose_unheard(&mut self, rank: RankId, loss: Loss) {
+        self.forget(rank, loss, false);
+    }
+
+    fn forget(&mut self, rank: RankId, loss: Loss, mut is_heard: bool) {
         let Self { peers, shared, done, to_report, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
         if matches!(peer.state, State::Lost(_)) {
+            // What would be waited for does not come any more.
+            if !is_heard && std::mem::take(&mut peer.untold) {
+                to_report.push_back(rank);
+                done.extend(peer.failed.drain(..));
+            }
             return;
         }
         // One that has sent everything, and is owed nothing, has ended as it should.
-        peer.ended = peer.is_finished() && !peer.owes();
-        peer.ways_mut().for_each(|way| way.fail(shared));
+        let owes = peer.owes();
+        peer.ended = peer.is_finished() && !owes;
+        peer.ways_mut().for_each(|way| is_heard &= way.fail(shared));
         peer.state = State::Lost(loss);
-        peer.settle(done);
-        if !peer.ended {
+        let failed: Vec<Arrival> = peer.ways_mut().flat_map(Way::give_up_transfers).collect();
+        peer.untold = owes && is_heard;
+        if peer.untold {
+            peer.failed = failed;
+        } else {
+            done.extend(failed);
+        }
+        let settled = peer.settle(done);
+        if settled || !peer.ended && !peer.untold {
             to_report.push_back(rank);
         }
     }
@@ -456,7 +481,9 @@ impl Out {
                 to_report.push_back(rank);
             }
             peer.waiting.push_back(Waiting::Transfer(transfer));
-            return peer.settle(done);
+            // Of its loss somebody is told by now, or will be when the adapter lets go of what was posted.
+            peer.settle(done);
+            return;
         }
         let left = if peer.waiting.is_empty() { peer.transfer(shared, transfer) } else { Ok(Some(transfer)) };
         match left {

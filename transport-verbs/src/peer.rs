@@ -165,6 +165,10 @@ pub(crate) struct Peer {
     /// The number of the last work request that waits for reads before it.
     fence: Option<u32>,
     pub(crate) waiting: VecDeque<Waiting>,
+    /// It is lost, and nobody is told before the adapter has let go of what was posted.
+    pub(crate) untold: bool,
+    /// What is reported then, behind the loss.
+    pub(crate) failed: Vec<Arrival>,
     /// By how many ways it has said that it has sent all of its messages.
     pub(crate) goodbyes: u8,
     /// It is lost, as was to be expected, and nobody was told.
@@ -183,6 +187,8 @@ impl Default for Peer {
             credits: Credits::new(0),
             fence: None,
             waiting: VecDeque::new(),
+            untold: false,
+            failed: Vec::new(),
             goodbyes: 0,
             ended: false,
             listed: false,
@@ -401,16 +407,21 @@ impl Peer {
     }
 
     /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
+    /// True if somebody is to be told of its loss now.
     #[inline]
-    pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) {
-        if !matches!(self.state, State::Lost(_)) || !self.ways().all(Way::is_empty) {
-            return;
-        }
+    pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) -> bool {
+        matches!(self.state, State::Lost(_)) && self.ways().all(Way::is_empty) && self.end(done)
+    }
+
+    #[cold]
+    fn end(&mut self, done: &mut VecDeque<Arrival>) -> bool {
         (self.data, self.control) = (None, None);
+        done.extend(self.failed.drain(..));
         for waiting in self.waiting.drain(..) {
             if let Waiting::Transfer(transfer) = waiting {
                 done.push_back(transfer.arrival());
             }
         }
+        std::mem::take(&mut self.untold)
     }
 }

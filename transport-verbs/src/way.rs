@@ -5,7 +5,7 @@ use crate::frame::{self, takes_credit};
 use crate::ibv::{Operation, Parts, QueuePair, Request};
 use crate::peer::{Posted, Shared};
 use carrousel_link::{Credits, Rules};
-use carrousel_transport::RankId;
+use carrousel_transport::{Arrival, RankId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -166,16 +166,30 @@ impl Way {
         if self.fits(shared, 1) { self.post(shared, [self.nothing()], [Posted::Nothing]) } else { Ok(()) }
     }
 
-    /// Ends the connection: what is posted completes with an error.
-    pub(crate) fn fail(&mut self, shared: &mut Shared) {
-        // That this fails means that it has failed already.
-        let _ = self.pair.fail();
+    /// Ends the connection: what is posted completes with an error. False if the adapter is beyond that.
+    pub(crate) fn fail(&mut self, shared: &mut Shared) -> bool {
+        let fails = self.pair.fail().is_ok();
         // What was posted without a completion of its own has none any more if it was done before the end. One more
         // request does, as all that is posted from now on fails at once. A full queue has a completion of its own to
         // come, as that is asked for long before.
         if self.unsignaled > 0 {
             let _ = self.post(shared, [self.nothing()], [Posted::Nothing]);
         }
+        fails
+    }
+
+    /// Of a connection that has ended: what is to be reported of its transfers. They are posted still, and nothing hangs on
+    /// them any more.
+    pub(crate) fn give_up_transfers(&mut self) -> impl Iterator<Item = Arrival> {
+        self.posted.iter_mut().filter_map(|posted| {
+            let arrival = match *posted {
+                Posted::Write(request) => Arrival::Written(request),
+                Posted::Read(request) => Arrival::Read(request),
+                Posted::Nothing | Posted::Slot(_) | Posted::Lent(..) => return None,
+            };
+            *posted = Posted::Nothing;
+            Some(arrival)
+        })
     }
 
     /// Takes the work requests up to number `last` off the list of those that are posted, and hands them over.

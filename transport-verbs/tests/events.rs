@@ -3,12 +3,12 @@
 
 mod fake;
 
-use carrousel_transport::{RankId, Transport};
-use carrousel_transport_verbs::{Choice, Device, Loss, Settings, Verbs};
+use carrousel_transport::{Arrival, Handle, Handler, OnlyKeys, Payload, RankId, Transport};
+use carrousel_transport_verbs::{Choice, Device, Loss, Out, Settings, Verbs};
 use fake::{Adapter, End, Event, connected, drive, meet};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn loss_of(end: &mut End, rank: u32) -> Option<Loss> {
     end.verbs.out().loss_of(RankId(rank)).cloned()
@@ -101,5 +101,76 @@ fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
             ended.send(())
         });
         assert_eq!(has_ended.recv_timeout(Duration::from_secs(30)), Ok(()), "a thread waits for ever");
+    }
+}
+
+/// What was reported, in its order.
+#[derive(Default)]
+struct Reports(Vec<Arrival>, OnlyKeys);
+
+impl Handler<Out> for Reports {
+    type Regions = OnlyKeys;
+
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.1
+    }
+
+    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
+        self.0.push(arrival);
+    }
+}
+
+impl Reports {
+    /// Waits until so much was reported.
+    fn hear(&mut self, end: &mut End, count: usize) {
+        let began = Instant::now();
+        while self.0.len() < count {
+            end.verbs.poll(self);
+            assert!(began.elapsed() < Duration::from_secs(60), "there are {:?}", self.0);
+        }
+    }
+}
+
+const READ: Arrival = Arrival::Read(Handle { index: 1, generation: 0 });
+const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
+const LOST: [Arrival; 2] = [Arrival::Lost(RankId(1)), Arrival::Lost(RankId(2))];
+
+#[test]
+fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written() {
+    let ([mut own, _one, _other], mut reports) = (three([Adapter(9), Adapter(10)]), Reports::default());
+    Adapter(9).stall(true);
+    own.write_nothing(1);
+    own.read_nothing(1);
+    own.verbs.out().abandon(RankId(1));
+    // It is lost for all that follows; of another one that nothing is read of somebody is told at once.
+    own.read_nothing(1);
+    own.send(2, &[1; 8]);
+    own.verbs.out().abandon(RankId(2));
+    for _ in 0..100 {
+        own.verbs.poll(&mut reports);
+    }
+    assert_eq!(loss_of(&mut own, 1), Some(Loss::Abandoned));
+    assert_eq!(reports.0, [LOST[1]]);
+    Adapter(9).stall(false);
+    reports.hear(&mut own, 5);
+    assert_eq!(reports.0[1..], [LOST[0], WRITTEN, READ, READ]);
+    assert!(!own.verbs.is_busy());
+}
+
+#[test]
+fn of_an_adapter_that_has_failed_nobody_waits_to_hear_more() {
+    for is_waited_for in [false, true] {
+        let ([mut own, _one, _other], mut reports) = (three([Adapter(11), Adapter(12)]), Reports::default());
+        Adapter(11).stall(true);
+        own.read_nothing(1);
+        if is_waited_for {
+            own.verbs.out().abandon(RankId(1));
+        }
+        own.verbs.poll(&mut reports);
+        assert_eq!(reports.0, []);
+        Adapter(11).say(Event::Fatal);
+        reports.hear(&mut own, 3);
+        assert_eq!(reports.0, [LOST[0], LOST[1], READ], "waited for: {is_waited_for}");
+        Adapter(11).stall(false);
     }
 }

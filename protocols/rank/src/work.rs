@@ -106,13 +106,14 @@ pub enum Work {
         /// How many.
         len: u64,
     },
-    /// Combine bytes with what is there by the operation of a reduction, element by element.
+    /// Combine bytes with what is there by the operation of a reduction, element by element. That is commutative, so
+    /// who is the left operand is the driver's to choose.
     Combine {
         /// The reduction, whose operation the driver knows.
         request: Handle,
-        /// The left operands.
+        /// Operands, which stay as they are.
         from: Memory,
-        /// The right operands, which the results replace; the two do not overlap.
+        /// Operands, which the results replace; the two do not overlap.
         into: Memory,
         /// Bytes, a whole number of elements.
         len: u64,

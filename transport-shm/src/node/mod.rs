@@ -9,7 +9,7 @@
 //! the peer polls meanwhile: then it copies parts of them instead of waiting.
 //!
 //! **Promises.** Beside those of the rings: no call waits for a peer but for one that is copying a part, which
-//! needs nobody to finish that, and is given up after ten seconds.
+//! needs nobody to finish that, and is given up when it is gone, or after ten seconds in which it was not stopped.
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once
@@ -263,7 +263,8 @@ impl Node {
 
     /// Peers of which something that had come was not taken since.
     pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
-        let pairs = self.inbound.iter().zip(arrived).filter(|(inbound, _)| inbound.state == State::Open);
+        let is_open = |inbound: &Inbound| inbound.state == State::Open && !self.out.is_lost(inbound.place);
+        let pairs = self.inbound.iter().zip(arrived).filter(move |(inbound, _)| is_open(inbound));
         let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
             // Positions go round.
             (inbound.ring.position().wrapping_sub(*until) as i64) < 0
@@ -316,10 +317,13 @@ impl Inbound {
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
         let (from, place, aside) = (self.from, self.place, &self.aside);
         for count in 0..BATCH {
+            // Whoever took a frame, of this peer or another one, or was told of a loss, may have given it up.
+            if out.is_lost(place) {
+                self.state = State::Closed;
+                return count;
+            }
             match self.ring.take(|frame| accept(&frame, (from, place, aside), handler, out)) {
                 Ok(None) => return count,
-                // Whoever took it may have given the peer up.
-                Ok(Some(true)) if out.is_lost(place) => return count + 1,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
                     self.state = State::Closed;
@@ -478,9 +482,6 @@ impl Transport for Node {
             };
         }
         if !out.to_report.is_empty() || !out.done.is_empty() {
-            for one in inbound.iter_mut().filter(|one| out.is_lost(one.place)) {
-                one.state = State::Closed;
-            }
             done += out.report(handler);
         }
         done

@@ -100,6 +100,11 @@ impl Peer {
         self.process.has_ended()
     }
 
+    /// Whether it is stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.process.is_stopped()
+    }
+
     /// Whether something that was posted to it is not complete.
     fn owes(&self) -> bool {
         let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));

@@ -24,15 +24,20 @@ pub(super) struct Identity {
 impl Identity {
     /// Whether the process has ended. One that nobody has waited for yet has, too.
     pub(super) fn has_ended(self) -> bool {
-        let Self { pid, began, in_proc } = self;
-        let stat = in_proc.then(|| fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())));
-        match stat {
-            Some(Ok(text)) => {
-                Stat::parse(&text).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
+        let Self { pid, began, .. } = self;
+        match self.line() {
+            Some(line) => {
+                Stat::parse(&line).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
             }
             // Without `/proc` the system is asked whether there is such a number.
-            _ => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
+            None => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
         }
+    }
+
+    /// What `/proc` says of it, if it is there.
+    fn line(self) -> Option<Vec<u8>> {
+        let Self { pid, in_proc, .. } = self;
+        in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())))?.ok()
     }
 }
 
@@ -45,8 +50,8 @@ pub(super) fn is_in_proc() -> bool {
 
 /// When this process began, see [`Identity::began`].
 pub(super) fn began() -> u64 {
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    Stat::parse(&text).map_or(0, |stat| stat.began)
+    let line = fs::read("/proc/self/stat").unwrap_or_default();
+    Stat::parse(&line).map_or(0, |stat| stat.began)
 }
 
 /// The number of the PID namespace of this process; 0 where that is not known.
@@ -58,20 +63,22 @@ pub(super) fn namespace() -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     has_ended: bool,
+    /// By a signal, or by whoever traces it.
+    is_stopped: bool,
     began: u64,
 }
 
 impl Stat {
-    fn parse(text: &str) -> Option<Self> {
-        // The name of the program stands in front, in parentheses, and may be anything.
-        let (_, rest) = text.rsplit_once(") ")?;
-        let mut fields = rest.split_ascii_whitespace();
+    fn parse(line: &[u8]) -> Option<Self> {
+        // The name of the program stands in front, in parentheses, and may be anything: cut off within a character, too.
+        let name_ends = line.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = std::str::from_utf8(&line[name_ends + 1..]).ok()?.split_ascii_whitespace();
         let state = fields.next()?;
         let threads: u64 = fields.nth(16)?.parse().ok()?;
         let began = fields.nth(1)?.parse().ok()?;
         // A process whose first thread alone has ended goes on.
         let has_ended = matches!(state, "Z" | "X" | "x") && threads <= 1;
-        Some(Self { has_ended, began })
+        Some(Self { has_ended, is_stopped: matches!(state, "T" | "t"), began })
     }
 }
 
@@ -110,6 +117,11 @@ impl Process {
         }
     }
 
+    /// Whether it does nothing until somebody has it go on; false where that is not known.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.identity.line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
+    }
+
     /// Whether the process, of which something could not be opened, has ended, and its number is perhaps another one's. One that is ending has closed its files
     /// a moment before it is known to have ended: that moment is waited for.
     pub(super) fn is_ending(&self) -> bool {
@@ -142,7 +154,11 @@ fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use rustix::process::Signal;
+    use std::env;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_beginning() {
@@ -170,16 +186,59 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_program_does_not_matter() {
-        let line = |state: &str, threads: u32| {
-            format!("7 (a) Z 1 ) ) {state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2")
-        };
-        let of = |state, threads| Stat::parse(&line(state, threads));
-        assert_eq!(of("S", 3), Some(Stat { has_ended: false, began: 4711 }));
-        assert_eq!(of("Z", 1), Some(Stat { has_ended: true, began: 4711 }));
-        assert_eq!(of("Z", 2), Some(Stat { has_ended: false, began: 4711 }), "another thread goes on");
-        for text in ["", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 x 0 4711"] {
-            assert_eq!(Stat::parse(text), None, "{text}");
+    fn a_process_that_is_stopped_has_not_ended() {
+        let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
+        let pid = Pid::from_raw(child.id() as i32).expect("it is one");
+        let signal = |signal| rustix::process::kill_process(pid, signal).expect("it is a child");
+        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, descriptor: None };
+        assert!(!process.is_stopped());
+        for (sent, is_stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
+            signal(sent);
+            while process.is_stopped() != is_stopped {
+                thread::yield_now();
+            }
+            assert!(!process.has_ended());
         }
+        child.kill().expect("it can be killed");
+        child.wait().expect("it is a child");
+    }
+
+    #[test]
+    fn the_name_of_a_program_does_not_matter() {
+        let of = |state: &str, threads: u32| {
+            let rest = format!(" {state} 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 4711 1 2");
+            Stat::parse(&[b"7 (a) Z 1 ) \xc3)", rest.as_bytes()].concat())
+        };
+        let stat = Stat { has_ended: false, is_stopped: false, began: 4711 };
+        assert_eq!(of("S", 3), Some(stat));
+        assert_eq!(of("Z", 1), Some(Stat { has_ended: true, ..stat }));
+        assert_eq!(of("Z", 2), Some(stat), "another thread goes on");
+        for state in ["T", "t"] {
+            assert_eq!(of(state, 1), Some(Stat { is_stopped: true, ..stat }), "{state}");
+        }
+        for text in ["", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 x 0 4711"] {
+            assert_eq!(Stat::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_cut_within_a_character_hides_no_end() {
+        // Names have 15 bytes: of the last character of this one, half is left.
+        let name = format!("{:-<14}\u{e4}", format!("carr{}", std::process::id()));
+        let program = env::temp_dir().join(name);
+        let _ = fs::remove_file(&program);
+        symlink("/bin/sh", &program).expect("it can be made");
+        let mut command = Command::new(&program);
+        let started = command.arg0("sh").args(["-c", "read line"]).stdin(Stdio::piped()).spawn();
+        let _ = fs::remove_file(&program);
+        let mut child = started.expect("it can be started");
+        let pid = Pid::from_raw(child.id() as i32).expect("it is one");
+        let identity = Identity { pid, began: 0, in_proc: true };
+        let line = fs::read(format!("/proc/{}/stat", child.id())).expect("it is there");
+        assert!(std::str::from_utf8(&line).is_err() && !identity.has_ended());
+        child.kill().expect("it can be killed");
+        let without = Process { identity, descriptor: None };
+        assert!(without.is_ending(), "nobody has waited for it");
+        child.wait().expect("it is a child");
     }
 }

@@ -22,9 +22,12 @@ const PART: usize = 32 << 10;
 /// where both have messages of this size for each other, a sixth less, as each leaves its own for the other's.
 const LEAST: usize = 64 << 10;
 
-/// A helper that has not copied in this time what it took in one go is given up. A living one never is: it is
-/// within a system call, and copies gigabytes in a second.
+/// A helper that has not copied in this time what it took in one go is given up. One that runs never is: it is
+/// within a system call, and copies gigabytes in a second. One that is stopped is waited for until it goes on.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at a helper no more than this counts: in what is longer this process was stopped, and perhaps the
+/// helper with it.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Writes to the memory of a peer.
 pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), Refused> {
@@ -74,7 +77,7 @@ fn copy(
 /// Waits until the helper has copied what it took. It is doing that, and waits for nobody.
 fn wait(peer: &Peer, owner: &Owner<'_>) -> Help {
     const SPINS: u32 = 1 << 14;
-    let (mut spins, mut began) = (0_u32, None);
+    let (mut spins, mut waited) = (0_u32, Waited::default());
     loop {
         match owner.help::<Sound>() {
             Help::Copying => {}
@@ -86,10 +89,29 @@ fn wait(peer: &Peer, owner: &Owner<'_>) -> Help {
             continue;
         }
         // What has not come by now may be waiting for this processor, or never come.
-        if peer.has_ended() || began.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+        if peer.has_ended() || waited.look(Instant::now(), peer.is_stopped()) > PATIENCE {
             return Help::Corrupt;
         }
         std::thread::yield_now();
+    }
+}
+
+/// How long a helper has been waited for while it could run.
+#[derive(Debug, Default)]
+struct Waited {
+    time: Duration,
+    /// When it was looked at last.
+    last: Option<Instant>,
+}
+
+impl Waited {
+    /// Looks at it; returns the time.
+    fn look(&mut self, now: Instant, is_stopped: bool) -> Duration {
+        let last = self.last.replace(now).unwrap_or(now);
+        if !is_stopped {
+            self.time += now.saturating_duration_since(last).min(LOOK);
+        }
+        self.time
     }
 }
 
@@ -108,7 +130,7 @@ pub(super) fn help<H: Handler<Out>>(
         return false;
     };
     let Some(pid) = out.direct_to(place) else { return true };
-    let helper = Helper::new(words(aside), share.number(), parts);
+    let mut helper = Helper::new(words(aside), share.number(), parts);
     // The memory is looked for only when there is something to do: a transfer that is over has none any more.
     while let Some(parts) = helper.take() {
         let range = range(parts, len);
@@ -145,4 +167,24 @@ fn parts_of(len: usize) -> Option<u32> {
 fn range(parts: Parts, len: usize) -> Range<usize> {
     let first = parts.first as usize * PART;
     first..len.min(first + parts.count as usize * PART)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_nobody_runs_does_not_count() {
+        let (mut waited, mut now) = (Waited::default(), Instant::now());
+        let mut look = |step, is_stopped| {
+            now += step;
+            waited.look(now, is_stopped)
+        };
+        assert_eq!(look(PATIENCE, false), Duration::ZERO, "it begins with the first look");
+        assert_eq!(look(LOOK / 2, false), LOOK / 2);
+        assert_eq!(look(PATIENCE, true), LOOK / 2, "the helper was stopped");
+        assert_eq!(look(PATIENCE, false), LOOK * 3 / 2, "this process was");
+        // One that runs is not waited for for ever.
+        assert!((0..PATIENCE.as_millis()).any(|_| look(Duration::from_millis(1), false) > PATIENCE));
+    }
 }

@@ -11,8 +11,9 @@ const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 pub(super) struct Watch {
     pub(super) bytes: Vec<u8>,
     pub(super) arrivals: Vec<Arrival>,
-    /// Give the sender up at the first packet.
-    gives_up: bool,
+    /// Give these up at each packet, or else at each loss.
+    gives_up: Vec<RankId>,
+    at_losses: bool,
 }
 
 impl Watch {
@@ -21,7 +22,7 @@ impl Watch {
     }
 
     pub(super) fn of(bytes: Vec<u8>) -> Self {
-        Self { bytes, arrivals: Vec::new(), gives_up: false }
+        Self { bytes, arrivals: Vec::new(), gives_up: Vec::new(), at_losses: false }
     }
 
     pub(super) fn memory(&self) -> Memory {
@@ -50,9 +51,12 @@ impl Handler<Out> for Watch {
 
     fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), out: &mut Out) {
         self.arrivals.push(arrival);
-        if let (Arrival::Packet { from, .. }, true) = (arrival, self.gives_up) {
-            out.abandon(from);
+        match arrival {
+            Arrival::Packet { .. } if !self.at_losses => {}
+            Arrival::Lost(_) if self.at_losses => {}
+            _ => return,
         }
+        self.gives_up.iter().for_each(|rank| out.abandon(*rank));
     }
 }
 
@@ -233,7 +237,7 @@ fn a_direct_copy_that_fails_is_no_success() {
 #[test]
 fn a_peer_that_is_given_up_says_nothing_more() {
     let [(mut node, mut watch), (mut peer, _)] = pair(RING);
-    watch.gives_up = true;
+    watch.gives_up.push(RANKS[1]);
     for _ in 0..5 {
         peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
     }
@@ -242,6 +246,42 @@ fn a_peer_that_is_given_up_says_nothing_more() {
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
     assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+}
+
+/// Whether that is noticed by a packet of the other one, or by its loss.
+#[test]
+fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
+    let all = [RankId(0), RankId(1), RankId(2)];
+    for at_losses in [false, true] {
+        let [mut node, mut first, mut second] =
+            all.map(|rank| Node::new(rank, &all, RING).expect("there is memory"));
+        for peer in [&mut first, &mut second] {
+            peer.out().connect(all[0], &node.address()).expect("it is there");
+        }
+        let mut watch = Watch::new();
+        node.poll(&mut watch);
+        (watch.gives_up, watch.at_losses) = (vec![all[2]], at_losses);
+        let expected = if at_losses {
+            node.out().abandon(all[1]);
+            vec![Arrival::Lost(all[1]), Arrival::Lost(all[2])]
+        } else {
+            first.out().send(all[0], Context::MESSAGES, &DONE, &[]);
+            vec![
+                Arrival::Packet { from: all[1], context: Context::MESSAGES, packet: DONE },
+                Arrival::Lost(all[2]),
+            ]
+        };
+        if at_losses {
+            node.poll(&mut watch);
+        }
+        for _ in 0..5 {
+            second.out().send(all[0], Context::MESSAGES, &DONE, &[]);
+        }
+        for _ in 0..5 {
+            node.poll(&mut watch);
+        }
+        assert_eq!(watch.arrivals, expected, "at losses: {at_losses}");
+    }
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Adapter;
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Tag, Transport,
-    Write,
+    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Tag,
+    Transport, Write,
 };
 use carrousel_transport_verbs::{Out, Settings, Verbs};
 use std::thread;
@@ -70,6 +70,14 @@ impl End {
         let request = Handle { index: 0, generation: 0 };
         let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice: None };
         self.verbs.out().write(&write, &mut self.heard.memory);
+    }
+
+    /// Posts a read without data of a peer.
+    pub(crate) fn read_nothing(&mut self, of: u32) {
+        let nowhere = Memory { address: 0, key: 0 };
+        let request = Handle { index: 1, generation: 0 };
+        let read = Read { of: RankId(of), from: nowhere, into: nowhere, len: 0, request, notice: None };
+        self.verbs.out().read(&read, &mut self.heard.memory);
     }
 
     /// Takes what has come.

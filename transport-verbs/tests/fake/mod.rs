@@ -108,6 +108,12 @@ impl Adapter {
         world().hold(self.0, level);
     }
 
+    /// Says nothing any more of what is posted to its reliable connections, or says what it has not said: that it has failed,
+    /// if its connection has ended by then.
+    pub(crate) fn stall(self, stalls: bool) {
+        world().stall(self.0, stalls);
+    }
+
     pub(crate) fn registered(self) -> Registered {
         world().adapters[self.0].registered
     }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
     pub(super) held: Option<u8>,
+    /// Completions of what is posted to its connections are held.
+    pub(super) stalls: bool,
     /// Its cable is.
     pub(super) is_cut: bool,
     /// What was said, and not acknowledged.
@@ -61,6 +63,8 @@ pub(super) struct World {
     pairs: [*mut Pair; PAIRS],
     /// Completions of what is held.
     late: [Option<Late>; LATE],
+    /// Those of what is posted to adapters that stall, in order.
+    stalled: [Option<Late>; LATE],
     /// 0 and 1 are the numbers of queue pairs that every port has.
     made: usize,
 }
@@ -80,6 +84,7 @@ const fn states() -> [State; ADAPTERS] {
         registered: Registered { pinned: 0, on_demand: 0 },
         levels: 0,
         held: None,
+        stalls: false,
         is_cut: false,
         unacknowledged: 0,
     };
@@ -97,6 +102,7 @@ static WORLD: Mutex<World> = Mutex::new(World {
     contexts: null_mut(),
     pairs: [null_mut(); PAIRS],
     late: [None; LATE],
+    stalled: [None; LATE],
     made: 1,
 });
 
@@ -214,6 +220,24 @@ impl World {
         }
     }
 
+    /// Completions of what is posted to the connections of an adapter are held from now on, or those that were held come.
+    pub(super) fn stall(&mut self, adapter: usize, stalls: bool) {
+        self.adapters[adapter].stalls = stalls;
+        if stalls {
+            return;
+        }
+        for at in 0..LATE {
+            let Some(Late { queue, mut done, .. }) = self.stalled[at].take_if(|late| late.sender == adapter)
+            else {
+                continue;
+            };
+            if self.pair(done.pair).is_none_or(|pair| pair.base.state == sys::ibv_qp_state::IBV_QPS_ERR) {
+                done.status = sys::ibv_wc_status::IBV_WC_WR_FLUSH_ERR;
+            }
+            complete(queue, done);
+        }
+    }
+
     /// Its first port is down, or up.
     pub(super) fn set_down(&mut self, adapter: usize, is_down: bool) {
         self.adapters[adapter].ports[0].is_down = is_down;
@@ -247,8 +271,17 @@ impl World {
             pair.base.state = sys::ibv_qp_state::IBV_QPS_ERR;
         }
         if !is_good || request.send_flags & sys::ibv_send_flags::IBV_SEND_SIGNALED.0 != 0 {
-            let (id, pair, queue) = (request.wr_id, pair.base.qp_num, pair.base.send_cq);
-            complete(queue, Done { id, status, len: 0, immediate: None, pair });
+            let is_reliable = pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_RC;
+            let (id, context) = (request.wr_id, pair.base.context);
+            let (pair, queue) = (pair.base.qp_num, pair.base.send_cq);
+            let done = Done { id, status, len: 0, immediate: None, pair };
+            let sender = adapter_of(context);
+            if is_reliable && self.adapters[sender].stalls {
+                let place = self.stalled.iter_mut().find(|late| late.is_none()).expect("so many can be held");
+                *place = Some(Late { sender, queue, done });
+            } else {
+                complete(queue, done);
+            }
         }
     }
 
@@ -264,8 +297,12 @@ impl World {
         });
         let peer = peer.ok_or(status::IBV_WC_RETRY_EXC_ERR)?;
         match request.opcode {
-            // It has no bytes: it does nothing but being acknowledged.
-            sys::ibv_wr_opcode::IBV_WR_RDMA_WRITE if request.num_sge == 0 => Ok(()),
+            // They have no bytes: they do nothing but being acknowledged.
+            sys::ibv_wr_opcode::IBV_WR_RDMA_WRITE | sys::ibv_wr_opcode::IBV_WR_RDMA_READ
+                if request.num_sge == 0 =>
+            {
+                Ok(())
+            }
             sys::ibv_wr_opcode::IBV_WR_SEND_WITH_IMM => {
                 let receives = object::<Receives>(peer.base.srq);
                 let buffer = receives.posted.pop().ok_or(status::IBV_WC_RNR_RETRY_EXC_ERR)?;
