@@ -7,9 +7,10 @@ use carrousel_rank::{Handle, Kept, Memory, Work};
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
+use std::rc::Rc;
 
 /// Combines what stands in the first bytes with the second ones, into the first.
-pub type Operation = Box<dyn Fn(&mut [u8], &[u8])>;
+pub type Operation = Rc<dyn Fn(&mut [u8], &[u8])>;
 
 /// The bytes of one rank.
 #[derive(Default)]
@@ -197,7 +198,7 @@ mod tests {
     fn a_reduction_combines_by_its_own_operation() {
         let mut data = Data::default();
         let (from, into) = (data.register(vec![1, 2]), data.register(vec![10, 20]));
-        let add: Operation = Box::new(|into, from| into.iter_mut().zip(from).for_each(|(l, r)| *l += r));
+        let add: Operation = Rc::new(|into, from| into.iter_mut().zip(from).for_each(|(l, r)| *l += r));
         data.lend(REQUEST, Lent { keys: vec![], back: None, operation: Some(add) });
         data.combine(Handle { index: 4, generation: 1 }, from, into, 2);
         assert_eq!(data.bytes(into, 2), [10, 20], "of a request that is no reduction");
