@@ -24,7 +24,10 @@ fn bit(communicator: Communicator) -> (usize, u64) {
 
 /// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
 #[derive(Clone, Debug, Default)]
-struct GivenUp(Rc<RefCell<Vec<(Communicator, Box<[u32]>)>>>);
+struct GivenUp(Rc<RefCell<Vec<Members>>>);
+
+/// A communicator, and its members, as ranks of the job.
+type Members = (Communicator, Box<[u32]>);
 
 /// The members of a communicator, for as long as anybody has it.
 #[derive(Debug)]

@@ -16,10 +16,17 @@ const AWAKE: Duration = Duration::from_millis(5);
 /// Between two looks at what is dear to look at: short for a person, long for a message.
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
+/// Looks in vain after which it may be time for what is dear, although something has arrived between them: what is waited
+/// for may have ended.
+const SELDOM: u32 = 1 << 12;
+
 /// Counts looks in vain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    idle: u32,
+    /// All of them.
+    looks: u32,
+    /// Those before something arrived last.
+    before: u32,
     crowded: bool,
     /// Whether it can sleep, see [`Idle::Rest`].
     rests: bool,
@@ -27,6 +34,8 @@ pub(crate) struct Pace {
     since: Option<Instant>,
     /// When it is time for what is dear.
     next: Option<Instant>,
+    /// The same, if something arrives all the time: that begins no long wait.
+    seldom: Option<Instant>,
 }
 
 /// When it is time for what is dear in a program that looks by itself, and computes meanwhile.
@@ -37,21 +46,29 @@ pub(super) struct Glances {
 }
 
 impl Glances {
-    /// One more look; whether it is time. The clock is looked at once in `CLOCK` looks.
+    /// Looks between two at the clock: few, as each may come after a long computation.
+    const CLOCK: u32 = 8;
+
+    /// One more look; whether it is time.
     #[inline]
-    pub(super) fn is_due<const CLOCK: u32>(&mut self) -> bool {
+    pub(super) fn is_due(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
-        self.looks.is_multiple_of(CLOCK) && self.is_due_at(Instant::now())
+        self.looks.is_multiple_of(Self::CLOCK) && self.is_due_at(Instant::now())
     }
 
     #[cold]
     fn is_due_at(&mut self, now: Instant) -> bool {
-        let is_due = self.next.is_some_and(|next| now >= next);
-        if is_due || self.next.is_none() {
-            self.next = Some(now + PERIOD);
-        }
-        is_due
+        once_a_period(&mut self.next, now)
     }
+}
+
+/// Whether it is time for what is done at `next`, which is a period later then. What is not planned yet begins now.
+fn once_a_period(next: &mut Option<Instant>, now: Instant) -> bool {
+    let is_due = next.is_some_and(|next| now >= next);
+    if is_due || next.is_none() {
+        *next = Some(now + PERIOD);
+    }
+    is_due
 }
 
 /// What to do about a look in vain.
@@ -63,6 +80,8 @@ pub(super) enum Idle {
     Begins,
     /// It is time for what is dear.
     Long,
+    /// The same, though something has arrived not long ago.
+    Seldom,
     /// Sleep until something arrives, but not longer than [`PERIOD`].
     Rest,
 }
@@ -70,32 +89,43 @@ pub(super) enum Idle {
 impl Pace {
     #[inline]
     pub(super) fn new(crowded: bool, rests: bool) -> Self {
-        Self { idle: 0, crowded, rests, since: None, next: None }
+        Self { looks: 0, before: 0, crowded, rests, since: None, next: None, seldom: None }
     }
 
     /// Something has arrived.
     #[inline]
     pub(super) fn reset(&mut self) {
-        self.idle = 0;
+        self.before = self.looks;
         self.since = None;
     }
 
     /// Nothing has arrived.
     #[inline]
     pub(super) fn idle(&mut self) -> Idle {
-        self.idle = self.idle.wrapping_add(1);
-        if self.idle < if self.crowded { SPINS_CROWDED } else { SPINS } { Idle::Again } else { self.long() }
+        self.looks = self.looks.wrapping_add(1);
+        if self.is_soon() && !self.looks.is_multiple_of(SELDOM) { Idle::Again } else { self.long() }
+    }
+
+    /// Whether something has arrived not long ago.
+    #[inline]
+    fn is_soon(&self) -> bool {
+        self.looks.wrapping_sub(self.before) < if self.crowded { SPINS_CROWDED } else { SPINS }
     }
 
     #[cold]
     fn long(&mut self) -> Idle {
+        if self.is_soon() {
+            let is_due = once_a_period(&mut self.seldom, Instant::now());
+            return if is_due { Idle::Seldom } else { Idle::Again };
+        }
         // Not before: some processors take as long for it as a message for its way (140 cycles since Skylake).
         std::hint::spin_loop();
         // A processor of one's own is not given away: others might keep it for a long time.
         if self.crowded {
             thread::yield_now();
         }
-        if !self.idle.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
+        let idle = self.looks.wrapping_sub(self.before);
+        if !idle.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
             return Idle::Again;
         }
         self.at(Instant::now())
@@ -140,6 +170,23 @@ mod tests {
         let awake = [Begins, Again, Again, Again, Again];
         assert_eq!(says(Pace::new(false, true)), [&awake[..], &[Rest; 5], &[Long]].concat());
         assert_eq!(says(Pace::new(false, false)), [&awake[..], &[Again; 5], &[Long]].concat());
+    }
+
+    #[test]
+    fn what_arrives_all_the_time_puts_nothing_off_for_ever() {
+        let mut pace = Pace::new(false, false);
+        let began = Instant::now();
+        let seldom = || {
+            for _ in 0..SPINS / 2 {
+                if pace.idle() == Idle::Seldom {
+                    return true;
+                }
+            }
+            pace.reset();
+            began.elapsed() > 1000 * PERIOD
+        };
+        assert!(std::iter::repeat_with(seldom).any(|found| found));
+        assert!(began.elapsed() < 1000 * PERIOD);
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Core {
     /// Takes in what has arrived, for a call that does not wait. A program that makes such calls until something has come
     /// must not wait for a peer that has ended.
     pub(crate) fn look(&mut self, awaited: Option<(Awaited, CallSite)>) {
-        if !self.progress() && self.glances.is_due::<8>() {
+        if !self.progress() && self.glances.is_due() {
             self.awaited = awaited;
             self.look_around(false);
         }
@@ -97,11 +97,6 @@ impl Core {
     #[inline]
     pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, at: impl Located) {
         if self.progress() {
-            // Others may have ended, whatever arrives all the time.
-            if self.glances.is_due::<256>() {
-                self.awaited = Some((awaited, at.site()));
-                self.look_around(false);
-            }
             return pace.reset();
         }
         match pace.idle() {
@@ -109,9 +104,9 @@ impl Core {
             Idle::Begins => {
                 self.launcher.iter_mut().for_each(Launcher::begin);
             }
-            Idle::Long => {
+            idle @ (Idle::Long | Idle::Seldom) => {
                 self.awaited = Some((awaited, at.site()));
-                self.look_around(true);
+                self.look_around(idle == Idle::Long);
             }
             Idle::Rest => self.rest(pace),
         }
