@@ -77,7 +77,7 @@ pub(crate) fn abort() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() == 3 {
-        client.abort(42, "no more memory").expect("it is sent");
+        client.abort(42, "check left == right failed: n=3").expect("it is sent");
     }
     std::thread::sleep(PATIENCE);
 }
@@ -86,7 +86,11 @@ pub(crate) fn abort() {
 fn an_abort_ends_the_job_with_its_code() {
     let done = finish(launcher("4 grace=50", &["@abort"]));
     assert_eq!(done.status, 42, "{}", done.stderr);
-    assert!(done.stderr.contains("rank 3 aborted with code 42: no more memory"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("rank 3 aborted with code 42: check left == right failed: n=3"),
+        "{}",
+        done.stderr
+    );
 }
 
 /// Rank 0 ends as if all were well, but the others still count on it.
