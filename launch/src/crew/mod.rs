@@ -16,6 +16,7 @@ use crate::server::line_max;
 use crate::signals::asks_for_the_end;
 use guard::{Guard, job_name};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use spawn::{Common, Output};
 use std::process::{Command, Stdio};
@@ -312,14 +313,17 @@ impl Crew {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let status = match waitid(WaitId::PidFd(member.pidfd.as_fd()), options) {
-            Ok(Some(status)) => status,
-            _ => return,
+            Ok(Some(status)) => Some(status),
+            Ok(None) | Err(Errno::INTR) => return,
+            // It is gone, and will never be more so.
+            Err(_) => None,
         };
         self.running -= usize::from(!std::mem::replace(&mut member.ended, true));
         poll.remove(&member.pidfd);
-        let ending = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Ending::Exited(code),
-            (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+        let ending = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+            Some((Some(code), _)) => Ending::Exited(code),
+            Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
+            None => Ending::Misbehaved { what: "the system does not say how it ended".to_owned() },
         };
         // What it said before comes before its end.
         self.listen(index, poll, out);

@@ -12,7 +12,7 @@ use crate::poll::{Interest, Poll, Token};
 use crate::remote::frame::Order;
 use crate::remote::link::Link;
 use crate::server::{Effect, Server, lost};
-use crate::signals::{Signals, asks_for_the_end, stop};
+use crate::signals::{Signals, asks_for_the_end, notice_children, stop};
 use crate::sink::Sink;
 use input::{Input, Read};
 use rustix::io::Errno;
@@ -131,6 +131,7 @@ const LINK_FULL: usize = 4 << 20;
 impl Launcher {
     fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
         let signals = Signals::catch()?;
+        notice_children()?;
         adopt();
         let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
         let by_program: Vec<u32> = job.programs.iter().map(|program| program.ranks).collect();

@@ -6,6 +6,7 @@ use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
 use crate::poll::{Interest, Poll, Token};
+use crate::signals::notice_children;
 use crate::sink::Sink;
 use rustix::process::Signal;
 use std::io::{Stdin as Input, Stdout};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 /// is gone. For the command that [`Job::agent`](crate::Job::agent) names; like [`run`](crate::run), it
 /// wants a process of its own.
 pub fn agent() -> Result<(), LaunchError> {
+    notice_children()?;
     adopt();
     Agent::new()?.run().map_err(LaunchError::system("wait for the launcher"))
 }

@@ -14,6 +14,7 @@ echo 'Welcome to this host.'
 case $host in
   closed) echo 'connection refused' >&2; exit 255;;
   babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
+  heedless) set -- \"$(echo \"$*\" | sed 's/exec /exec env --ignore-signal=CHLD /')\";;
   lost) { sleep 0.5; kill -9 0; } & ;;
 esac
 export FAKE_HOST=$host
@@ -87,6 +88,12 @@ fn a_failure_on_one_host_ends_the_job_on_all() {
     assert_eq!(done.status, 137, "{}", done.stderr);
     assert!(done.stderr.contains("rank 2 was killed by SIGKILL"), "{}", done.stderr);
     assert!(done.first_failure_ms() < 2000);
+}
+
+#[test]
+fn a_login_that_ignores_how_children_end_hides_nothing() {
+    let done = finish(launcher("2 hosts=a,heedless", &["sh", "-c", "exit $((PMI_RANK * 7))"]));
+    assert_eq!(done.status, 7, "{}", done.stderr);
 }
 
 #[test]

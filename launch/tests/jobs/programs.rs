@@ -299,15 +299,11 @@ fn a_thousand_ranks_start_and_end() {
     assert_eq!(done.status, 1);
 }
 
-/// The launcher, with this shell command before it.
-fn limited(limit: &str, spec: &str, program: &[&str]) -> Command {
+/// The launcher, with these words of a shell before it.
+fn limited(before: &str, spec: &str, program: &[&str]) -> Command {
     let inner = launcher(spec, program);
     let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg(format!("{limit} && exec \"$0\" \"$@\""))
-        .arg(inner.get_program())
-        .args(inner.get_args());
+    command.arg("-c").arg(format!("{before} \"$0\" \"$@\"")).arg(inner.get_program()).args(inner.get_args());
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
@@ -316,15 +312,21 @@ fn limited(limit: &str, spec: &str, program: &[&str]) -> Command {
 
 #[test]
 fn a_limit_that_is_too_low_is_an_error_before_anything_is_started() {
-    let done = finish(limited("ulimit -n 100", "50", &["echo", "started"]));
+    let done = finish(limited("ulimit -n 100 && exec", "50", &["echo", "started"]));
     assert_eq!(done.status, 99, "{}", done.stderr);
     let expected =
         "50 ranks on this host need 264 open files (RLIMIT_NOFILE, ulimit -n), and the limit is 100";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
     assert!(!done.stdout.contains("started"));
     // One that may be raised is.
-    let done = finish(limited("ulimit -Sn 100", "50", &["true"]));
+    let done = finish(limited("ulimit -Sn 100 && exec", "50", &["true"]));
     assert_eq!(done.status, 0, "{}", done.stderr);
+}
+
+#[test]
+fn how_ranks_end_is_known_also_to_who_was_started_to_ignore_it() {
+    let done = finish(limited("exec env --ignore-signal=CHLD", "2", &["sh", "-c", "exit 7"]));
+    assert_eq!(done.status, 7, "{}", done.stderr);
 }
 
 #[test]
