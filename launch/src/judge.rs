@@ -23,6 +23,8 @@ pub(crate) enum Verdict {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
+    /// It has taken part before.
+    known: bool,
     /// It takes part, and has not said that it is done.
     counts: bool,
     finalised: bool,
@@ -135,12 +137,14 @@ impl Judge {
         }
     }
 
-    /// The rank takes part.
-    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) {
-        let ended = self.ranks[rank as usize].ended;
-        self.ranks[rank as usize].finalised = false;
+    /// The rank takes part. Whether it does for the first time.
+    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) -> bool {
+        let known = &mut self.ranks[rank as usize];
+        known.finalised = false;
+        let (ended, is_new) = (known.ended, !std::mem::replace(&mut known.known, true));
         self.count(rank, !ended);
         self.find_unfinished(now, out);
+        is_new
     }
 
     /// The rank is done.
@@ -309,7 +313,9 @@ mod tests {
         let (mut judge, mut out, mut now) = (Judge::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
-                Init(rank) => judge.initialised(rank, now, &mut out),
+                Init(rank) => {
+                    judge.initialised(rank, now, &mut out);
+                }
                 Done(rank) => judge.finalised(rank),
                 End(rank, ending) => judge.ended(rank, ending, now, &mut out),
                 Abort(rank) => judge.failed(rank, abort(), now, &mut out),

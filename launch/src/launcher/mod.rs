@@ -281,9 +281,11 @@ impl Launcher {
                     match effect {
                         Effect::Send(rank, line) => self.send(rank, &line),
                         Effect::Initialised(rank) => {
-                            self.judge.initialised(rank, now, &mut verdicts);
-                            let known: String = self.lost.concat();
-                            self.send(rank, &known);
+                            // Once: what a rank says again and again must not multiply what is kept for it.
+                            if self.judge.initialised(rank, now, &mut verdicts) {
+                                let known: String = self.lost.concat();
+                                self.send(rank, &known);
+                            }
                         }
                         Effect::Finalised(rank) => self.judge.finalised(rank),
                         Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),

@@ -214,3 +214,30 @@ fn a_rank_that_comes_late_is_told_what_has_happened() {
     assert_eq!(done.status, 4, "{}", done.stderr);
     assert!(done.stdout.contains("told: rank 0 exited with status 4"), "{}{}", done.stdout, done.stderr);
 }
+
+/// Rank 1 takes part again and again when rank 0 has failed, and counts what it is told.
+pub(crate) fn again() {
+    if std::env::var("PMI_RANK").as_deref() == Ok("0") {
+        std::process::exit(4);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let client = client();
+    rustix::net::send(&client, &b"cmd=init pmi_version=1\n".repeat(50), rustix::net::SendFlags::empty())
+        .expect("it is sent");
+    let mut told = Vec::new();
+    while String::from_utf8_lossy(&told).matches("response_to_init").count() < 50 {
+        let mut some = [0; 4096];
+        let (read, _) = rustix::net::recv(&client, &mut some[..], rustix::net::RecvFlags::empty())
+            .expect("the launcher lives");
+        told.extend_from_slice(&some[..read]);
+    }
+    println!("\ntold: {}", String::from_utf8_lossy(&told).matches("cmd=lost").count());
+}
+
+#[test]
+fn a_rank_that_comes_again_and_again_is_not_told_everything_again() {
+    let done = finish(launcher("2 grace=20000", &["@again"]));
+    // Behind the first answer, or behind the first of these: once at most.
+    let told = done.stdout.lines().find_map(|line| line.strip_prefix("told: ")?.parse::<u32>().ok());
+    assert!(told.is_some_and(|told| told <= 1), "{}{}", done.stdout, done.stderr);
+}
