@@ -12,7 +12,7 @@ use crate::flow::{Inbox, Outbox};
 use crate::job::{INSISTENCE, Share};
 use crate::limits::make_room;
 use crate::poll::{Interest, Poll, Token};
-use crate::server::line_max;
+use crate::server::{LINE_MAX, line_max};
 use crate::signals::asks_for_the_end;
 use guard::{Guard, job_name};
 use rustix::fd::{AsFd, OwnedFd};
@@ -340,13 +340,16 @@ impl Crew {
             let before = member.inbox.len();
             open = member.inbox.fill(control) && member.inbox.len() > before;
         }
+        // Of one that is too long, the server needs no more to refuse it; and no more fits a frame.
+        let cut = |mut line: Vec<u8>| {
+            line.truncate(LINE_MAX + 1);
+            Happening::Line { rank, line }
+        };
         while let Some(line) = member.inbox.line() {
-            out.push(Happening::Line { rank, line });
+            out.push(cut(line));
         }
         if member.inbox.len() > line_max(member.inbox.bytes()) {
-            // The server refuses it.
-            let begun = member.inbox.take(member.inbox.len());
-            out.push(Happening::Line { rank, line: begun });
+            out.push(cut(member.inbox.take(member.inbox.len())));
             open = false;
         }
         if !open {

@@ -97,6 +97,13 @@ fn a_login_that_ignores_how_children_end_hides_nothing() {
 }
 
 #[test]
+fn a_line_without_an_end_is_not_the_fault_of_its_host() {
+    let done = finish(launcher("2 grace=50 hosts=a,b", &["@endless"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stderr.contains(crate::ranks::ENDLESS), "{}", done.stderr);
+}
+
+#[test]
 fn a_host_that_cannot_be_reached_is_named() {
     let done = finish(launcher("2 grace=50 hosts=a,closed", &["sleep", "60"]));
     assert_eq!(done.status, 255, "{}", done.stderr);

@@ -20,6 +20,7 @@ fn child() {
         "flood" => ranks::flood(),
         "deaf" => ranks::deaf(),
         "late" => ranks::late(),
+        "endless" => ranks::endless(),
         "again" => ranks::again(),
         "leave" => ranks::leave(),
         "nodes" => hosts::nodes(),

@@ -241,3 +241,28 @@ fn a_rank_that_comes_again_and_again_is_not_told_everything_again() {
     let told = done.stdout.lines().find_map(|line| line.strip_prefix("told: ")?.parse::<u32>().ok());
     assert!(told.is_some_and(|told| told <= 1), "{}{}", done.stdout, done.stderr);
 }
+
+/// Rank 1 sends a report that has no end.
+pub(crate) fn endless() {
+    let mut client = client();
+    if client.rank() == 1 {
+        let more = b"x".repeat(1 << 20);
+        let mut next = &b"cmd=report "[..];
+        while rustix::net::send(&client, next, rustix::net::SendFlags::NOSIGNAL).is_ok() {
+            next = &more;
+        }
+        std::thread::sleep(PATIENCE);
+    }
+    client.barrier().expect_err("rank 1 is lost");
+}
+
+#[test]
+fn a_line_without_an_end_is_the_fault_of_its_rank() {
+    let done = finish(launcher("2 grace=50", &["@endless"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stderr.contains(ENDLESS), "{}", done.stderr);
+}
+
+/// What is said of such a rank.
+pub(crate) const ENDLESS: &str =
+    "rank 1 broke the launcher's protocol: a line is longer than 16384 KiB: `cmd=report xxx";
