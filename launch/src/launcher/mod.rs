@@ -263,8 +263,10 @@ impl Launcher {
             return Some(PAUSE);
         }
         let killed = self.killed.map(|since| since + 2 * INSISTENCE);
-        let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min()?;
-        Some(deadline.saturating_sub(self.begun.elapsed()).max(Duration::from_millis(1)))
+        let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min();
+        let until = |deadline: Duration| deadline.saturating_sub(self.begun.elapsed());
+        let input = self.input.as_ref().and_then(Input::look_again);
+        deadline.map(|deadline| until(deadline).max(Duration::from_millis(1))).into_iter().chain(input).min()
     }
 
     fn take(&mut self, happening: Happening, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
@@ -383,6 +385,7 @@ impl Launcher {
         let read = input.read(&self.poll);
         let link = self.links.iter_mut().find(|link| link.has(0));
         match (read, link) {
+            (Read::Bytes(bytes), _) if bytes.is_empty() => {}
             (Read::Bytes(bytes), Some(link)) => link.send(&Order::Input, &bytes, &self.poll),
             (Read::Bytes(bytes), None) => self.crew.feed(&bytes, &self.poll),
             (Read::Over, Some(link)) => link.send(&Order::InputOver, b"", &self.poll),

@@ -5,6 +5,7 @@ mod others;
 mod programs;
 mod ranks;
 mod support;
+mod terminal;
 
 /// Not a test of its own: what the others start this program again for.
 #[test]
