@@ -160,7 +160,7 @@ fn a_reader_that_leaves_ends_the_writers() {
 }
 
 /// As [`wait`], where nobody reads standard output.
-fn wait_without_output(mut running: Running) -> Done {
+pub(crate) fn wait_without_output(mut running: Running) -> Done {
     running.0.stdout = File::open("/dev/null").ok().map(|file| std::os::fd::OwnedFd::from(file).into());
     wait(running)
 }

@@ -1,8 +1,9 @@
 //! Launchers at a terminal.
 
+use crate::programs::wait_without_output;
 use crate::support::*;
 use rustix::fd::OwnedFd;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -37,4 +38,15 @@ fn in_the_background_of_a_terminal_a_launcher_goes_on_and_reads_when_it_comes_to
     assert_eq!(done.status, 0, "{}", done.stderr);
     let said = |what: &str| done.stdout.lines().any(|line| line == what);
     assert!(!said("T") && said("[0] got typed"), "{}{}", done.stdout, done.stderr);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_stop_a_launcher() {
+    let (looking, _) = terminal();
+    let at = ioctl_tiocgptpeer(&looking, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it is there");
+    // More than a terminal keeps for who does not look.
+    let script = "trap '' PIPE; while :; do echo yyyyyyyyyyyyyyyyyyy; done";
+    let running = launcher("2 timeout=500", &["sh", "-c", script]).stdout(at).spawn();
+    let done = wait_without_output(Running(running.expect("it can be started")));
+    assert_eq!(done.status, 124, "{}", done.stderr);
 }
