@@ -4,6 +4,8 @@ mod guard;
 mod lines;
 mod spawn;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use crate::binding::Places;
 use crate::ending::Ending;
@@ -17,12 +19,14 @@ use crate::signals::asks_for_the_end;
 use guard::{Guard, job_name};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, pidfd_send_signal, waitid,
+};
 use spawn::{Common, Output};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use sweep::Sweep;
-pub(crate) use sweep::{PAUSE, adopt};
+pub(crate) use sweep::{PATIENCE, PAUSE, adopt};
 
 /// What the ranks do.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +80,8 @@ struct Member {
     outbox: Outbox,
     taps: [Option<Tap>; 2],
     ended: bool,
+    /// It cannot be killed.
+    abandoned: bool,
 }
 
 #[derive(Debug)]
@@ -191,6 +197,7 @@ impl Crew {
             outbox: Outbox::default(),
             taps,
             ended: false,
+            abandoned: false,
         });
         self.running += 1;
         Ok(())
@@ -214,7 +221,14 @@ impl Crew {
 
     /// The processes that [`Self::is_over`] could not end, for a person. Told once.
     pub(crate) fn take_left(&mut self) -> Vec<String> {
-        self.sweep.take_left()
+        let name = |process: Pid| {
+            let is_it = |member: &Member| member.abandoned && member.pid == process;
+            match (self.first..).zip(&self.members).find(|(_, member)| is_it(member)) {
+                Some((rank, _)) => format!("rank {rank}, {}", sweep::name(process)),
+                None => sweep::name(process),
+            }
+        };
+        self.sweep.take_left().into_iter().map(name).collect()
     }
 
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.
@@ -254,12 +268,22 @@ impl Crew {
     pub(crate) fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
         for member in self.members.iter().filter(|member| !member.ended) {
-            // The number cannot be another's: nobody has collected the rank yet.
-            let _ = kill_process_group(member.pid, signal);
+            member.signal(signal);
             if asks_for_the_end(number) {
                 // One that was stopped would notice only when it goes on.
-                let _ = kill_process_group(member.pid, Signal::CONT);
+                member.signal(Signal::CONT);
             }
+        }
+    }
+
+    /// Ranks that have been killed, and are there still, are not waited for any longer: they are among what
+    /// [`Self::is_over`] tries to end, and [`Self::take_left`] names.
+    pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
+        for (member, rank) in self.members.iter_mut().zip(self.first..).filter(|(member, _)| !member.ended) {
+            (member.ended, member.abandoned) = (true, true);
+            poll.remove(&member.pidfd);
+            out.push(Happening::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
+            self.running -= 1;
         }
     }
 
@@ -405,6 +429,15 @@ impl Crew {
 }
 
 impl Member {
+    fn signal(&self, signal: Signal) {
+        // The number cannot be another's: nobody has collected the rank yet.
+        let _ = kill_process_group(self.pid, signal);
+        if getpgid(Some(self.pid)) != Ok(self.pid) {
+            // It has moved to another group of its session.
+            let _ = pidfd_send_signal(&self.pidfd, signal);
+        }
+    }
+
     /// Waits for what can be done at its connection: a rank that reads no answers is not read either, so that they
     /// do not pile up here.
     fn watch(&mut self, index: u32, held: bool, poll: &Poll) {

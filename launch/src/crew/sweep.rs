@@ -11,7 +11,7 @@ use std::fs;
 use std::time::Duration;
 
 /// A process that cannot be killed waits for a device; nobody should wait for that with it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to look whether the last descendants are gone.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
@@ -25,7 +25,7 @@ pub(crate) fn adopt() {
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     begun: Option<Duration>,
-    left: Vec<String>,
+    pub(super) left: Vec<Pid>,
 }
 
 impl Sweep {
@@ -46,19 +46,19 @@ impl Sweep {
         }
         let is_over = now >= begun + PATIENCE;
         if is_over {
-            self.left = children().into_iter().map(name).collect();
+            self.left = children();
         }
         is_over
     }
 
-    /// The processes that could not be ended, for a person. Told once.
-    pub(super) fn take_left(&mut self) -> Vec<String> {
+    /// The processes that could not be ended. Told once.
+    pub(super) fn take_left(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.left)
     }
 }
 
-/// `process 123 (sleep)`.
-fn name(process: Pid) -> String {
+/// What a person knows it by: `process 123 (sleep)`.
+pub(super) fn name(process: Pid) -> String {
     let process = process.as_raw_nonzero();
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     format!("process {process} ({})", name.trim_end())

@@ -2,7 +2,7 @@
 
 mod input;
 
-use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
+use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::ending::{Ending, Stop};
 use crate::error::LaunchError;
 use crate::job::{INSISTENCE, Job};
@@ -49,9 +49,9 @@ pub enum Event<'a> {
         /// The ranks that were still there.
         ranks: &'a [u32],
     },
-    /// Processes that the ranks have left behind cannot be ended.
+    /// Processes that the ranks have left behind, or ranks themselves, cannot be ended.
     Left {
-        /// Which, each as a person knows it: `process 123 (sleep)`.
+        /// Which, each as a person knows it: `process 123 (sleep)`, or `rank 3, process 124 (cat)`.
         processes: &'a [String],
     },
 }
@@ -216,6 +216,9 @@ impl Launcher {
             if self.input.as_ref().is_some_and(Input::is_ready) {
                 self.read_input();
             }
+            if self.killed.is_some_and(|since| self.begun.elapsed() >= since + PATIENCE) {
+                self.crew.abandon(&self.poll, &mut happened);
+            }
             self.see_to_hosts(&mut happened);
             for happening in happened {
                 self.take(happening, watch);
@@ -262,7 +265,9 @@ impl Launcher {
         if self.judge.all_ended() {
             return Some(PAUSE);
         }
-        let killed = self.killed.map(|since| since + 2 * INSISTENCE);
+        let gone = self.links.iter().all(Link::is_over);
+        let patience = if gone { PATIENCE } else { 2 * INSISTENCE };
+        let killed = self.killed.map(|since| since + patience);
         let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min();
         let until = |deadline: Duration| deadline.saturating_sub(self.begun.elapsed());
         let input = self.input.as_ref().and_then(Input::look_again);

@@ -1,7 +1,7 @@
 //! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
 
 use super::frame::{HELLO, Notice, Order, decode, encode};
-use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
+use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
@@ -81,6 +81,10 @@ impl Agent {
             }
             if self.orphaned.is_some_and(|since| now >= since + INSISTENCE) {
                 self.crew.signal(Signal::KILL.as_raw());
+            }
+            if self.orphaned.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
+                // Nobody hears of it.
+                self.crew.abandon(&self.poll, &mut Vec::new());
             }
             if self.is_over(now) {
                 for process in self.crew.take_left() {

@@ -21,6 +21,7 @@ fn child() {
         "flood" => ranks::flood(),
         "deaf" => ranks::deaf(),
         "late" => ranks::late(),
+        "wander" => ranks::wander(),
         "endless" => ranks::endless(),
         "again" => ranks::again(),
         "leave" => ranks::leave(),

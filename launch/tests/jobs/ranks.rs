@@ -266,3 +266,20 @@ fn a_line_without_an_end_is_the_fault_of_its_rank() {
 /// What is said of such a rank.
 pub(crate) const ENDLESS: &str =
     "rank 1 broke the launcher's protocol: a line is longer than 16384 KiB: `cmd=report xxx";
+
+/// Moves to the group of its launcher, and stays.
+pub(crate) fn wander() {
+    let group = rustix::process::getpgid(rustix::process::getppid()).expect("it is there");
+    rustix::process::setpgid(None, Some(group)).expect("it is in the same session");
+    sleep();
+}
+
+#[test]
+fn a_rank_that_has_moved_to_another_group_is_ended_too() {
+    let done = finish(launcher("2 timeout=500", &["@wander"]));
+    assert_eq!(done.status, 124, "{}", done.stderr);
+    let pids: Vec<u32> =
+        done.lines("report ").iter().filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    assert!(pids.len() == 2 && pids.iter().all(|pid| !is_alive(*pid)), "{}", done.stderr);
+    assert!(!done.stderr.contains("Left"), "{}", done.stderr);
+}
