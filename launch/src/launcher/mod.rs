@@ -109,14 +109,18 @@ struct Launcher {
     output: Sink<Stdout>,
     errors: Sink<Stderr>,
     begun: Instant,
-    /// When everything was killed; hosts that do not answer then are given up.
+    /// When everything was killed.
     killed: Option<Duration>,
+    /// Since when hosts have said nothing, although nothing is left for them to do but to say that they are done.
+    silent: Option<Duration>,
     /// When reports are over, if there are any.
     settled: Option<Duration>,
     /// What has happened while the ranks were started.
     early: Vec<Happening>,
     /// The failures so far, for ranks that take part later.
     lost: Vec<String>,
+    /// A slow reader makes the ranks wait.
+    full: bool,
     /// What ranks have written can be written nowhere.
     broken: Option<Errno>,
     /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
@@ -125,6 +129,8 @@ struct Launcher {
     over: Option<Duration>,
 }
 
+/// How long a host may say nothing while it ends what its ranks have left: longer than that takes.
+const SILENCE: Duration = PATIENCE.saturating_add(INSISTENCE.saturating_mul(3));
 /// With more than this on its way to a host, no more is read from there.
 const LINK_FULL: usize = 4 << 20;
 
@@ -149,9 +155,11 @@ impl Launcher {
             errors: Sink::new(std::io::stderr(), 1),
             begun: Instant::now(),
             killed: None,
+            silent: None,
             settled: None,
             early: Vec::new(),
             lost: Vec::new(),
+            full: false,
             broken: None,
             hurry: false,
             over: None,
@@ -198,6 +206,7 @@ impl Launcher {
     fn run(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<(), LaunchError> {
         while !self.is_over(watch) {
             let mut happened = std::mem::take(&mut self.early);
+            let mut heard = false;
             self.prepare_input();
             let timeout = self.timeout();
             for token in self.poll.wait(timeout).map_err(LaunchError::system("wait for the ranks"))? {
@@ -206,6 +215,7 @@ impl Launcher {
                     Token::Input => self.read_input(),
                     Token::Sink(_) => {}
                     Token::LinkIn(link) | Token::LinkOut(link) => {
+                        heard |= matches!(token, Token::LinkIn(_));
                         if let Some(link) = self.links.get_mut(link as usize) {
                             link.ready(token, &self.poll, &mut happened);
                         }
@@ -219,7 +229,7 @@ impl Launcher {
             if self.killed.is_some_and(|since| self.begun.elapsed() >= since + PATIENCE) {
                 self.crew.abandon(&self.poll, &mut happened);
             }
-            self.see_to_hosts(&mut happened);
+            self.see_to_hosts(heard, &mut happened);
             for happening in happened {
                 self.take(happening, watch);
             }
@@ -265,10 +275,10 @@ impl Launcher {
         if self.judge.all_ended() {
             return Some(PAUSE);
         }
-        let gone = self.links.iter().all(Link::is_over);
-        let patience = if gone { PATIENCE } else { 2 * INSISTENCE };
-        let killed = self.killed.map(|since| since + patience);
-        let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min();
+        let killed = self.killed.filter(|_| !self.crew.all_ended()).map(|since| since + PATIENCE);
+        let silent = self.silent.map(|since| since + SILENCE);
+        let deadlines = [self.judge.deadline(), killed, silent, self.settled];
+        let deadline = deadlines.into_iter().flatten().min();
         let until = |deadline: Duration| deadline.saturating_sub(self.begun.elapsed());
         let input = self.input.as_ref().and_then(Input::look_again);
         deadline.map(|deadline| until(deadline).max(Duration::from_millis(1))).into_iter().chain(input).min()
@@ -311,10 +321,7 @@ impl Launcher {
         for verdict in verdicts {
             match verdict {
                 Verdict::Terminate => self.signal(Signal::TERM.as_raw()),
-                Verdict::Kill => {
-                    self.killed = Some(self.begun.elapsed());
-                    self.signal(Signal::KILL.as_raw());
-                }
+                Verdict::Kill => self.kill(),
                 // Of a job that has not begun, the host's reason is all that matters.
                 Verdict::Failed { .. } if self.has_refused() => {}
                 Verdict::Stopped { stop } => {
@@ -358,6 +365,12 @@ impl Launcher {
         }
     }
 
+    fn kill(&mut self) {
+        self.killed = Some(self.begun.elapsed());
+        self.silent = self.killed.filter(|_| !self.links.is_empty());
+        self.signal(Signal::KILL.as_raw());
+    }
+
     /// Passes on what the user has sent to this process.
     fn forward(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
@@ -398,16 +411,24 @@ impl Launcher {
         }
     }
 
-    /// A host that cannot start its ranks ends the job; one that does not answer in the end is given up.
-    fn see_to_hosts(&mut self, happened: &mut Vec<Happening>) {
-        let now = self.begun.elapsed();
+    /// A host that cannot start its ranks ends the job; one that says nothing in the end is given up.
+    fn see_to_hosts(&mut self, heard: bool, happened: &mut Vec<Happening>) {
         if self.killed.is_none() && self.has_refused() {
-            self.killed = Some(now);
-            self.signal(Signal::KILL.as_raw());
+            self.kill();
         }
-        if self.killed.is_some_and(|since| now >= since + 2 * INSISTENCE) {
-            for link in &mut self.links {
-                link.give_up(&self.poll, happened);
+        let is_ending = self.killed.is_some() || self.judge.all_ended();
+        if !is_ending || self.links.iter().all(Link::is_over) {
+            self.silent = None;
+            return;
+        }
+        let now = self.begun.elapsed();
+        // One that is not read cannot say anything, and a user who is in a hurry waits for neither.
+        if (heard || self.full) && !self.hurry {
+            self.silent = Some(now);
+        }
+        if now >= *self.silent.get_or_insert(now) + SILENCE {
+            for link in self.links.iter_mut().filter(|link| !link.is_over()) {
+                link.condemn("it does not say that nothing is left there", &self.poll, happened);
             }
         }
     }
@@ -431,10 +452,10 @@ impl Launcher {
             }
             self.carry_out(verdicts, watch);
         }
-        let full = self.output.is_full() || self.errors.is_full();
-        self.crew.pause(full, &self.poll);
+        self.full = self.output.is_full() || self.errors.is_full();
+        self.crew.pause(self.full, &self.poll);
         for link in &mut self.links {
-            link.pause(full || link.backlog() > LINK_FULL, &self.poll);
+            link.pause(self.full || link.backlog() > LINK_FULL, &self.poll);
         }
     }
 

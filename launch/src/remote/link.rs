@@ -139,6 +139,13 @@ impl Link {
         }
     }
 
+    /// Gives it up, and says why.
+    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<Happening>) {
+        let text = format!("host {} is given up: {why}\n", self.host);
+        out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
+        self.give_up(poll, out);
+    }
+
     fn receive(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
         let Some((_, from)) = &self.pipes else { return };
         let open = self.inbox.fill(from);
@@ -152,11 +159,7 @@ impl Link {
         loop {
             match decode(&mut self.inbox) {
                 Ok(Some((Notice::Done, _))) => return self.give_up(poll, out),
-                Err(error) => {
-                    let text = format!("host {} is given up: {error}\n", self.host);
-                    out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
-                    return self.give_up(poll, out);
-                }
+                Err(error) => return self.condemn(&error.to_string(), poll, out),
                 Ok(Some((notice, payload))) => self.take(notice, payload, out),
                 Ok(None) => break,
             }

@@ -14,6 +14,7 @@ echo 'Welcome to this host.'
 case $host in
   closed) echo 'connection refused' >&2; exit 255;;
   babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
+  mute) echo 'carrousel agent VERSION'; echo '0 {\"Ended\":{\"rank\":1,\"ending\":{\"Exited\":0}}}'; exec sleep 60;;
   heedless) set -- \"$(echo \"$*\" | sed 's/exec /exec env --ignore-signal=CHLD /')\";;
   lost) { sleep 0.5; kill -9 0; } & ;;
 esac
@@ -165,4 +166,32 @@ fn several_programs_and_a_timeout_go_through() {
     assert_eq!(lines, ["first 0", "first 1", "more 2", "more 3"]);
     let done = finish(launcher("2 timeout=300 hosts=a,b", &["sleep", "60"]));
     assert_eq!(done.status, 124, "{}", done.stderr);
+}
+
+#[test]
+fn a_host_that_never_says_that_it_is_done_is_given_up() {
+    let done = finish(launcher("2 hosts=a,mute", &["true"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    assert!(done.stderr.contains("host mute is given up: it does not say"), "{}", done.stderr);
+}
+
+#[test]
+fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
+    let place = tempfile::tempdir().expect("it can be made");
+    let place = place.path();
+    // More than the launcher takes without a reader, and less than stops rank 0, which cannot be told to end.
+    let script = "trap '' TERM; test $PMI_RANK = 1 && exit 3; while ! test -e told; do sleep 0.1; done; \
+                  yes a------------------------------------------------- | head -n 30000; \
+                  : > written; sleep 60";
+    let spec = format!("2 grace=2000 directory={} hosts=a,b", place.display());
+    let mut running = Running(launcher(&spec, &["sh", "-c", script]).spawn().expect("it can be started"));
+    let stderr = BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    assert!(stderr.lines().map_while(Result::ok).any(|line| line.starts_with("failed after")));
+    std::fs::write(place.join("told"), "").expect("it can be written");
+    until("the output", || place.join("written").exists().then_some(()));
+    // Until long after the rank was killed.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
+    assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line.ends_with("---")).count(), 30_000);
+    assert_eq!(running.0.wait().expect("it is a child").code(), Some(3));
 }
