@@ -41,7 +41,9 @@ impl Link {
     ) -> Result<Self, LaunchError> {
         let mut command = Command::new(&job.ssh);
         // A question for a password would have nobody to answer it; a dead network should be noticed.
-        command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-T", "--", host]).arg(&job.agent);
+        // A connection that the user shares among logins would be ended with what the ranks have left.
+        command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-oControlPath=none"]);
+        command.args(["-T", "--", host]).arg(&job.agent);
         // Keys at the terminal are for the ranks, which get them from us.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let program = || job.ssh.to_string_lossy().into_owned();

@@ -8,10 +8,12 @@ use std::process::{Command, Stdio};
 
 /// A login that talks, refuses the host `closed`, and loses the host `lost` after a while.
 const SSH: &str = "#!/bin/sh
+options=$*
 while [ \"$1\" != -- ]; do shift; done
 host=$2; shift 2
 echo 'Welcome to this host.'
 case $host in
+  options) echo \"${options%% -- *}\" >&2; exit 255;;
   closed) echo 'connection refused' >&2; exit 255;;
   babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
   mute) echo 'carrousel agent VERSION'; echo '0 {\"Ended\":{\"rank\":1,\"ending\":{\"Exited\":0}}}'; exec sleep 60;;
@@ -102,6 +104,13 @@ fn a_line_without_an_end_is_not_the_fault_of_its_host() {
     let done = finish(launcher("2 grace=50 hosts=a,b", &["@endless"]));
     assert_eq!(done.status, 1, "{}", done.stderr);
     assert!(done.stderr.contains(crate::ranks::ENDLESS), "{}", done.stderr);
+}
+
+#[test]
+fn a_login_asks_nothing_and_shares_no_connection() {
+    let done = finish(launcher("2 grace=50 hosts=a,options", &["sleep", "60"]));
+    let expected = "-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T";
+    assert!(done.stderr.lines().any(|line| line == expected), "{}", done.stderr);
 }
 
 #[test]
