@@ -11,6 +11,8 @@ use thiserror::Error;
 
 /// The first line of an agent, behind whatever a login says on its own.
 pub(crate) const HELLO: &str = concat!("carrousel agent ", env!("CARGO_PKG_VERSION"));
+/// What it begins with in every version.
+pub(crate) const AGENT: &str = "carrousel agent ";
 /// A header holds a job's arguments and environment, at most.
 const HEADER_MAX: usize = 8 << 20;
 

@@ -1,6 +1,6 @@
 //! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
 
-use super::frame::{HELLO, Notice, Order, decode, encode};
+use super::frame::{AGENT, HELLO, Notice, Order, decode, encode};
 use crate::crew::Happening;
 use crate::ending::Ending;
 use crate::error::LaunchError;
@@ -153,7 +153,13 @@ impl Link {
         let open = self.inbox.fill(from);
         while !self.greeted {
             match self.inbox.line() {
-                Some(line) => self.greeted = line == HELLO.as_bytes(),
+                Some(line) if line == HELLO.as_bytes() => self.greeted = true,
+                Some(line) => {
+                    if let Some(theirs) = line.strip_prefix(AGENT.as_bytes()) {
+                        self.failure = Some(other_version(theirs));
+                        return self.give_up(poll, out);
+                    }
+                }
                 None if open && self.inbox.len() < GREETING_MAX => return,
                 None => return self.give_up(poll, out),
             }
@@ -202,4 +208,11 @@ impl Link {
             let _ = poll.add(to, Token::LinkOut(self.index), Interest::Write);
         }
     }
+}
+
+/// What is wrong with a host that greets with this version.
+fn other_version(theirs: &[u8]) -> String {
+    let theirs = theirs[..theirs.len().min(40)].escape_ascii();
+    let ours = HELLO.trim_start_matches(AGENT);
+    format!("its carrousel is version {theirs}, and this one is {ours}: install the same on all hosts")
 }

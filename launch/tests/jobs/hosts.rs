@@ -16,6 +16,7 @@ case $host in
   options) echo \"${options%% -- *}\" >&2; exit 255;;
   closed) echo 'connection refused' >&2; exit 255;;
   babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
+  old) echo 'carrousel agent 0.0.1'; exec sleep 60;;
   mute) echo 'carrousel agent VERSION'; echo '0 {\"Ended\":{\"rank\":1,\"ending\":{\"Exited\":0}}}'; exec sleep 60;;
   heedless) set -- \"$(echo \"$*\" | sed 's/exec /exec env --ignore-signal=CHLD /')\";;
   lost) { sleep 0.5; kill -9 0; } & ;;
@@ -111,6 +112,17 @@ fn a_login_asks_nothing_and_shares_no_connection() {
     let done = finish(launcher("2 grace=50 hosts=a,options", &["sleep", "60"]));
     let expected = "-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T";
     assert!(done.stderr.lines().any(|line| line == expected), "{}", done.stderr);
+}
+
+#[test]
+fn another_version_on_a_host_is_named_with_the_host() {
+    let done = finish(launcher("2 hosts=a,old", &["sleep", "60"]));
+    assert_eq!(done.status, 99, "{}", done.stderr);
+    let expected = format!(
+        "error: host old: its carrousel is version 0.0.1, and this one is {}: install the same on all hosts",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(done.stderr.contains(&expected), "{}", done.stderr);
 }
 
 #[test]
