@@ -217,20 +217,23 @@ impl Judge {
         }
     }
 
+    /// That the job has taken longer than it may.
+    pub(crate) fn timed_out(&self, now: Duration) -> Option<Stop> {
+        self.times.timeout.filter(|timeout| now >= *timeout).map(Stop::TimedOut)
+    }
+
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Verdict>) {
-        let is_late = self.times.timeout.is_some_and(|timeout| now >= timeout);
-        match self.phase {
-            Phase::Running | Phase::Asked { .. } if is_late && !self.all_ended() => {
-                let patience = self.times.kill_after.unwrap_or(INSISTENCE);
-                self.stop(Stop::TimedOut(self.times.timeout.unwrap_or_default()), now + patience, out);
+        match (self.phase, self.timed_out(now)) {
+            (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
+                self.stop(stop, now + self.times.kill_after.unwrap_or(INSISTENCE), out);
             }
-            Phase::Asked { until: Some(until) } if now >= until => self.insist(out),
-            Phase::Grace { until } if now >= until => {
+            (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
+            (Phase::Grace { until }, _) if now >= until => {
                 self.phase = Phase::Terminated { until: now + INSISTENCE };
                 out.push(Verdict::Terminate);
             }
-            Phase::Terminated { until } if now >= until => {
+            (Phase::Terminated { until }, _) if now >= until => {
                 self.phase = Phase::Killed;
                 out.push(Verdict::Kill);
             }

@@ -215,8 +215,12 @@ impl Crew {
         if self.swept.is_none() && self.sweep(now) || self.swept.is_some() && self.paused && !hurry {
             self.swept = Some(now);
         }
-        let is_silent = self.members.iter().flat_map(|member| &member.taps).all(Option::is_none);
-        self.swept.is_some_and(|since| is_silent || now >= since + INSISTENCE)
+        self.swept.is_some_and(|since| self.is_silent() || now >= since + INSISTENCE)
+    }
+
+    /// Whether all output has come to its end.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
     }
 
     /// The processes that [`Self::is_over`] could not end, for a person. Told once.

@@ -94,6 +94,8 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
         return Err(LaunchError::Output { source: error.into() });
     }
     let (failure, stop) = launcher.judge.into_outcome();
+    // A result that is not whole is no success.
+    let stop = stop.or(launcher.cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
     Ok(Outcome { status: stop.map_or(failed, Stop::status), failure, stop })
 }
@@ -124,7 +126,9 @@ struct Launcher {
     /// What ranks have written can be written nowhere.
     broken: Option<Errno>,
     /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
-    hurry: bool,
+    hurry: Option<Stop>,
+    /// Why what ranks have written was not waited for.
+    cut: Option<Stop>,
     /// When nothing was left but to be read.
     over: Option<Duration>,
 }
@@ -161,7 +165,8 @@ impl Launcher {
             lost: Vec::new(),
             full: false,
             broken: None,
-            hurry: false,
+            hurry: None,
+            cut: None,
             over: None,
         })
     }
@@ -236,6 +241,9 @@ impl Launcher {
             let mut verdicts = Vec::new();
             self.judge.tick(self.begun.elapsed(), &mut verdicts);
             self.carry_out(verdicts, watch);
+            if self.judge.all_ended() {
+                self.hurry = self.hurry.or(self.judge.timed_out(self.begun.elapsed()));
+            }
             if self.settled.is_some_and(|settled| self.begun.elapsed() >= settled) {
                 self.settled = None;
                 self.tell(Event::ReportsOver, watch);
@@ -252,7 +260,7 @@ impl Launcher {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if !self.crew.is_over(now, self.hurry) {
+        if !self.crew.is_over(now, self.hurry.is_some()) {
             return false;
         }
         let left = self.crew.take_left();
@@ -261,7 +269,12 @@ impl Launcher {
         }
         let over = *self.over.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();
-        is_read || self.hurry && now >= over + INSISTENCE
+        // In a hurry, ranks may have been ended for that whose output was not read for the sake of a slow reader.
+        if is_read && (self.hurry.is_none() || self.crew.is_silent()) {
+            return true;
+        }
+        self.cut = self.hurry.filter(|_| now >= over + INSISTENCE).or(self.cut);
+        self.cut.is_some()
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -325,7 +338,7 @@ impl Launcher {
                 // Of a job that has not begun, the host's reason is all that matters.
                 Verdict::Failed { .. } if self.has_refused() => {}
                 Verdict::Stopped { stop } => {
-                    self.hurry = true;
+                    self.hurry.get_or_insert(stop);
                     let ranks = self.judge.running();
                     self.tell(Event::Stopped { stop, ranks: &ranks }, watch);
                 }
@@ -377,7 +390,7 @@ impl Launcher {
             self.judge.forwarded(number);
             self.signal(number);
             if asks_for_the_end(number) {
-                self.hurry = true;
+                self.hurry.get_or_insert(Stop::Signal(number));
                 let mut verdicts = Vec::new();
                 self.judge.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
                 self.carry_out(verdicts, watch);
@@ -423,10 +436,11 @@ impl Launcher {
         }
         let now = self.begun.elapsed();
         // One that is not read cannot say anything, and a user who is in a hurry waits for neither.
-        if (heard || self.full) && !self.hurry {
+        if (heard || self.full) && self.hurry.is_none() {
             self.silent = Some(now);
         }
         if now >= *self.silent.get_or_insert(now) + SILENCE {
+            self.cut = self.cut.or(self.hurry);
             for link in self.links.iter_mut().filter(|link| !link.is_over()) {
                 link.condemn("it does not say that nothing is left there", &self.poll, happened);
             }

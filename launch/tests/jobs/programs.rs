@@ -290,6 +290,31 @@ fn a_reader_that_takes_nothing_does_not_keep_a_job_that_was_to_end() {
     assert_eq!(wait_without_output(running).status, 124);
 }
 
+/// More than a pipe holds, of ranks that have ended well; nobody reads it.
+fn unread(spec: &str, signal: Option<rustix::process::Signal>) -> Done {
+    let mut command = sh(spec, "head -c 200000 /dev/zero | tr '\\0' y");
+    let mut running = Running(command.spawn().expect("it can be started"));
+    let _unread = running.0.stdout.take();
+    let launcher = rustix::process::Pid::from_child(&running.0);
+    if let Some(signal) = signal {
+        std::thread::sleep(Duration::from_secs(2));
+        rustix::process::kill_process(launcher, signal).expect("it is there");
+    }
+    wait_without_output(running)
+}
+
+#[test]
+fn output_that_nobody_has_read_when_the_user_ends_the_job_is_no_success() {
+    let done = unread("2", Some(rustix::process::Signal::INT));
+    assert_eq!(done.status, 130, "{}", done.stderr);
+}
+
+#[test]
+fn output_that_nobody_reads_does_not_make_a_job_longer_than_it_may_be() {
+    let done = unread("2 timeout=2000", None);
+    assert_eq!(done.status, 124, "{}", done.stderr);
+}
+
 #[test]
 fn a_thousand_ranks_start_and_end() {
     let done = finish(launcher("1000", &["true"]));
