@@ -40,7 +40,7 @@ pub enum Event<'a> {
         /// What.
         json: &'a str,
     },
-    /// Ranks have said something, and for [`SETTLED`] none has said more.
+    /// Ranks have said something, and for [`SETTLED`], or to the end of the job, none has said more.
     ReportsOver,
     /// The launcher ends the job, although no rank has failed.
     Stopped {
@@ -266,6 +266,9 @@ impl Launcher {
         let left = self.crew.take_left();
         if !left.is_empty() {
             self.tell(Event::Left { processes: &left }, watch);
+        }
+        if self.settled.take().is_some() {
+            self.tell(Event::ReportsOver, watch);
         }
         let over = *self.over.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();

@@ -24,6 +24,8 @@ fn four_ranks_exchange_values() {
     let long = "x".repeat(300_000);
     let expected = (0..4).map(|rank| format!(r#"{rank}: {{"size": 4, "blank": "a = b", "long": "{long}"}}"#));
     assert_eq!(done.lines("report "), expected.collect::<Vec<_>>());
+    // Although the job is over sooner than reports are.
+    assert_eq!(done.stderr.matches("ReportsOver").count(), 1, "{}", done.stderr);
 }
 
 /// Rank 1 kills itself; the others wait for the news, say so, and go on until they are ended.
