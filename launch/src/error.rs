@@ -1,7 +1,7 @@
 //! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
 //! this node.
 
-use crate::ending::{Ending, signal_text};
+use crate::ending::{Ending, Stop, signal_text};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -122,6 +122,8 @@ pub enum LaunchError {
         host: String,
         /// What happened there.
         message: String,
+        /// What [`LaunchError::status`] would be, had it happened here.
+        status: Option<u8>,
     },
     /// A list of hosts is wrong.
     #[error("`{text}` is not a host: expected NAME or NAME:RANKS, as in `node1:4`")]
@@ -220,6 +222,18 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// The exit status by which a shell says the same, if there is one: 127 when there is no such program, 126 when
+    /// it cannot be started, 128 and the number of the signal that has ended the job before it had begun.
+    pub fn status(&self) -> Option<u8> {
+        match self {
+            Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
+            Self::Spawn { .. } => Some(126),
+            Self::Interrupted { signal, .. } => Some(Stop::Signal(*signal).status()),
+            Self::Host { status, .. } => *status,
+            _ => None,
+        }
+    }
+
     /// For `map_err`: the system has refused something.
     pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl Fn(E) -> Self {
         move |source| Self::System { doing, source: source.into() }

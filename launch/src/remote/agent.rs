@@ -147,7 +147,7 @@ impl Agent {
             Order::Start(share) if !self.started => {
                 self.started = true;
                 if let Err(error) = self.start(&share) {
-                    self.say(&Notice::Failed { message: error.to_string() }, b"");
+                    self.say(&Notice::Failed { message: error.to_string(), status: error.status() }, b"");
                     self.crew.signal(Signal::KILL.as_raw());
                 }
             }

@@ -40,8 +40,8 @@ pub(crate) enum Notice {
     Output { stream: u32 },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
-    /// The ranks cannot be started.
-    Failed { message: String },
+    /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.
+    Failed { message: String, status: Option<u8> },
     /// Nothing is left on this host.
     Done,
 }

@@ -27,7 +27,8 @@ pub(crate) struct Link {
     outbox: Outbox,
     greeted: bool,
     paused: bool,
-    failure: Option<String>,
+    /// Why the ranks could not be started, and the status of that.
+    failure: Option<(String, Option<u8>)>,
 }
 
 impl Link {
@@ -88,8 +89,8 @@ impl Link {
 
     /// Why its ranks could not be started.
     pub(crate) fn failure(&self) -> Option<LaunchError> {
-        let message = self.failure.clone()?;
-        Some(LaunchError::Host { host: self.host.clone(), message })
+        let (message, status) = self.failure.clone()?;
+        Some(LaunchError::Host { host: self.host.clone(), message, status })
     }
 
     /// How many bytes have not been taken yet.
@@ -156,7 +157,7 @@ impl Link {
                 Some(line) if line == HELLO.as_bytes() => self.greeted = true,
                 Some(line) => {
                     if let Some(theirs) = line.strip_prefix(AGENT.as_bytes()) {
-                        self.failure = Some(other_version(theirs));
+                        self.failure = Some((other_version(theirs), None));
                         return self.give_up(poll, out);
                     }
                 }
@@ -187,7 +188,10 @@ impl Link {
             Notice::Output { stream } if stream < 2 => {
                 out.push(Happening::Output { stream, bytes: payload });
             }
-            Notice::Failed { message } => self.failure = Some(message),
+            // None of them is a success.
+            Notice::Failed { message, status } => {
+                self.failure = Some((message, status.filter(|status| *status > 0)));
+            }
             _ => {}
         }
     }

@@ -147,8 +147,9 @@ fn a_host_that_is_lost_ends_the_job() {
 #[test]
 fn a_program_that_a_host_does_not_have_is_named_with_the_host() {
     let done = finish(launcher("2 hosts=a,b", &["/nowhere/program"]));
-    assert_eq!(done.status, 99, "{}", done.stderr);
+    assert_eq!(done.status, 127, "{}", done.stderr);
     assert!(done.stderr.contains("error: host a: cannot start `/nowhere/program`"), "{}", done.stderr);
+    assert_eq!(finish(launcher("2 hosts=a,b", &["/etc/hostname"])).status, 126);
 }
 
 #[test]

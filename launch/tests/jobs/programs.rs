@@ -36,8 +36,9 @@ fn the_exit_status_is_that_of_the_first_failure() {
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let done = finish(launcher("3", &["/nowhere/to/be found"]));
-    assert_eq!(done.status, 99);
+    assert_eq!(done.status, 127);
     assert!(done.stderr.contains("cannot start `/nowhere/to/be found`"), "{}", done.stderr);
+    assert_eq!(finish(launcher("2", &["/etc/hostname"])).status, 126);
 }
 
 #[test]
