@@ -408,7 +408,7 @@ impl Launcher {
         let Some(input) = &mut self.input else { return };
         let backlog = match self.links.iter().find(|link| link.has(0)) {
             Some(link) if link.is_over() => None,
-            Some(link) => Some(link.backlog()),
+            Some(link) => Some(link.unfed()),
             None => self.crew.backlog(),
         };
         input.prepare(backlog, &self.poll);

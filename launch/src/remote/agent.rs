@@ -29,6 +29,8 @@ struct Agent {
     output: Sink<Stdout>,
     begun: Instant,
     started: bool,
+    /// Standard input of which the launcher does not know yet that rank 0 has taken it.
+    unfed: usize,
     /// When the launcher was found to be gone, and the ranks were asked to end.
     orphaned: Option<Duration>,
 }
@@ -51,6 +53,7 @@ impl Agent {
             output,
             begun: Instant::now(),
             started: false,
+            unfed: 0,
             orphaned: None,
         })
     }
@@ -71,6 +74,11 @@ impl Agent {
                 }
             }
             happened.into_iter().for_each(|happening| self.pass_on(happening));
+            let left = self.crew.backlog().unwrap_or(0);
+            if left < self.unfed {
+                self.say(&Notice::Fed { bytes: self.unfed - left }, b"");
+                self.unfed = left;
+            }
             let open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
             self.crew.pause(full, &self.poll);
@@ -154,7 +162,10 @@ impl Agent {
             Order::Start(_) => {}
             Order::Line { rank } => self.crew.send(rank, payload, &self.poll),
             Order::Signal(number) => self.crew.signal(number),
-            Order::Input => self.crew.feed(payload, &self.poll),
+            Order::Input => {
+                self.unfed += payload.len();
+                self.crew.feed(payload, &self.poll);
+            }
             Order::InputOver => self.crew.feed_over(&self.poll),
         }
     }

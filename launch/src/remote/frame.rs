@@ -38,6 +38,8 @@ pub(crate) enum Notice {
     Line { rank: u32 },
     /// The bytes are lines for standard output (0) or error (1).
     Output { stream: u32 },
+    /// Rank 0 has taken so many more bytes of standard input.
+    Fed { bytes: usize },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
     /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.

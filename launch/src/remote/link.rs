@@ -25,6 +25,8 @@ pub(crate) struct Link {
     pipes: Option<(OwnedFd, OwnedFd)>,
     inbox: Inbox,
     outbox: Outbox,
+    /// Standard input that rank 0 has not taken.
+    unfed: usize,
     greeted: bool,
     paused: bool,
     /// Why the ranks could not be started, and the status of that.
@@ -59,6 +61,7 @@ impl Link {
             pipes,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
+            unfed: 0,
             greeted: false,
             paused: false,
             failure: None,
@@ -98,9 +101,17 @@ impl Link {
         self.outbox.len()
     }
 
+    /// How much standard input rank 0 has not taken yet, wherever it is.
+    pub(crate) fn unfed(&self) -> usize {
+        self.unfed
+    }
+
     /// Says something to the agent. One that is gone hears nothing.
     pub(crate) fn send(&mut self, order: &Order, payload: &[u8], poll: &Poll) {
         if self.pipes.is_some() {
+            if *order == Order::Input {
+                self.unfed += payload.len();
+            }
             let idle = self.outbox.is_empty();
             self.outbox.push(&encode(order, payload));
             if idle {
@@ -188,6 +199,7 @@ impl Link {
             Notice::Output { stream } if stream < 2 => {
                 out.push(Happening::Output { stream, bytes: payload });
             }
+            Notice::Fed { bytes } => self.unfed = self.unfed.saturating_sub(bytes),
             // None of them is a success.
             Notice::Failed { message, status } => {
                 self.failure = Some((message, status.filter(|status| *status > 0)));

@@ -217,3 +217,30 @@ fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
     assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line.ends_with("---")).count(), 30_000);
     assert_eq!(running.0.wait().expect("it is a child").code(), Some(3));
 }
+
+#[test]
+fn input_that_a_rank_on_another_host_does_not_read_is_not_kept_there() {
+    const BOUND: usize = 8 << 20;
+    let place = tempfile::tempdir().expect("it can be made");
+    let script = "while ! test -e go; do sleep 0.1; done; echo $(wc -c)";
+    let spec = format!("1 prefix directory={} hosts=a", place.path().display());
+    let mut command = launcher(&spec, &["sh", "-c", script]);
+    let mut running = Running(command.stdin(Stdio::piped()).spawn().expect("it can be started"));
+    let mut stdin = running.0.stdin.take().expect("it is a pipe");
+    rustix::io::ioctl_fionbio(&stdin, true).expect("it is ours");
+    let (mut taken, mut refused) = (0, 0);
+    while taken < 2 * BOUND && refused < 100 {
+        match std::io::Write::write(&mut stdin, &[b'x'; 4096]) {
+            Ok(more) => (taken, refused) = (taken + more, 0),
+            Err(_) => {
+                refused += 1;
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+    }
+    assert!(taken < BOUND, "{taken}");
+    std::fs::write(place.path().join("go"), "").expect("it can be written");
+    drop(stdin);
+    let done = wait(running);
+    assert!(done.stdout.contains(&format!("[0] {taken}")), "{taken}: {}{}", done.stdout, done.stderr);
+}
