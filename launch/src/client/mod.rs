@@ -179,8 +179,8 @@ impl Client {
         for part in 1..parts {
             let more = self.lookup(&format!("{key}+{part}"))?.ok_or_else(|| foreign(&first))?;
             digits += &more;
-            // A wrong number of parts must not keep this going.
-            if digits.len() > 2 * VALUE_MAX {
+            // A wrong number of parts must not keep this going: none is empty.
+            if more.is_empty() || digits.len() > 2 * VALUE_MAX {
                 return Err(foreign(&first));
             }
         }

@@ -159,11 +159,19 @@ fn a_message_of_any_length_is_sent_as_far_as_launchers_read_it() {
 
 #[test]
 fn a_number_of_parts_that_is_a_lie_ends() {
-    let mut client = served(1, |line| match Line::parse(line.as_bytes()).expect("it is a line").command {
-        "get" => Some(format!("cmd=get_result rc=0 value=999999999-{}\n", "00".repeat(500))),
-        _ => slurm(line),
-    });
-    assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+    for parts in ["999999999-".to_owned() + &"00".repeat(500), "999999999-".to_owned()] {
+        let mut client = served(1, move |line| match Line::parse(line.as_bytes()).expect("it is a line") {
+            line if line.command == "get" && line.get("key") == Some("a") => {
+                Some(format!("cmd=get_result rc=0 value={parts}\n"))
+            }
+            line if line.command == "get" => {
+                let (_, more) = parts.split_once('-').expect("there is one");
+                Some(format!("cmd=get_result rc=0 value={more}\n"))
+            }
+            line => slurm(&format!("cmd={}", line.command)),
+        });
+        assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+    }
 }
 
 proptest! {
