@@ -63,8 +63,8 @@ impl Server {
         Self { size, programs, store, waiting: vec![false; size as usize], arrived: 0 }
     }
 
-    /// Takes a line of an existing rank, without its end. It has one effect, except `init`, `finalize`
-    /// and the last `barrier_in`, which are answered too.
+    /// Takes a line of an existing rank, without its end. It has one effect; but `init`, `finalize` and a `put` too
+    /// many are answered as well, and the last `barrier_in` is for every rank.
     pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
         let max = line_max(bytes);
         if bytes.len() > max {

@@ -9,7 +9,7 @@ mod tests;
 
 use crate::binding::Places;
 use crate::ending::Ending;
-use crate::error::LaunchError;
+use crate::error::{LaunchError, RANKS};
 use crate::flow::{Inbox, Outbox};
 use crate::job::{INSISTENCE, Share};
 use crate::limits::make_room;
@@ -129,7 +129,7 @@ impl Crew {
         }
         // Its end, its lines, and its output.
         let descriptors = if matches!(output, Output::Piped) { 4 } else { 2 };
-        make_room(share.count, descriptors)?;
+        make_room(share.count, RANKS, descriptors)?;
         let places = Places::find(share.bind, share.count)?;
         let common = Common { share, job: job_name(), processors: places.processors() };
         self.guard = Guard::start(&common.job);

@@ -4,7 +4,7 @@ mod input;
 
 use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::ending::{Ending, Stop};
-use crate::error::LaunchError;
+use crate::error::{HOSTS, LaunchError};
 use crate::job::{INSISTENCE, Job};
 use crate::judge::{Judge, Times, Verdict};
 use crate::limits::make_room;
@@ -195,7 +195,8 @@ impl Launcher {
             self.input = fed.then(|| Input::new(stdin));
             return Ok(());
         }
-        make_room(layout.len() as u32, 2)?;
+        let used = layout.iter().filter(|count| **count > 0).count();
+        make_room(used as u32, HOSTS, 2)?;
         let mut first = 0;
         for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
             may(first)?;
