@@ -238,10 +238,15 @@ impl Crew {
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.
     /// `true` when nothing is left; otherwise to be called again after [`PAUSE`].
     pub(crate) fn sweep(&mut self, now: Duration) -> bool {
-        if let Some(guard) = self.guard.take() {
+        // Where the system does not list children, the guard cannot be told from what is left.
+        if let Some(guard) = self.guard.take_if(|guard| !sweep::children().contains(&guard.pid())) {
             guard.dismiss();
         }
-        self.sweep.step(now)
+        let is_over = self.sweep.step(now, self.guard.as_mut());
+        if let Some(guard) = self.guard.take_if(|_| is_over) {
+            guard.dismiss();
+        }
+        is_over
     }
 
     /// Something is ready. Appends what has happened.

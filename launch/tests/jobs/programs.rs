@@ -218,6 +218,20 @@ fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
     until("their end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
+#[test]
+fn a_launcher_that_is_killed_when_its_ranks_have_ended_takes_with_it_what_they_have_left() {
+    // It has to be killed, which it is not at once.
+    let script = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & sleep 0.5; echo $$";
+    let mut running = Running(sh("1 prefix", script).spawn().expect("it can be started"));
+    let lines = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    let pids: Vec<u32> = lines.filter_map(|line| line.strip_prefix("[0] ")?.parse().ok()).take(2).collect();
+    let [left, rank] = pids[..] else { panic!("{pids:?}") };
+    until("the rank's end", || (!is_alive(rank)).then_some(()));
+    std::thread::sleep(Duration::from_millis(300));
+    running.0.kill().expect("it can be killed");
+    until("its end", || (!is_alive(left)).then_some(()));
+}
+
 /// Starts a job, waits until each of its ranks has said that it is ready, and sends the launcher these signals, with
 /// a second between them.
 fn signalled(mut command: Command, ranks: usize, signals: &[rustix::process::Signal]) -> Done {
