@@ -23,6 +23,14 @@ pub(crate) fn make_room(count: u32, of: &'static str, descriptors: u64) -> Resul
     Ok(())
 }
 
+/// For a program that opens many files and starts no ranks: raises its limit on them as far as it may. Where that is
+/// not far enough, opening one says so.
+pub fn raise_open_files() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // Up to what it may be, it is not refused.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
 fn raise(
     resource: Resource,
     what: &'static str,
