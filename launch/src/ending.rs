@@ -99,7 +99,7 @@ impl fmt::Display for Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The user has sent this signal, and ranks have not ended by it.
+    /// The user has sent this signal, and ranks have not ended by it, or nobody has read all that they have written.
     Signal(i32),
     /// It was to take no longer than this.
     TimedOut(Duration),
