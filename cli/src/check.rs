@@ -8,6 +8,7 @@ use crate::run::refused_trace;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::verify::{Line, json};
+use carrousel_launch::raise_open_files;
 use carrousel_trace::{Trace, part_of};
 use carrousel_verify::replay::{self, Departure, Gap, Misuse, Progress, Report, Verdict, Why};
 use serde::Serialize;
@@ -64,6 +65,8 @@ pub(crate) struct Args {
 
 /// `carrousel check`.
 pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+    // A trace has a part for each rank, and all are read together.
+    raise_open_files();
     let trace = Trace::open(&args.directory).map_err(refused_trace)?;
     let report = {
         let line = Line::new(&args.directory.display().to_string(), errors);

@@ -43,9 +43,9 @@ impl Places {
         Ok(Self { places, allowed, before })
     }
 
-    /// How many processors the ranks of this node have together.
-    pub(crate) fn processors(&self) -> usize {
-        self.allowed.len().max(1)
+    /// How many processors the ranks of this node have together, if the system tells.
+    pub(crate) fn processors(&self) -> Option<usize> {
+        Some(self.allowed.len()).filter(|count| *count > 0)
     }
 
     /// What is started from now on runs where the rank with this position on the node is to run: a child inherits
@@ -65,6 +65,7 @@ impl Places {
         let host = host.nodename().to_string_lossy();
         match self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) {
             Some(cpus) => format!("rank {rank} on {host}: bound to processors {}\n", list(cpus)),
+            None if self.allowed.is_empty() => format!("rank {rank} on {host}: not bound\n"),
             None => format!("rank {rank} on {host}: not bound, processors {}\n", list(&self.allowed)),
         }
     }
@@ -90,6 +91,8 @@ fn assign(
     let nodes = &topology.numa_nodes;
     Ok(match bind {
         Bind::None => Vec::new(),
+        // Which there are, the system does not tell.
+        _ if allowed == 0 => Vec::new(),
         Bind::CoreIfRoom if ranks < 2 || ranks > allowed => Vec::new(),
         Bind::Core if ranks > allowed => return Err(LaunchError::Crowded { ranks, processors: allowed }),
         Bind::Core | Bind::CoreIfRoom if ranks <= cores.len() => cores[..ranks].to_vec(),
@@ -123,6 +126,17 @@ mod tests {
         let topology = Topology { cores: vec![vec![0]], numa_nodes: vec![vec![0]] };
         let error = assign(Bind::Core, &topology, 1, 2).expect_err("there is no room");
         assert!(error.to_string().starts_with("2 ranks cannot have a core each"), "{error}");
+    }
+
+    #[test]
+    fn where_the_system_does_not_tell_nobody_is_bound() {
+        let topology = Topology { cores: Vec::new(), numa_nodes: Vec::new() };
+        for bind in [Bind::None, Bind::Core, Bind::CoreIfRoom, Bind::Numa] {
+            assert_eq!(assign(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
+        }
+        let places = Places { places: Vec::new(), allowed: Vec::new(), before: None };
+        assert_eq!(places.processors(), None);
+        assert!(places.describe(0, 0).ends_with(": not bound\n"), "{}", places.describe(0, 0));
     }
 
     #[test]

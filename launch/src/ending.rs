@@ -39,16 +39,9 @@ impl Ending {
     /// What a shell would say: the exit status, or 128 + the signal. Never 0 for a failure.
     pub fn status(&self) -> u8 {
         match self {
-            Self::Exited(code) => *code as u8,
-            Self::Killed(signal) => (128 + *signal) as u8,
-            // Only the low 8 bits reach the system, and an abort is no success.
-            Self::Aborted { code, .. } => {
-                if *code as u8 == 0 {
-                    1
-                } else {
-                    *code as u8
-                }
-            }
+            Self::Exited(0) => 0,
+            Self::Exited(code) | Self::Aborted { code, .. } => failure(*code),
+            Self::Killed(signal) => failure(signal.wrapping_add(128)),
             Self::Unfinished | Self::Misbehaved { .. } => 1,
             Self::HostLost { .. } => 255,
         }
@@ -83,6 +76,11 @@ impl Ending {
     }
 }
 
+/// Only the low 8 bits reach the system, and other hosts may say any number: none of them is a success.
+fn failure(code: i32) -> u8 {
+    (code as u8).max(1)
+}
+
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,7 +99,7 @@ impl fmt::Display for Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The user has sent this signal, and ranks have not ended by it.
+    /// The user has sent this signal, and ranks have not ended by it, or nobody has read all that they have written.
     Signal(i32),
     /// It was to take no longer than this.
     TimedOut(Duration),
@@ -164,6 +162,8 @@ mod tests {
     fn a_failure_is_never_a_success() {
         assert_eq!(Ending::Killed(9).status(), 137);
         assert_eq!(Ending::Aborted { code: 256, message: String::new() }.status(), 1);
+        assert_eq!((Ending::Exited(256).status(), Ending::Exited(-1).status()), (1, 255));
+        assert_eq!((Ending::Killed(128).status(), Ending::Killed(i32::MAX).status()), (1, 127));
         assert_eq!(Ending::Killed(9).to_string(), "was killed by SIGKILL");
         assert_eq!(Ending::Killed(63).to_string(), "was killed by signal 63");
     }

@@ -1,10 +1,14 @@
 //! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
 //! this node.
 
-use crate::ending::{Ending, signal_text};
+use crate::ending::{Ending, Stop, signal_text};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
+
+/// What a launcher starts on its own host, and what it starts to get to others.
+pub(crate) const RANKS: &str = "ranks on this host";
+pub(crate) const HOSTS: &str = "hosts";
 
 /// Why a rank cannot find its job, or a job cannot be started.
 #[derive(Debug, Error)]
@@ -122,6 +126,8 @@ pub enum LaunchError {
         host: String,
         /// What happened there.
         message: String,
+        /// What [`LaunchError::status`] would be, had it happened here.
+        status: Option<u8>,
     },
     /// A list of hosts is wrong.
     #[error("`{text}` is not a host: expected NAME or NAME:RANKS, as in `node1:4`")]
@@ -153,21 +159,25 @@ pub enum LaunchError {
     },
     /// A limit of the system is too low for the job. Nothing was started.
     #[error(
-        "{ranks} ranks on this host need {needed} {what}, and the limit is {limit}: raise it, or use more hosts"
+        "{count} {of} need {needed} {what}, and the limit is {limit}: raise it, or use {} hosts",
+        if *of == HOSTS { "fewer" } else { "more" }
     )]
     Limit {
-        /// How many are on this host.
-        ranks: u64,
-        /// Of what.
+        /// How many there are.
+        count: u64,
+        /// Of what: `ranks on this host`, or `hosts`.
+        of: &'static str,
+        /// What they need.
         what: &'static str,
-        /// How many they need.
+        /// How many of that.
         needed: u64,
         /// How many there may be.
         limit: u64,
     },
     /// The system allows no more processes.
     #[error(
-        "cannot start rank {rank}: {source}: the limit on processes is reached (RLIMIT_NPROC, ulimit -u; or          pids.max of the control group)"
+        "cannot start rank {rank}: {source}: the limit on processes is reached (RLIMIT_NPROC, ulimit -u; or \
+         pids.max of the control group)"
     )]
     Processes {
         /// The first that could not be started.
@@ -177,7 +187,8 @@ pub enum LaunchError {
     },
     /// More ranks than processors, and each was to have one.
     #[error(
-        "{ranks} ranks cannot have a core each: this host lets them use {processors} processors; bind them to          NUMA nodes, or not at all"
+        "{ranks} ranks cannot have a core each: this host lets them use {processors} processors; bind them to \
+         NUMA nodes, or not at all"
     )]
     Crowded {
         /// How many are on this host.
@@ -220,8 +231,40 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// The exit status by which a shell says the same, if there is one: 127 when there is no such program, 126 when
+    /// it cannot be started, 128 and the number of the signal that has ended the job before it had begun.
+    pub fn status(&self) -> Option<u8> {
+        match self {
+            Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
+            Self::Spawn { .. } => Some(126),
+            Self::Interrupted { signal, .. } => Some(Stop::Signal(*signal).status()),
+            Self::Host { status, .. } => *status,
+            _ => None,
+        }
+    }
+
     /// For `map_err`: the system has refused something.
     pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl Fn(E) -> Self {
         move |source| Self::System { doing, source: source.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_sentence() {
+        let source = || io::Error::other("no");
+        let all = [
+            LaunchError::Processes { rank: 3, source: source() },
+            LaunchError::Crowded { ranks: 3, processors: 2 },
+            LaunchError::Limit { count: 3, of: HOSTS, what: "files", needed: 6, limit: 5 },
+            LaunchError::Limit { count: 3, of: RANKS, what: "files", needed: 6, limit: 5 },
+        ];
+        let all = all.map(|error| error.to_string());
+        assert!(all.iter().all(|text| !text.contains("  ")), "{all:?}");
+        assert_eq!(all[2], "3 hosts need 6 files, and the limit is 5: raise it, or use fewer hosts");
+        assert!(all[3].starts_with("3 ranks on this host need") && all[3].ends_with("use more hosts"));
     }
 }

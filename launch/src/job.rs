@@ -39,7 +39,8 @@ pub struct Job {
     pub kill_after: Option<Duration>,
     /// How long the job may take.
     pub timeout: Option<Duration>,
-    /// The command that reaches other hosts. It is started with `-oBatchMode=yes -T -- HOST COMMAND`.
+    /// The command that reaches other hosts. It is started with
+    /// `-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T -- HOST COMMAND`.
     pub ssh: OsString,
     /// The command that calls [`agent`](crate::agent) on other hosts, as a shell there is to read it.
     pub agent: OsString,

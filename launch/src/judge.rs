@@ -23,6 +23,8 @@ pub(crate) enum Verdict {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
+    /// It has taken part before.
+    known: bool,
     /// It takes part, and has not said that it is done.
     counts: bool,
     finalised: bool,
@@ -135,12 +137,14 @@ impl Judge {
         }
     }
 
-    /// The rank takes part.
-    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) {
-        let ended = self.ranks[rank as usize].ended;
-        self.ranks[rank as usize].finalised = false;
+    /// The rank takes part. Whether it does for the first time.
+    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) -> bool {
+        let known = &mut self.ranks[rank as usize];
+        known.finalised = false;
+        let (ended, is_new) = (known.ended, !std::mem::replace(&mut known.known, true));
         self.count(rank, !ended);
         self.find_unfinished(now, out);
+        is_new
     }
 
     /// The rank is done.
@@ -213,20 +217,23 @@ impl Judge {
         }
     }
 
+    /// That the job has taken longer than it may.
+    pub(crate) fn timed_out(&self, now: Duration) -> Option<Stop> {
+        self.times.timeout.filter(|timeout| now >= *timeout).map(Stop::TimedOut)
+    }
+
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Verdict>) {
-        let is_late = self.times.timeout.is_some_and(|timeout| now >= timeout);
-        match self.phase {
-            Phase::Running | Phase::Asked { .. } if is_late && !self.all_ended() => {
-                let patience = self.times.kill_after.unwrap_or(INSISTENCE);
-                self.stop(Stop::TimedOut(self.times.timeout.unwrap_or_default()), now + patience, out);
+        match (self.phase, self.timed_out(now)) {
+            (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
+                self.stop(stop, now + self.times.kill_after.unwrap_or(INSISTENCE), out);
             }
-            Phase::Asked { until: Some(until) } if now >= until => self.insist(out),
-            Phase::Grace { until } if now >= until => {
+            (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
+            (Phase::Grace { until }, _) if now >= until => {
                 self.phase = Phase::Terminated { until: now + INSISTENCE };
                 out.push(Verdict::Terminate);
             }
-            Phase::Terminated { until } if now >= until => {
+            (Phase::Terminated { until }, _) if now >= until => {
                 self.phase = Phase::Killed;
                 out.push(Verdict::Kill);
             }
@@ -309,7 +316,9 @@ mod tests {
         let (mut judge, mut out, mut now) = (Judge::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
-                Init(rank) => judge.initialised(rank, now, &mut out),
+                Init(rank) => {
+                    judge.initialised(rank, now, &mut out);
+                }
                 Done(rank) => judge.finalised(rank),
                 End(rank, ending) => judge.ended(rank, ending, now, &mut out),
                 Abort(rank) => judge.failed(rank, abort(), now, &mut out),

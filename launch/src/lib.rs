@@ -56,5 +56,6 @@ pub use ending::{Ending, Stop};
 pub use error::LaunchError;
 pub use job::{Host, Job, Program};
 pub use launcher::{Event, Outcome, SETTLED, run};
+pub use limits::raise_open_files;
 pub use remote::agent::agent;
 pub use signals::end_by_signals;

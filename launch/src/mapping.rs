@@ -18,8 +18,9 @@ pub(crate) fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
             return None;
         }
     }
-    // Otherwise the nodes would never be full.
-    if triples.iter().all(|(_, count, ranks)| *count == 0 || *ranks == 0) {
+    // Those that fill nothing would be gone through for each rank; and if there are no others, for ever.
+    triples.retain(|(_, count, ranks)| *count > 0 && *ranks > 0);
+    if triples.is_empty() {
         return None;
     }
     let mut nodes = Vec::new();
@@ -76,6 +77,9 @@ mod tests {
     #[test]
     fn a_huge_claim_costs_nothing() {
         assert_eq!(parse("(vector,(0,4294967295,4294967295))", 2), Some(vec![0, 0]));
+        // As many triples as a line can hold, for as many ranks as there can be.
+        let nothing = "(0,0,0),".repeat(100_000);
+        assert_eq!(parse(&format!("(vector,{nothing}(7,1,1))"), 1 << 20), Some(vec![7; 1 << 20]));
     }
 
     proptest! {

@@ -7,8 +7,10 @@ use crate::store::{KEY_MAX, PutError, Store, VALUE_MAX};
 
 /// The longest line that a rank may send. Reports are the only long ones.
 pub(crate) const LINE_MAX: usize = 16 << 20;
-/// The longest one that is no report: PMI-1 has 1,024 bytes, and an abort may say more.
+/// The longest one that is no report: PMI-1 has 1,024 bytes, and other clients may say more in an abort.
 const REQUEST_MAX: usize = 64 << 10;
+/// What is kept of that, and what our own clients send: every rank is told.
+pub(crate) const MESSAGE_MAX: usize = 8 << 10;
 /// What this launcher adds to the answer to `init`, so that a client knows that it may report.
 pub(crate) const OURS: &str = "carrousel";
 /// What a report begins with. The rest of the line is the caller's.
@@ -61,8 +63,8 @@ impl Server {
         Self { size, programs, store, waiting: vec![false; size as usize], arrived: 0 }
     }
 
-    /// Takes a line of an existing rank, without its end. It has one effect, except `init`, `finalize`
-    /// and the last `barrier_in`, which are answered too.
+    /// Takes a line of an existing rank, without its end. It has one effect; but `init`, `finalize` and a `put` too
+    /// many are answered as well, and the last `barrier_in` is for every rank.
     pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
         let max = line_max(bytes);
         if bytes.len() > max {
@@ -76,7 +78,8 @@ impl Server {
             });
             return;
         }
-        let line = match Line::parse(bytes) {
+        let (words, message) = split_message(bytes);
+        let line = match Line::parse(words) {
             Ok(line) => line,
             Err(error) => return out.push(wrong(rank, &format!("{error}: {}", excerpt(bytes)))),
         };
@@ -116,7 +119,7 @@ impl Server {
             }
             "abort" => {
                 let code = line.number("exitcode").unwrap_or(1);
-                let message = line.get("message").unwrap_or_default().to_owned();
+                let message = String::from_utf8_lossy(message).into_owned();
                 return out.push(Effect::Failed(rank, Ending::Aborted { code, message }));
             }
             // Whoever asks for more than PMI-1 needs (spawn, publish) can do without it, or says so.
@@ -161,6 +164,20 @@ impl Server {
             self.waiting.fill(false);
             out.extend((0..self.size).map(|rank| Effect::Send(rank, Writer::new("barrier_out").finish())));
         }
+    }
+}
+
+/// An abort's words, and its message: a sentence that may contain anything, and stands behind them. Other clients
+/// write it as it is, too.
+fn split_message(bytes: &[u8]) -> (&[u8], &[u8]) {
+    const KEY: &[u8] = b" message=";
+    let is_abort = bytes.trim_ascii_start().starts_with(b"cmd=abort ");
+    match bytes.windows(KEY.len()).position(|window| is_abort && window == KEY) {
+        Some(at) => {
+            let message = bytes[at + KEY.len()..].trim_ascii();
+            (&bytes[..at], &message[..message.len().min(MESSAGE_MAX)])
+        }
+        None => (bytes, b""),
     }
 }
 
@@ -246,6 +263,25 @@ mod tests {
     fn a_report_is_passed_on_as_it_is() {
         let out = handle(&mut Server::new(&[1], &[1]), 0, r#"cmd=report {"a": "b = c  d"}"#);
         assert_eq!(out, [Effect::Report(0, r#"{"a": "b = c  d"}"#.to_owned())]);
+    }
+
+    #[test]
+    fn an_abort_may_say_anything() {
+        let aborted = |line: &[u8], code, message: &str| {
+            let mut out = Vec::new();
+            Server::new(&[1], &[1]).handle(0, line, &mut out);
+            let message = message.to_owned();
+            assert_eq!(out, [Effect::Failed(0, Ending::Aborted { code, message })]);
+        };
+        aborted(
+            b"cmd=abort exitcode=42 message=check left == right failed",
+            42,
+            "check left == right failed",
+        );
+        aborted(b"cmd=abort exitcode=3 message=bad n=3 =  message=no\r", 3, "bad n=3 =  message=no");
+        aborted(b"cmd=abort exitcode=4 message=\xff", 4, "\u{fffd}");
+        aborted(b"cmd=abort exitcode=5", 5, "");
+        aborted(b"cmd=abort", 1, "");
     }
 
     #[test]

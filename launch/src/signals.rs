@@ -2,13 +2,14 @@
 
 use crate::ending::Stop;
 use crate::error::LaunchError;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORWARDED: [i32; 7] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP];
@@ -81,6 +82,17 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }
+}
+
+/// The system keeps from now on how children end, for this process to ask. If it was started with SIGCHLD ignored, as
+/// some scripts and services do, nobody could tell.
+pub(crate) fn notice_children() -> Result<(), LaunchError> {
+    if ignored() >> (SIGCHLD - 1) & 1 == 1 {
+        // Any handler will do. Those that are started have none, and do not ignore the signal either.
+        let handler = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
+        handler.map_err(LaunchError::system("notice how ranks end"))?;
+    }
+    Ok(())
 }
 
 /// The signals that this process ignores, a bit for each.

@@ -3,8 +3,10 @@
 use crate::flow::Outbox;
 use crate::poll::{Interest, Poll, Token};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
+use std::io::IsTerminal;
 
 /// A pipe that is ready takes as much without waiting.
 const PIECE: usize = 4096;
@@ -14,10 +16,12 @@ const FULL: usize = 1 << 20;
 /// One of the two, and what it has not taken yet.
 ///
 /// The descriptor is shared with whoever started this program, so it is not made nonblocking: it is asked
-/// before each write instead.
+/// before each write instead. A terminal says that it is ready when it takes a byte, and may be held for long
+/// by its user: it is opened once more, for this program only.
 #[derive(Debug)]
 pub(crate) struct Sink<F> {
     to: F,
+    own: Option<OwnedFd>,
     outbox: Outbox,
     token: Token,
     watched: bool,
@@ -26,7 +30,8 @@ pub(crate) struct Sink<F> {
 
 impl<F: AsFd> Sink<F> {
     pub(crate) fn new(to: F, stream: u32) -> Self {
-        Self { to, outbox: Outbox::default(), token: Token::Sink(stream), watched: false, closed: false }
+        let (own, outbox) = (reopen_terminal(to.as_fd()), Outbox::default());
+        Self { to, own, outbox, token: Token::Sink(stream), watched: false, closed: false }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -50,16 +55,17 @@ impl<F: AsFd> Sink<F> {
         if self.closed || (self.outbox.is_empty() && !self.watched) {
             return Ok(());
         }
-        let flushed = self.outbox.flush(&self.to, PIECE, || is_ready(self.to.as_fd()));
+        let to = self.own.as_ref().map_or(self.to.as_fd(), AsFd::as_fd);
+        let flushed = self.outbox.flush(to, PIECE, || is_ready(to));
         if flushed.is_err() {
             self.outbox.clear();
             self.closed = true;
         }
         let wait = !self.outbox.is_empty();
         if wait && !self.watched {
-            self.watched = poll.add(&self.to, self.token, Interest::Write).unwrap_or(false);
+            self.watched = poll.add(to, self.token, Interest::Write).unwrap_or(false);
         } else if !wait && self.watched {
-            poll.remove(&self.to);
+            poll.remove(to);
             self.watched = false;
         }
         flushed
@@ -71,4 +77,11 @@ fn is_ready(fd: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
     // Also when it has been closed: writing says so.
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// A description of a terminal at which nothing waits; `None` if it is none, or may not be opened.
+fn reopen_terminal(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    fd.is_terminal().then(|| open(path, flags, Mode::empty()).ok()).flatten()
 }

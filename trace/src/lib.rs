@@ -11,6 +11,7 @@
 //! | `{"carrousel_trace":2,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: format, who, and the options that the rank was made with |
 //! | `{"call":{"call":{"send":{..}},"answer":{"request":{..}},"file":"src/main.rs","line":7}}` | a call of the application, the request that it opened or why it was refused, and the line of the program that calls; with `"ignored":[1]` if something of rank 1 had arrived and was not fed before |
 //! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator that was made known |
+//! | `{"forget":{"communicator":1}}` | one that nobody has any more; its number may be used again |
 //! | `{"event":{"packet":{..}}}`, `written`, `read`, `announce`, `lost` | an event |
 //! | `{"release":{"request":{..},"status":{..}}}` | a request that was ended, and what the application was told |
 //! | `{"probe":{"pattern":{..},"envelope":{..},"len":8}}` | a message that a probe has found |

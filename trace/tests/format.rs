@@ -58,6 +58,8 @@ fn records() -> Vec<Record> {
         Packet::Eager { tag, len: 8 },
         Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::None },
         Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
+        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
+        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::Unused },
         Packet::Fin { line, tag, len: 8 },
         Packet::RtrAck { line, tag, len: 8 },
         Packet::Filled { receive: handle(3) },
@@ -104,7 +106,7 @@ fn records() -> Vec<Record> {
     let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
-            ignored: Vec::new(),
+            ignored: if call == calls[0] { Vec::new() } else { vec![1, 3] },
             call,
             answer,
             file: Some("a \"b\".rs".into()).filter(|_| call != calls[0]),
@@ -114,7 +116,7 @@ fn records() -> Vec<Record> {
     calls
         .chain(events.map(Record::Event))
         .chain(statuses.map(|status| Record::Release { request: handle(1), status }))
-        .chain([Record::Define { communicator, members: vec![0, 2] }, probe])
+        .chain([Record::Define { communicator, members: vec![0, 2] }, Record::Forget { communicator }, probe])
         .collect()
 }
 

@@ -84,10 +84,11 @@ processors should be started with --bind none.
 
 Exit status: 0 when all ranks succeed; otherwise that of the rank that failed
 first, or 128 + the number of the signal that killed it. 128 + the number of a
-signal by which the command was to end, if ranks had to be killed, or had not
-been started; 124 after --timeout; 141 when nobody reads the output; 255 when
-a host is lost; 127 when there is no such program, 126 when it cannot be
-started; 2 for a wrong command line, or output that cannot be written.")]
+signal by which the command was to end, if ranks had to be killed, had not been
+started, or their output was not read; 124 after --timeout; 141 when nobody
+reads the output; 255 when a host is lost; 127 when there is no such program,
+126 when it cannot be started; 2 for a wrong command line, or output that cannot
+be written.")]
 pub(crate) struct Args {
     /// How many ranks, also -np N; a scenario says so itself
     #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]

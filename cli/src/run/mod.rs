@@ -25,7 +25,6 @@ use carrousel_scenario::Scenario;
 use carrousel_trace::{TraceError, part_of, prepare};
 use std::env;
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::path::{self, Path, PathBuf};
 
 /// Failures that are told one by one; of a thousand ranks that fail alike, nobody reads all.
@@ -238,15 +237,9 @@ fn agent_command(own: &Path) -> OsString {
 /// A job that has not begun. The statuses are those of a shell.
 fn refused(error: &LaunchError) -> Failure {
     let failure = Failure::wrong(error);
-    match error {
-        LaunchError::Spawn { source, .. } if source.kind() == ErrorKind::NotFound => {
-            failure.with_status(Status::Job(127))
-        }
-        LaunchError::Spawn { .. } => failure.with_status(Status::Job(126)),
-        LaunchError::Interrupted { signal, .. } => {
-            failure.with_status(Status::Job(Stop::Signal(*signal).status()))
-        }
-        _ => failure,
+    match error.status() {
+        Some(status) => failure.with_status(Status::Job(status)),
+        None => failure,
     }
 }
 

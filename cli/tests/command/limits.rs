@@ -43,6 +43,20 @@ fn suites_have_bounds_as_well() {
     place.run("verify --suite link --max-memory 1MiB --threads 1").status(3).says("inconclusive");
 }
 
+#[test]
+fn a_trace_may_have_more_parts_than_files_are_open_without_asking() {
+    let ring = "ranks 16\nrank *\n  isend to (me+1)%size tag 0 size 8B\n  \
+                irecv from (me+size-1)%size tag 0 size 8B\n  wait all\n";
+    let place = Place::new().with("ring.scn", ring);
+    place.run("run --trace out ring.scn").status(0);
+    let command = place.command();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 12 && exec \"$0\" check out"]).arg(command.get_program());
+    Ran::from(shell.current_dir(place.path("")).output().expect("there is a shell"))
+        .status(0)
+        .says("16 ranks");
+}
+
 /// Starts a run and waits until it catches SIGINT.
 fn start(place: &Place, words: &str) -> Child {
     start_into(place, words, Stdio::piped())

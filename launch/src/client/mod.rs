@@ -9,7 +9,7 @@ use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::line::{Line, Writer, from_hex, to_hex};
 use crate::mapping;
-use crate::server::{LINE_MAX, OURS, REPORT};
+use crate::server::{LINE_MAX, MESSAGE_MAX, OURS, REPORT};
 use channel::{Channel, Looked};
 use environment::{Found, RANKS_MAX};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
@@ -179,8 +179,8 @@ impl Client {
         for part in 1..parts {
             let more = self.lookup(&format!("{key}+{part}"))?.ok_or_else(|| foreign(&first))?;
             digits += &more;
-            // A wrong number of parts must not keep this going.
-            if digits.len() > 2 * VALUE_MAX {
+            // A wrong number of parts must not keep this going: none is empty.
+            if more.is_empty() || digits.len() > 2 * VALUE_MAX {
                 return Err(foreign(&first));
             }
         }
@@ -234,10 +234,12 @@ impl Client {
         self.ask(Writer::new("finalize"), "finalize_ack").map(drop)
     }
 
-    /// Says that the job cannot go on. The launcher ends its ranks, this one too, in a moment.
+    /// Says that the job cannot go on. The launcher ends its ranks, this one too, in a moment. Of a long message it
+    /// gets the beginning: 8 KiB, or, if it is not our own, what it reads at once.
     pub fn abort(&mut self, code: i32, message: &str) -> Result<(), LaunchError> {
-        let line = Writer::new("abort").word("exitcode", code).word("message", message).finish();
-        self.send("abort", &line)
+        let line = |message| Writer::new("abort").word("exitcode", code).word("message", message).finish();
+        let max = if self.watched { MESSAGE_MAX } else { REQUEST_MAX - line("").len() };
+        self.send("abort", &line(&message[..message.floor_char_boundary(max)]))
     }
 
     /// Sends a line of JSON to our own launcher, without waiting for an answer. Other launchers get none.

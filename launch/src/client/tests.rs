@@ -144,12 +144,34 @@ fn a_report_is_one_line() {
 }
 
 #[test]
+fn a_message_of_any_length_is_sent_as_far_as_launchers_read_it() {
+    for (watched, shortest, longest) in [(false, 1000, REQUEST_MAX), (true, 8000, MESSAGE_MAX + 40)] {
+        let (ours, theirs) = pair();
+        let mut client = Client::new(Channel::new(ours), 0, 1);
+        client.watched = watched;
+        client.abort(7, &"ß".repeat(30_000)).expect("it is sent");
+        drop(client);
+        let line = std::io::read_to_string(File::from(theirs)).expect("it is text");
+        assert!((shortest..=longest).contains(&line.len()), "{}", line.len());
+        assert!(line.starts_with("cmd=abort exitcode=7 message=ß") && line.ends_with("ß\n"), "{line}");
+    }
+}
+
+#[test]
 fn a_number_of_parts_that_is_a_lie_ends() {
-    let mut client = served(1, |line| match Line::parse(line.as_bytes()).expect("it is a line").command {
-        "get" => Some(format!("cmd=get_result rc=0 value=999999999-{}\n", "00".repeat(500))),
-        _ => slurm(line),
-    });
-    assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+    for parts in ["999999999-".to_owned() + &"00".repeat(500), "999999999-".to_owned()] {
+        let mut client = served(1, move |line| match Line::parse(line.as_bytes()).expect("it is a line") {
+            line if line.command == "get" && line.get("key") == Some("a") => {
+                Some(format!("cmd=get_result rc=0 value={parts}\n"))
+            }
+            line if line.command == "get" => {
+                let (_, more) = parts.split_once('-').expect("there is one");
+                Some(format!("cmd=get_result rc=0 value={more}\n"))
+            }
+            line => slurm(&format!("cmd={}", line.command)),
+        });
+        assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+    }
 }
 
 proptest! {

@@ -5,22 +5,32 @@
 //! and after them every process whose environment says that it belongs to this job: so also those that have left
 //! their group and their session. What has done that and has emptied its environment as well, or runs as another
 //! user, cannot be told from others, and stays.
+//!
+//! It is there until nothing is left. When the ranks are collected, the numbers of their groups may become those of
+//! others: from then on, it goes by the environment alone.
 
-use rustix::process::Pid;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::time::SystemTime;
 
 /// Set for all ranks: what no other job has. Not `CARROUSEL_...`: those are options, and the command refuses what
 /// it does not know.
 pub(super) const JOB: &str = "LAUNCHED_BY_CARROUSEL_JOB";
 
-/// Reads the numbers of groups, and kills those when no more can come; then, as long as there are some, the
-/// processes of the job `$1`. It is no part of the script's own environment, nor of what it starts.
+/// Reads the numbers of groups, or that those before are to be forgotten, and kills them when no more can come; then,
+/// as long as there are some, the processes of the job `$1`. It is no part of the script's own environment, nor of what
+/// it starts.
 const SCRIPT: &str = r#"
-while read -r group; do groups="$groups -$group"; done
-kill -s KILL -- $groups
+while read -r group; do
+    case $group in forget) groups=;; *) groups="$groups -$group";; esac
+done
+[ -z "$groups" ] || kill -s KILL -- $groups
 cd /proc || exit
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
     found=$(grep -ls -- "$1" [0-9]*/environ)
@@ -33,7 +43,9 @@ done
 /// The shell.
 #[derive(Debug)]
 pub(super) struct Guard {
-    shell: Child,
+    pid: Pid,
+    /// Whoever collects all children collects this one, too, should it have died: then its number is another's.
+    pidfd: OwnedFd,
     pipe: ChildStdin,
 }
 
@@ -48,8 +60,14 @@ impl Guard {
         command.env_clear().env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = command.spawn().ok()?;
+        let pid = Pid::from_child(&shell);
         let pipe = shell.stdin.take()?;
-        Some(Self { shell, pipe })
+        Some(Self { pid, pidfd: pidfd_open(pid, PidfdFlags::empty()).ok()?, pipe })
+    }
+
+    /// Its process, which is none that the ranks have left.
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
     }
 
     /// This group has to end with this process.
@@ -57,11 +75,16 @@ impl Guard {
         let _ = writeln!(self.pipe, "{}", group.as_raw_nonzero());
     }
 
+    /// The ranks are about to be collected.
+    pub(super) fn forget(&mut self) {
+        let _ = writeln!(self.pipe, "forget");
+    }
+
     /// This process ends in the ordinary way.
-    pub(super) fn dismiss(mut self) {
+    pub(super) fn dismiss(self) {
         // Before the pipe is closed: that would be its sign.
-        let _ = self.shell.kill();
-        let _ = self.shell.wait();
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        while let Err(Errno::INTR) = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED) {}
     }
 }
 

@@ -4,24 +4,29 @@ mod guard;
 mod lines;
 mod spawn;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use crate::binding::Places;
 use crate::ending::Ending;
-use crate::error::LaunchError;
+use crate::error::{LaunchError, RANKS};
 use crate::flow::{Inbox, Outbox};
 use crate::job::{INSISTENCE, Share};
 use crate::limits::make_room;
 use crate::poll::{Interest, Poll, Token};
-use crate::server::line_max;
+use crate::server::{LINE_MAX, line_max};
 use crate::signals::asks_for_the_end;
 use guard::{Guard, job_name};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, pidfd_send_signal, waitid,
+};
 use spawn::{Common, Output};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use sweep::Sweep;
-pub(crate) use sweep::{PAUSE, adopt};
+pub(crate) use sweep::{PATIENCE, PAUSE, adopt};
 
 /// What the ranks do.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,6 +80,8 @@ struct Member {
     outbox: Outbox,
     taps: [Option<Tap>; 2],
     ended: bool,
+    /// It cannot be killed.
+    abandoned: bool,
 }
 
 #[derive(Debug)]
@@ -122,7 +129,7 @@ impl Crew {
         }
         // Its end, its lines, and its output.
         let descriptors = if matches!(output, Output::Piped) { 4 } else { 2 };
-        make_room(share.count, descriptors)?;
+        make_room(share.count, RANKS, descriptors)?;
         let places = Places::find(share.bind, share.count)?;
         let common = Common { share, job: job_name(), processors: places.processors() };
         self.guard = Guard::start(&common.job);
@@ -190,6 +197,7 @@ impl Crew {
             outbox: Outbox::default(),
             taps,
             ended: false,
+            abandoned: false,
         });
         self.running += 1;
         Ok(())
@@ -207,22 +215,38 @@ impl Crew {
         if self.swept.is_none() && self.sweep(now) || self.swept.is_some() && self.paused && !hurry {
             self.swept = Some(now);
         }
-        let is_silent = self.members.iter().flat_map(|member| &member.taps).all(Option::is_none);
-        self.swept.is_some_and(|since| is_silent || now >= since + INSISTENCE)
+        self.swept.is_some_and(|since| self.is_silent() || now >= since + INSISTENCE)
+    }
+
+    /// Whether all output has come to its end.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
     }
 
     /// The processes that [`Self::is_over`] could not end, for a person. Told once.
     pub(crate) fn take_left(&mut self) -> Vec<String> {
-        self.sweep.take_left()
+        let name = |process: Pid| {
+            let is_it = |member: &Member| member.abandoned && member.pid == process;
+            match (self.first..).zip(&self.members).find(|(_, member)| is_it(member)) {
+                Some((rank, _)) => format!("rank {rank}, {}", sweep::name(process)),
+                None => sweep::name(process),
+            }
+        };
+        self.sweep.take_left().into_iter().map(name).collect()
     }
 
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.
     /// `true` when nothing is left; otherwise to be called again after [`PAUSE`].
     pub(crate) fn sweep(&mut self, now: Duration) -> bool {
-        if let Some(guard) = self.guard.take() {
+        // Where the system does not list children, the guard cannot be told from what is left.
+        if let Some(guard) = self.guard.take_if(|guard| !sweep::children().contains(&guard.pid())) {
             guard.dismiss();
         }
-        self.sweep.step(now)
+        let is_over = self.sweep.step(now, self.guard.as_mut());
+        if let Some(guard) = self.guard.take_if(|_| is_over) {
+            guard.dismiss();
+        }
+        is_over
     }
 
     /// Something is ready. Appends what has happened.
@@ -253,12 +277,22 @@ impl Crew {
     pub(crate) fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
         for member in self.members.iter().filter(|member| !member.ended) {
-            // The number cannot be another's: nobody has collected the rank yet.
-            let _ = kill_process_group(member.pid, signal);
+            member.signal(signal);
             if asks_for_the_end(number) {
                 // One that was stopped would notice only when it goes on.
-                let _ = kill_process_group(member.pid, Signal::CONT);
+                member.signal(Signal::CONT);
             }
+        }
+    }
+
+    /// Ranks that have been killed, and are there still, are not waited for any longer: they are among what
+    /// [`Self::is_over`] tries to end, and [`Self::take_left`] names.
+    pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
+        for (member, rank) in self.members.iter_mut().zip(self.first..).filter(|(member, _)| !member.ended) {
+            (member.ended, member.abandoned) = (true, true);
+            poll.remove(&member.pidfd);
+            out.push(Happening::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
+            self.running -= 1;
         }
     }
 
@@ -312,14 +346,17 @@ impl Crew {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let status = match waitid(WaitId::PidFd(member.pidfd.as_fd()), options) {
-            Ok(Some(status)) => status,
-            _ => return,
+            Ok(Some(status)) => Some(status),
+            Ok(None) | Err(Errno::INTR) => return,
+            // It is gone, and will never be more so.
+            Err(_) => None,
         };
         self.running -= usize::from(!std::mem::replace(&mut member.ended, true));
         poll.remove(&member.pidfd);
-        let ending = match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Ending::Exited(code),
-            (None, signal) => Ending::Killed(signal.unwrap_or_default()),
+        let ending = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
+            Some((Some(code), _)) => Ending::Exited(code),
+            Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
+            None => Ending::Misbehaved { what: "the system does not say how it ended".to_owned() },
         };
         // What it said before comes before its end.
         self.listen(index, poll, out);
@@ -336,13 +373,16 @@ impl Crew {
             let before = member.inbox.len();
             open = member.inbox.fill(control) && member.inbox.len() > before;
         }
+        // Of one that is too long, the server needs no more to refuse it; and no more fits a frame.
+        let cut = |mut line: Vec<u8>| {
+            line.truncate(LINE_MAX + 1);
+            Happening::Line { rank, line }
+        };
         while let Some(line) = member.inbox.line() {
-            out.push(Happening::Line { rank, line });
+            out.push(cut(line));
         }
         if member.inbox.len() > line_max(member.inbox.bytes()) {
-            // The server refuses it.
-            let begun = member.inbox.take(member.inbox.len());
-            out.push(Happening::Line { rank, line: begun });
+            out.push(cut(member.inbox.take(member.inbox.len())));
             open = false;
         }
         if !open {
@@ -398,6 +438,15 @@ impl Crew {
 }
 
 impl Member {
+    fn signal(&self, signal: Signal) {
+        // The number cannot be another's: nobody has collected the rank yet.
+        let _ = kill_process_group(self.pid, signal);
+        if getpgid(Some(self.pid)) != Ok(self.pid) {
+            // It has moved to another group of its session.
+            let _ = pidfd_send_signal(&self.pidfd, signal);
+        }
+    }
+
     /// Waits for what can be done at its connection: a rank that reads no answers is not read either, so that they
     /// do not pile up here.
     fn watch(&mut self, index: u32, held: bool, poll: &Poll) {

@@ -38,8 +38,8 @@ pub(super) struct Common<'a> {
     pub(super) share: &'a Share,
     /// What no other job has.
     pub(super) job: String,
-    /// How many processors they have together.
-    pub(super) processors: usize,
+    /// How many processors they have together, if that is known.
+    pub(super) processors: Option<usize>,
 }
 
 /// Where a rank writes to.
@@ -76,7 +76,11 @@ pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command,
     }
     command.env("PMI_SIZE", share.size.to_string());
     command.env(LAUNCHER, std::process::id().to_string());
-    command.env(JOB, &common.job).env(PROCESSORS, common.processors.to_string());
+    command.env(JOB, &common.job);
+    match common.processors {
+        Some(count) => command.env(PROCESSORS, count.to_string()),
+        None => command.env_remove(PROCESSORS),
+    };
     if let Some(path) = &program.directory {
         // Otherwise it would be said of the program that it is not there.
         std::fs::read_dir(path).map_err(|source| LaunchError::File {

@@ -1,6 +1,7 @@
 //! Ending what ranks have left behind. This process is the reaper of all its descendants: whoever loses
 //! its parent becomes a child of this one, so that no children means no descendants.
 
+use super::guard::Guard;
 use crate::job::INSISTENCE;
 use rustix::io::Errno;
 use rustix::process::{
@@ -11,7 +12,7 @@ use std::fs;
 use std::time::Duration;
 
 /// A process that cannot be killed waits for a device; nobody should wait for that with it.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to look whether the last descendants are gone.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
@@ -25,40 +26,47 @@ pub(crate) fn adopt() {
 #[derive(Debug, Default)]
 pub(super) struct Sweep {
     begun: Option<Duration>,
-    left: Vec<String>,
+    pub(super) left: Vec<Pid>,
 }
 
 impl Sweep {
     /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
     /// nothing is left; otherwise to be called again after [`PAUSE`].
-    pub(super) fn step(&mut self, now: Duration) -> bool {
-        if reap() {
+    pub(super) fn step(&mut self, now: Duration, mut guard: Option<&mut Guard>) -> bool {
+        if self.begun.is_none()
+            && let Some(guard) = &mut guard
+        {
+            guard.forget();
+        }
+        let guard = guard.map(|guard| guard.pid());
+        let others = || children().into_iter().filter(|child| Some(*child) != guard);
+        if reap() || guard.is_some_and(|guard| children() == [guard]) {
             return true;
         }
         let Some(begun) = self.begun else {
             self.begun = Some(now);
-            signal(Signal::TERM);
-            signal(Signal::CONT);
+            signal(others(), Signal::TERM);
+            signal(others(), Signal::CONT);
             return false;
         };
         if now >= begun + INSISTENCE {
-            signal(Signal::KILL);
+            signal(others(), Signal::KILL);
         }
         let is_over = now >= begun + PATIENCE;
         if is_over {
-            self.left = children().into_iter().map(name).collect();
+            self.left = others().collect();
         }
         is_over
     }
 
-    /// The processes that could not be ended, for a person. Told once.
-    pub(super) fn take_left(&mut self) -> Vec<String> {
+    /// The processes that could not be ended. Told once.
+    pub(super) fn take_left(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.left)
     }
 }
 
-/// `process 123 (sleep)`.
-fn name(process: Pid) -> String {
+/// What a person knows it by: `process 123 (sleep)`.
+pub(super) fn name(process: Pid) -> String {
     let process = process.as_raw_nonzero();
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     format!("process {process} ({})", name.trim_end())
@@ -76,10 +84,10 @@ fn reap() -> bool {
     }
 }
 
-/// Sends a signal to all children, and to the groups that they are in.
-fn signal(signal: Signal) {
+/// Sends a signal to these children, and to the groups that they are in.
+fn signal(children: impl Iterator<Item = Pid>, signal: Signal) {
     let own = getpgrp();
-    for child in children() {
+    for child in children {
         // As long as nobody has collected the child, its numbers are given to no other.
         let _ = match getpgid(Some(child)) {
             Ok(group) if group != own => kill_process_group(group, signal),
@@ -88,7 +96,7 @@ fn signal(signal: Signal) {
     }
 }
 
-fn children() -> Vec<Pid> {
+pub(super) fn children() -> Vec<Pid> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let of = |list: String| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>();

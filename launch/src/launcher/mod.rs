@@ -2,9 +2,9 @@
 
 mod input;
 
-use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
+use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::ending::{Ending, Stop};
-use crate::error::LaunchError;
+use crate::error::{HOSTS, LaunchError};
 use crate::job::{INSISTENCE, Job};
 use crate::judge::{Judge, Times, Verdict};
 use crate::limits::make_room;
@@ -12,7 +12,7 @@ use crate::poll::{Interest, Poll, Token};
 use crate::remote::frame::Order;
 use crate::remote::link::Link;
 use crate::server::{Effect, Server, lost};
-use crate::signals::{Signals, asks_for_the_end, stop};
+use crate::signals::{Signals, asks_for_the_end, notice_children, stop};
 use crate::sink::Sink;
 use input::{Input, Read};
 use rustix::io::Errno;
@@ -40,7 +40,7 @@ pub enum Event<'a> {
         /// What.
         json: &'a str,
     },
-    /// Ranks have said something, and for [`SETTLED`] none has said more.
+    /// Ranks have said something, and for [`SETTLED`], or to the end of the job, none has said more.
     ReportsOver,
     /// The launcher ends the job, although no rank has failed.
     Stopped {
@@ -49,9 +49,9 @@ pub enum Event<'a> {
         /// The ranks that were still there.
         ranks: &'a [u32],
     },
-    /// Processes that the ranks have left behind cannot be ended.
+    /// Processes that the ranks have left behind, or ranks themselves, cannot be ended.
     Left {
-        /// Which, each as a person knows it: `process 123 (sleep)`.
+        /// Which, each as a person knows it: `process 123 (sleep)`, or `rank 3, process 124 (cat)`.
         processes: &'a [String],
     },
 }
@@ -94,6 +94,8 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
         return Err(LaunchError::Output { source: error.into() });
     }
     let (failure, stop) = launcher.judge.into_outcome();
+    // A result that is not whole is no success.
+    let stop = stop.or(launcher.cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
     Ok(Outcome { status: stop.map_or(failed, Stop::status), failure, stop })
 }
@@ -109,28 +111,37 @@ struct Launcher {
     output: Sink<Stdout>,
     errors: Sink<Stderr>,
     begun: Instant,
-    /// When everything was killed; hosts that do not answer then are given up.
+    /// When everything was killed.
     killed: Option<Duration>,
+    /// Since when hosts have said nothing, although nothing is left for them to do but to say that they are done.
+    silent: Option<Duration>,
     /// When reports are over, if there are any.
     settled: Option<Duration>,
     /// What has happened while the ranks were started.
     early: Vec<Happening>,
     /// The failures so far, for ranks that take part later.
     lost: Vec<String>,
+    /// A slow reader makes the ranks wait.
+    full: bool,
     /// What ranks have written can be written nowhere.
     broken: Option<Errno>,
     /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
-    hurry: bool,
+    hurry: Option<Stop>,
+    /// Why what ranks have written was not waited for.
+    cut: Option<Stop>,
     /// When nothing was left but to be read.
     over: Option<Duration>,
 }
 
+/// How long a host may say nothing while it ends what its ranks have left: longer than that takes.
+const SILENCE: Duration = PATIENCE.saturating_add(INSISTENCE.saturating_mul(3));
 /// With more than this on its way to a host, no more is read from there.
 const LINK_FULL: usize = 4 << 20;
 
 impl Launcher {
     fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
         let signals = Signals::catch()?;
+        notice_children()?;
         adopt();
         let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
         let by_program: Vec<u32> = job.programs.iter().map(|program| program.ranks).collect();
@@ -148,11 +159,14 @@ impl Launcher {
             errors: Sink::new(std::io::stderr(), 1),
             begun: Instant::now(),
             killed: None,
+            silent: None,
             settled: None,
             early: Vec::new(),
             lost: Vec::new(),
+            full: false,
             broken: None,
-            hurry: false,
+            hurry: None,
+            cut: None,
             over: None,
         })
     }
@@ -181,7 +195,8 @@ impl Launcher {
             self.input = fed.then(|| Input::new(stdin));
             return Ok(());
         }
-        make_room(layout.len() as u32, 2)?;
+        let used = layout.iter().filter(|count| **count > 0).count();
+        make_room(used as u32, HOSTS, 2)?;
         let mut first = 0;
         for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
             may(first)?;
@@ -197,6 +212,7 @@ impl Launcher {
     fn run(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<(), LaunchError> {
         while !self.is_over(watch) {
             let mut happened = std::mem::take(&mut self.early);
+            let mut heard = false;
             self.prepare_input();
             let timeout = self.timeout();
             for token in self.poll.wait(timeout).map_err(LaunchError::system("wait for the ranks"))? {
@@ -205,6 +221,7 @@ impl Launcher {
                     Token::Input => self.read_input(),
                     Token::Sink(_) => {}
                     Token::LinkIn(link) | Token::LinkOut(link) => {
+                        heard |= matches!(token, Token::LinkIn(_));
                         if let Some(link) = self.links.get_mut(link as usize) {
                             link.ready(token, &self.poll, &mut happened);
                         }
@@ -215,13 +232,19 @@ impl Launcher {
             if self.input.as_ref().is_some_and(Input::is_ready) {
                 self.read_input();
             }
-            self.see_to_hosts(&mut happened);
+            if self.killed.is_some_and(|since| self.begun.elapsed() >= since + PATIENCE) {
+                self.crew.abandon(&self.poll, &mut happened);
+            }
+            self.see_to_hosts(heard, &mut happened);
             for happening in happened {
                 self.take(happening, watch);
             }
             let mut verdicts = Vec::new();
             self.judge.tick(self.begun.elapsed(), &mut verdicts);
             self.carry_out(verdicts, watch);
+            if self.judge.all_ended() {
+                self.hurry = self.hurry.or(self.judge.timed_out(self.begun.elapsed()));
+            }
             if self.settled.is_some_and(|settled| self.begun.elapsed() >= settled) {
                 self.settled = None;
                 self.tell(Event::ReportsOver, watch);
@@ -238,16 +261,24 @@ impl Launcher {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if !self.crew.is_over(now, self.hurry) {
+        if !self.crew.is_over(now, self.hurry.is_some()) {
             return false;
         }
         let left = self.crew.take_left();
         if !left.is_empty() {
             self.tell(Event::Left { processes: &left }, watch);
         }
+        if self.settled.take().is_some() {
+            self.tell(Event::ReportsOver, watch);
+        }
         let over = *self.over.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();
-        is_read || self.hurry && now >= over + INSISTENCE
+        // In a hurry, ranks may have been ended for that whose output was not read for the sake of a slow reader.
+        if is_read && (self.hurry.is_none() || self.crew.is_silent()) {
+            return true;
+        }
+        self.cut = self.hurry.filter(|_| now >= over + INSISTENCE).or(self.cut);
+        self.cut.is_some()
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -261,9 +292,13 @@ impl Launcher {
         if self.judge.all_ended() {
             return Some(PAUSE);
         }
-        let killed = self.killed.map(|since| since + 2 * INSISTENCE);
-        let deadline = self.judge.deadline().into_iter().chain(killed).chain(self.settled).min()?;
-        Some(deadline.saturating_sub(self.begun.elapsed()).max(Duration::from_millis(1)))
+        let killed = self.killed.filter(|_| !self.crew.all_ended()).map(|since| since + PATIENCE);
+        let silent = self.silent.map(|since| since + SILENCE);
+        let deadlines = [self.judge.deadline(), killed, silent, self.settled];
+        let deadline = deadlines.into_iter().flatten().min();
+        let until = |deadline: Duration| deadline.saturating_sub(self.begun.elapsed());
+        let input = self.input.as_ref().and_then(Input::look_again);
+        deadline.map(|deadline| until(deadline).max(Duration::from_millis(1))).into_iter().chain(input).min()
     }
 
     fn take(&mut self, happening: Happening, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
@@ -280,9 +315,11 @@ impl Launcher {
                     match effect {
                         Effect::Send(rank, line) => self.send(rank, &line),
                         Effect::Initialised(rank) => {
-                            self.judge.initialised(rank, now, &mut verdicts);
-                            let known: String = self.lost.concat();
-                            self.send(rank, &known);
+                            // Once: what a rank says again and again must not multiply what is kept for it.
+                            if self.judge.initialised(rank, now, &mut verdicts) {
+                                let known: String = self.lost.concat();
+                                self.send(rank, &known);
+                            }
                         }
                         Effect::Finalised(rank) => self.judge.finalised(rank),
                         Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),
@@ -301,14 +338,11 @@ impl Launcher {
         for verdict in verdicts {
             match verdict {
                 Verdict::Terminate => self.signal(Signal::TERM.as_raw()),
-                Verdict::Kill => {
-                    self.killed = Some(self.begun.elapsed());
-                    self.signal(Signal::KILL.as_raw());
-                }
+                Verdict::Kill => self.kill(),
                 // Of a job that has not begun, the host's reason is all that matters.
                 Verdict::Failed { .. } if self.has_refused() => {}
                 Verdict::Stopped { stop } => {
-                    self.hurry = true;
+                    self.hurry.get_or_insert(stop);
                     let ranks = self.judge.running();
                     self.tell(Event::Stopped { stop, ranks: &ranks }, watch);
                 }
@@ -348,13 +382,19 @@ impl Launcher {
         }
     }
 
+    fn kill(&mut self) {
+        self.killed = Some(self.begun.elapsed());
+        self.silent = self.killed.filter(|_| !self.links.is_empty());
+        self.signal(Signal::KILL.as_raw());
+    }
+
     /// Passes on what the user has sent to this process.
     fn forward(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
             self.judge.forwarded(number);
             self.signal(number);
             if asks_for_the_end(number) {
-                self.hurry = true;
+                self.hurry.get_or_insert(Stop::Signal(number));
                 let mut verdicts = Vec::new();
                 self.judge.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
                 self.carry_out(verdicts, watch);
@@ -369,7 +409,7 @@ impl Launcher {
         let Some(input) = &mut self.input else { return };
         let backlog = match self.links.iter().find(|link| link.has(0)) {
             Some(link) if link.is_over() => None,
-            Some(link) => Some(link.backlog()),
+            Some(link) => Some(link.unfed()),
             None => self.crew.backlog(),
         };
         input.prepare(backlog, &self.poll);
@@ -380,6 +420,7 @@ impl Launcher {
         let read = input.read(&self.poll);
         let link = self.links.iter_mut().find(|link| link.has(0));
         match (read, link) {
+            (Read::Bytes(bytes), _) if bytes.is_empty() => {}
             (Read::Bytes(bytes), Some(link)) => link.send(&Order::Input, &bytes, &self.poll),
             (Read::Bytes(bytes), None) => self.crew.feed(&bytes, &self.poll),
             (Read::Over, Some(link)) => link.send(&Order::InputOver, b"", &self.poll),
@@ -387,16 +428,25 @@ impl Launcher {
         }
     }
 
-    /// A host that cannot start its ranks ends the job; one that does not answer in the end is given up.
-    fn see_to_hosts(&mut self, happened: &mut Vec<Happening>) {
-        let now = self.begun.elapsed();
+    /// A host that cannot start its ranks ends the job; one that says nothing in the end is given up.
+    fn see_to_hosts(&mut self, heard: bool, happened: &mut Vec<Happening>) {
         if self.killed.is_none() && self.has_refused() {
-            self.killed = Some(now);
-            self.signal(Signal::KILL.as_raw());
+            self.kill();
         }
-        if self.killed.is_some_and(|since| now >= since + 2 * INSISTENCE) {
-            for link in &mut self.links {
-                link.give_up(&self.poll, happened);
+        let is_ending = self.killed.is_some() || self.judge.all_ended();
+        if !is_ending || self.links.iter().all(Link::is_over) {
+            self.silent = None;
+            return;
+        }
+        let now = self.begun.elapsed();
+        // One that is not read cannot say anything, and a user who is in a hurry waits for neither.
+        if (heard || self.full) && self.hurry.is_none() {
+            self.silent = Some(now);
+        }
+        if now >= *self.silent.get_or_insert(now) + SILENCE {
+            self.cut = self.cut.or(self.hurry);
+            for link in self.links.iter_mut().filter(|link| !link.is_over()) {
+                link.condemn("it does not say that nothing is left there", &self.poll, happened);
             }
         }
     }
@@ -420,10 +470,10 @@ impl Launcher {
             }
             self.carry_out(verdicts, watch);
         }
-        let full = self.output.is_full() || self.errors.is_full();
-        self.crew.pause(full, &self.poll);
+        self.full = self.output.is_full() || self.errors.is_full();
+        self.crew.pause(self.full, &self.poll);
         for link in &mut self.links {
-            link.pause(full || link.backlog() > LINK_FULL, &self.poll);
+            link.pause(self.full || link.backlog() > LINK_FULL, &self.poll);
         }
     }
 

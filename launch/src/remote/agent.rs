@@ -1,11 +1,12 @@
 //! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
 
 use super::frame::{HELLO, Notice, Order, decode, encode};
-use crate::crew::{Crew, Happening, PAUSE, Stdin, adopt};
+use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
 use crate::poll::{Interest, Poll, Token};
+use crate::signals::notice_children;
 use crate::sink::Sink;
 use rustix::process::Signal;
 use std::io::{Stdin as Input, Stdout};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 /// is gone. For the command that [`Job::agent`](crate::Job::agent) names; like [`run`](crate::run), it
 /// wants a process of its own.
 pub fn agent() -> Result<(), LaunchError> {
+    notice_children()?;
     adopt();
     Agent::new()?.run().map_err(LaunchError::system("wait for the launcher"))
 }
@@ -27,6 +29,8 @@ struct Agent {
     output: Sink<Stdout>,
     begun: Instant,
     started: bool,
+    /// Standard input of which the launcher does not know yet that rank 0 has taken it.
+    unfed: usize,
     /// When the launcher was found to be gone, and the ranks were asked to end.
     orphaned: Option<Duration>,
 }
@@ -49,6 +53,7 @@ impl Agent {
             output,
             begun: Instant::now(),
             started: false,
+            unfed: 0,
             orphaned: None,
         })
     }
@@ -69,6 +74,11 @@ impl Agent {
                 }
             }
             happened.into_iter().for_each(|happening| self.pass_on(happening));
+            let left = self.crew.backlog().unwrap_or(0);
+            if left < self.unfed {
+                self.say(&Notice::Fed { bytes: self.unfed - left }, b"");
+                self.unfed = left;
+            }
             let open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
             self.crew.pause(full, &self.poll);
@@ -79,6 +89,10 @@ impl Agent {
             }
             if self.orphaned.is_some_and(|since| now >= since + INSISTENCE) {
                 self.crew.signal(Signal::KILL.as_raw());
+            }
+            if self.orphaned.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
+                // Nobody hears of it.
+                self.crew.abandon(&self.poll, &mut Vec::new());
             }
             if self.is_over(now) {
                 for process in self.crew.take_left() {
@@ -141,14 +155,17 @@ impl Agent {
             Order::Start(share) if !self.started => {
                 self.started = true;
                 if let Err(error) = self.start(&share) {
-                    self.say(&Notice::Failed { message: error.to_string() }, b"");
+                    self.say(&Notice::Failed { message: error.to_string(), status: error.status() }, b"");
                     self.crew.signal(Signal::KILL.as_raw());
                 }
             }
             Order::Start(_) => {}
             Order::Line { rank } => self.crew.send(rank, payload, &self.poll),
             Order::Signal(number) => self.crew.signal(number),
-            Order::Input => self.crew.feed(payload, &self.poll),
+            Order::Input => {
+                self.unfed += payload.len();
+                self.crew.feed(payload, &self.poll);
+            }
             Order::InputOver => self.crew.feed_over(&self.poll),
         }
     }

@@ -11,6 +11,8 @@ use thiserror::Error;
 
 /// The first line of an agent, behind whatever a login says on its own.
 pub(crate) const HELLO: &str = concat!("carrousel agent ", env!("CARGO_PKG_VERSION"));
+/// What it begins with in every version.
+pub(crate) const AGENT: &str = "carrousel agent ";
 /// A header holds a job's arguments and environment, at most.
 const HEADER_MAX: usize = 8 << 20;
 
@@ -36,10 +38,12 @@ pub(crate) enum Notice {
     Line { rank: u32 },
     /// The bytes are lines for standard output (0) or error (1).
     Output { stream: u32 },
+    /// Rank 0 has taken so many more bytes of standard input.
+    Fed { bytes: usize },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
-    /// The ranks cannot be started.
-    Failed { message: String },
+    /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.
+    Failed { message: String, status: Option<u8> },
     /// Nothing is left on this host.
     Done,
 }

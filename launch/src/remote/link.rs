@@ -1,6 +1,6 @@
 //! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
 
-use super::frame::{HELLO, Notice, Order, decode, encode};
+use super::frame::{AGENT, HELLO, Notice, Order, decode, encode};
 use crate::crew::Happening;
 use crate::ending::Ending;
 use crate::error::LaunchError;
@@ -25,9 +25,12 @@ pub(crate) struct Link {
     pipes: Option<(OwnedFd, OwnedFd)>,
     inbox: Inbox,
     outbox: Outbox,
+    /// Standard input that rank 0 has not taken.
+    unfed: usize,
     greeted: bool,
     paused: bool,
-    failure: Option<String>,
+    /// Why the ranks could not be started, and the status of that.
+    failure: Option<(String, Option<u8>)>,
 }
 
 impl Link {
@@ -41,7 +44,9 @@ impl Link {
     ) -> Result<Self, LaunchError> {
         let mut command = Command::new(&job.ssh);
         // A question for a password would have nobody to answer it; a dead network should be noticed.
-        command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-T", "--", host]).arg(&job.agent);
+        // A connection that the user shares among logins would be ended with what the ranks have left.
+        command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-oControlPath=none"]);
+        command.args(["-T", "--", host]).arg(&job.agent);
         // Keys at the terminal are for the ranks, which get them from us.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let program = || job.ssh.to_string_lossy().into_owned();
@@ -56,6 +61,7 @@ impl Link {
             pipes,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
+            unfed: 0,
             greeted: false,
             paused: false,
             failure: None,
@@ -86,8 +92,8 @@ impl Link {
 
     /// Why its ranks could not be started.
     pub(crate) fn failure(&self) -> Option<LaunchError> {
-        let message = self.failure.clone()?;
-        Some(LaunchError::Host { host: self.host.clone(), message })
+        let (message, status) = self.failure.clone()?;
+        Some(LaunchError::Host { host: self.host.clone(), message, status })
     }
 
     /// How many bytes have not been taken yet.
@@ -95,9 +101,17 @@ impl Link {
         self.outbox.len()
     }
 
+    /// How much standard input rank 0 has not taken yet, wherever it is.
+    pub(crate) fn unfed(&self) -> usize {
+        self.unfed
+    }
+
     /// Says something to the agent. One that is gone hears nothing.
     pub(crate) fn send(&mut self, order: &Order, payload: &[u8], poll: &Poll) {
         if self.pipes.is_some() {
+            if *order == Order::Input {
+                self.unfed += payload.len();
+            }
             let idle = self.outbox.is_empty();
             self.outbox.push(&encode(order, payload));
             if idle {
@@ -139,12 +153,25 @@ impl Link {
         }
     }
 
+    /// Gives it up, and says why.
+    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<Happening>) {
+        let text = format!("host {} is given up: {why}\n", self.host);
+        out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
+        self.give_up(poll, out);
+    }
+
     fn receive(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
         let Some((_, from)) = &self.pipes else { return };
         let open = self.inbox.fill(from);
         while !self.greeted {
             match self.inbox.line() {
-                Some(line) => self.greeted = line == HELLO.as_bytes(),
+                Some(line) if line == HELLO.as_bytes() => self.greeted = true,
+                Some(line) => {
+                    if let Some(theirs) = line.strip_prefix(AGENT.as_bytes()) {
+                        self.failure = Some((other_version(theirs), None));
+                        return self.give_up(poll, out);
+                    }
+                }
                 None if open && self.inbox.len() < GREETING_MAX => return,
                 None => return self.give_up(poll, out),
             }
@@ -152,11 +179,7 @@ impl Link {
         loop {
             match decode(&mut self.inbox) {
                 Ok(Some((Notice::Done, _))) => return self.give_up(poll, out),
-                Err(error) => {
-                    let text = format!("host {} is given up: {error}\n", self.host);
-                    out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
-                    return self.give_up(poll, out);
-                }
+                Err(error) => return self.condemn(&error.to_string(), poll, out),
                 Ok(Some((notice, payload))) => self.take(notice, payload, out),
                 Ok(None) => break,
             }
@@ -176,7 +199,11 @@ impl Link {
             Notice::Output { stream } if stream < 2 => {
                 out.push(Happening::Output { stream, bytes: payload });
             }
-            Notice::Failed { message } => self.failure = Some(message),
+            Notice::Fed { bytes } => self.unfed = self.unfed.saturating_sub(bytes),
+            // None of them is a success.
+            Notice::Failed { message, status } => {
+                self.failure = Some((message, status.filter(|status| *status > 0)));
+            }
             _ => {}
         }
     }
@@ -197,4 +224,11 @@ impl Link {
             let _ = poll.add(to, Token::LinkOut(self.index), Interest::Write);
         }
     }
+}
+
+/// What is wrong with a host that greets with this version.
+fn other_version(theirs: &[u8]) -> String {
+    let theirs = theirs[..theirs.len().min(40)].escape_ascii();
+    let ours = HELLO.trim_start_matches(AGENT);
+    format!("its carrousel is version {theirs}, and this one is {ours}: install the same on all hosts")
 }

@@ -8,12 +8,17 @@ use std::process::{Command, Stdio};
 
 /// A login that talks, refuses the host `closed`, and loses the host `lost` after a while.
 const SSH: &str = "#!/bin/sh
+options=$*
 while [ \"$1\" != -- ]; do shift; done
 host=$2; shift 2
 echo 'Welcome to this host.'
 case $host in
+  options) echo \"${options%% -- *}\" >&2; exit 255;;
   closed) echo 'connection refused' >&2; exit 255;;
   babble) echo 'carrousel agent VERSION'; echo 'what is this'; exec sleep 60;;
+  old) echo 'carrousel agent 0.0.1'; exec sleep 60;;
+  mute) echo 'carrousel agent VERSION'; echo '0 {\"Ended\":{\"rank\":1,\"ending\":{\"Exited\":0}}}'; exec sleep 60;;
+  heedless) set -- \"$(echo \"$*\" | sed 's/exec /exec env --ignore-signal=CHLD /')\";;
   lost) { sleep 0.5; kill -9 0; } & ;;
 esac
 export FAKE_HOST=$host
@@ -90,6 +95,37 @@ fn a_failure_on_one_host_ends_the_job_on_all() {
 }
 
 #[test]
+fn a_login_that_ignores_how_children_end_hides_nothing() {
+    let done = finish(launcher("2 hosts=a,heedless", &["sh", "-c", "exit $((PMI_RANK * 7))"]));
+    assert_eq!(done.status, 7, "{}", done.stderr);
+}
+
+#[test]
+fn a_line_without_an_end_is_not_the_fault_of_its_host() {
+    let done = finish(launcher("2 grace=50 hosts=a,b", &["@endless"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stderr.contains(crate::ranks::ENDLESS), "{}", done.stderr);
+}
+
+#[test]
+fn a_login_asks_nothing_and_shares_no_connection() {
+    let done = finish(launcher("2 grace=50 hosts=a,options", &["sleep", "60"]));
+    let expected = "-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T";
+    assert!(done.stderr.lines().any(|line| line == expected), "{}", done.stderr);
+}
+
+#[test]
+fn another_version_on_a_host_is_named_with_the_host() {
+    let done = finish(launcher("2 hosts=a,old", &["sleep", "60"]));
+    assert_eq!(done.status, 99, "{}", done.stderr);
+    let expected = format!(
+        "error: host old: its carrousel is version 0.0.1, and this one is {}: install the same on all hosts",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(done.stderr.contains(&expected), "{}", done.stderr);
+}
+
+#[test]
 fn a_host_that_cannot_be_reached_is_named() {
     let done = finish(launcher("2 grace=50 hosts=a,closed", &["sleep", "60"]));
     assert_eq!(done.status, 255, "{}", done.stderr);
@@ -111,8 +147,9 @@ fn a_host_that_is_lost_ends_the_job() {
 #[test]
 fn a_program_that_a_host_does_not_have_is_named_with_the_host() {
     let done = finish(launcher("2 hosts=a,b", &["/nowhere/program"]));
-    assert_eq!(done.status, 99, "{}", done.stderr);
+    assert_eq!(done.status, 127, "{}", done.stderr);
     assert!(done.stderr.contains("error: host a: cannot start `/nowhere/program`"), "{}", done.stderr);
+    assert_eq!(finish(launcher("2 hosts=a,b", &["/etc/hostname"])).status, 126);
 }
 
 #[test]
@@ -151,4 +188,59 @@ fn several_programs_and_a_timeout_go_through() {
     assert_eq!(lines, ["first 0", "first 1", "more 2", "more 3"]);
     let done = finish(launcher("2 timeout=300 hosts=a,b", &["sleep", "60"]));
     assert_eq!(done.status, 124, "{}", done.stderr);
+}
+
+#[test]
+fn a_host_that_never_says_that_it_is_done_is_given_up() {
+    let done = finish(launcher("2 hosts=a,mute", &["true"]));
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    assert!(done.stderr.contains("host mute is given up: it does not say"), "{}", done.stderr);
+}
+
+#[test]
+fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
+    let place = tempfile::tempdir().expect("it can be made");
+    let place = place.path();
+    // More than the launcher takes without a reader, and less than stops rank 0, which cannot be told to end.
+    let script = "trap '' TERM; test $PMI_RANK = 1 && exit 3; while ! test -e told; do sleep 0.1; done; \
+                  yes a------------------------------------------------- | head -n 30000; \
+                  : > written; sleep 60";
+    let spec = format!("2 grace=2000 directory={} hosts=a,b", place.display());
+    let mut running = Running(launcher(&spec, &["sh", "-c", script]).spawn().expect("it can be started"));
+    let stderr = BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    assert!(stderr.lines().map_while(Result::ok).any(|line| line.starts_with("failed after")));
+    std::fs::write(place.join("told"), "").expect("it can be written");
+    until("the output", || place.join("written").exists().then_some(()));
+    // Until long after the rank was killed.
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
+    assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line.ends_with("---")).count(), 30_000);
+    assert_eq!(running.0.wait().expect("it is a child").code(), Some(3));
+}
+
+#[test]
+fn input_that_a_rank_on_another_host_does_not_read_is_not_kept_there() {
+    const BOUND: usize = 8 << 20;
+    let place = tempfile::tempdir().expect("it can be made");
+    let script = "while ! test -e go; do sleep 0.1; done; echo $(wc -c)";
+    let spec = format!("1 prefix directory={} hosts=a", place.path().display());
+    let mut command = launcher(&spec, &["sh", "-c", script]);
+    let mut running = Running(command.stdin(Stdio::piped()).spawn().expect("it can be started"));
+    let mut stdin = running.0.stdin.take().expect("it is a pipe");
+    rustix::io::ioctl_fionbio(&stdin, true).expect("it is ours");
+    let (mut taken, mut refused) = (0, 0);
+    while taken < 2 * BOUND && refused < 100 {
+        match std::io::Write::write(&mut stdin, &[b'x'; 4096]) {
+            Ok(more) => (taken, refused) = (taken + more, 0),
+            Err(_) => {
+                refused += 1;
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+    }
+    assert!(taken < BOUND, "{taken}");
+    std::fs::write(place.path().join("go"), "").expect("it can be written");
+    drop(stdin);
+    let done = wait(running);
+    assert!(done.stdout.contains(&format!("[0] {taken}")), "{taken}: {}{}", done.stdout, done.stderr);
 }

@@ -5,6 +5,7 @@ mod others;
 mod programs;
 mod ranks;
 mod support;
+mod terminal;
 
 /// Not a test of its own: what the others start this program again for.
 #[test]
@@ -20,6 +21,9 @@ fn child() {
         "flood" => ranks::flood(),
         "deaf" => ranks::deaf(),
         "late" => ranks::late(),
+        "wander" => ranks::wander(),
+        "endless" => ranks::endless(),
+        "again" => ranks::again(),
         "leave" => ranks::leave(),
         "nodes" => hosts::nodes(),
         "others" => others::exchange(),

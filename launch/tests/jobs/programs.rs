@@ -36,8 +36,9 @@ fn the_exit_status_is_that_of_the_first_failure() {
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let done = finish(launcher("3", &["/nowhere/to/be found"]));
-    assert_eq!(done.status, 99);
+    assert_eq!(done.status, 127);
     assert!(done.stderr.contains("cannot start `/nowhere/to/be found`"), "{}", done.stderr);
+    assert_eq!(finish(launcher("2", &["/etc/hostname"])).status, 126);
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn a_reader_that_leaves_ends_the_writers() {
 }
 
 /// As [`wait`], where nobody reads standard output.
-fn wait_without_output(mut running: Running) -> Done {
+pub(crate) fn wait_without_output(mut running: Running) -> Done {
     running.0.stdout = File::open("/dev/null").ok().map(|file| std::os::fd::OwnedFd::from(file).into());
     wait(running)
 }
@@ -217,6 +218,20 @@ fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
     until("their end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
+#[test]
+fn a_launcher_that_is_killed_when_its_ranks_have_ended_takes_with_it_what_they_have_left() {
+    // It has to be killed, which it is not at once.
+    let script = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & sleep 0.5; echo $$";
+    let mut running = Running(sh("1 prefix", script).spawn().expect("it can be started"));
+    let lines = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
+    let pids: Vec<u32> = lines.filter_map(|line| line.strip_prefix("[0] ")?.parse().ok()).take(2).collect();
+    let [left, rank] = pids[..] else { panic!("{pids:?}") };
+    until("the rank's end", || (!is_alive(rank)).then_some(()));
+    std::thread::sleep(Duration::from_millis(300));
+    running.0.kill().expect("it can be killed");
+    until("its end", || (!is_alive(left)).then_some(()));
+}
+
 /// Starts a job, waits until each of its ranks has said that it is ready, and sends the launcher these signals, with
 /// a second between them.
 fn signalled(mut command: Command, ranks: usize, signals: &[rustix::process::Signal]) -> Done {
@@ -267,10 +282,13 @@ fn a_rank_that_handles_a_signal_has_its_time_and_its_status() {
 fn a_signal_that_comes_while_ranks_are_started_ends_all_of_them() {
     // The first rank sends it, while others are still to be started.
     let script = "echo $$; test $PMI_RANK = 0 && kill -TERM $PPID; exec sleep 60";
-    let done = finish(sh("200", script));
+    let place = tempfile::tempdir().expect("it can be made");
+    let done = finish(sh(&format!("200 output={}", place.path().display()), script));
     assert_eq!(done.status, 143, "{}", done.stderr);
-    let pids: Vec<u32> = output(&done).iter().map(|line| line.parse().expect("a number")).collect();
-    assert!(pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
+    let files = std::fs::read_dir(place.path()).expect("it is there").flatten();
+    let texts = files.map(|file| std::fs::read_to_string(file.path()).expect("it is text"));
+    let pids: Vec<u32> = texts.filter_map(|text| text.trim().parse().ok()).collect();
+    assert!(!pids.is_empty() && pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
 }
 
 #[test]
@@ -290,6 +308,31 @@ fn a_reader_that_takes_nothing_does_not_keep_a_job_that_was_to_end() {
     assert_eq!(wait_without_output(running).status, 124);
 }
 
+/// More than a pipe holds, of ranks that have ended well; nobody reads it.
+fn unread(spec: &str, signal: Option<rustix::process::Signal>) -> Done {
+    let mut command = sh(spec, "head -c 200000 /dev/zero | tr '\\0' y");
+    let mut running = Running(command.spawn().expect("it can be started"));
+    let _unread = running.0.stdout.take();
+    let launcher = rustix::process::Pid::from_child(&running.0);
+    if let Some(signal) = signal {
+        std::thread::sleep(Duration::from_secs(2));
+        rustix::process::kill_process(launcher, signal).expect("it is there");
+    }
+    wait_without_output(running)
+}
+
+#[test]
+fn output_that_nobody_has_read_when_the_user_ends_the_job_is_no_success() {
+    let done = unread("2", Some(rustix::process::Signal::INT));
+    assert_eq!(done.status, 130, "{}", done.stderr);
+}
+
+#[test]
+fn output_that_nobody_reads_does_not_make_a_job_longer_than_it_may_be() {
+    let done = unread("2 timeout=2000", None);
+    assert_eq!(done.status, 124, "{}", done.stderr);
+}
+
 #[test]
 fn a_thousand_ranks_start_and_end() {
     let done = finish(launcher("1000", &["true"]));
@@ -299,15 +342,11 @@ fn a_thousand_ranks_start_and_end() {
     assert_eq!(done.status, 1);
 }
 
-/// The launcher, with this shell command before it.
-fn limited(limit: &str, spec: &str, program: &[&str]) -> Command {
+/// The launcher, with these words of a shell before it.
+fn limited(before: &str, spec: &str, program: &[&str]) -> Command {
     let inner = launcher(spec, program);
     let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg(format!("{limit} && exec \"$0\" \"$@\""))
-        .arg(inner.get_program())
-        .args(inner.get_args());
+    command.arg("-c").arg(format!("{before} \"$0\" \"$@\"")).arg(inner.get_program()).args(inner.get_args());
     command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
@@ -316,15 +355,21 @@ fn limited(limit: &str, spec: &str, program: &[&str]) -> Command {
 
 #[test]
 fn a_limit_that_is_too_low_is_an_error_before_anything_is_started() {
-    let done = finish(limited("ulimit -n 100", "50", &["echo", "started"]));
+    let done = finish(limited("ulimit -n 100 && exec", "50", &["echo", "started"]));
     assert_eq!(done.status, 99, "{}", done.stderr);
     let expected =
         "50 ranks on this host need 264 open files (RLIMIT_NOFILE, ulimit -n), and the limit is 100";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
     assert!(!done.stdout.contains("started"));
     // One that may be raised is.
-    let done = finish(limited("ulimit -Sn 100", "50", &["true"]));
+    let done = finish(limited("ulimit -Sn 100 && exec", "50", &["true"]));
     assert_eq!(done.status, 0, "{}", done.stderr);
+}
+
+#[test]
+fn how_ranks_end_is_known_also_to_who_was_started_to_ignore_it() {
+    let done = finish(limited("exec env --ignore-signal=CHLD", "2", &["sh", "-c", "exit 7"]));
+    assert_eq!(done.status, 7, "{}", done.stderr);
 }
 
 #[test]

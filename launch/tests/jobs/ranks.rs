@@ -24,6 +24,8 @@ fn four_ranks_exchange_values() {
     let long = "x".repeat(300_000);
     let expected = (0..4).map(|rank| format!(r#"{rank}: {{"size": 4, "blank": "a = b", "long": "{long}"}}"#));
     assert_eq!(done.lines("report "), expected.collect::<Vec<_>>());
+    // Although the job is over sooner than reports are.
+    assert_eq!(done.stderr.matches("ReportsOver").count(), 1, "{}", done.stderr);
 }
 
 /// Rank 1 kills itself; the others wait for the news, say so, and go on until they are ended.
@@ -77,7 +79,7 @@ pub(crate) fn abort() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() == 3 {
-        client.abort(42, "no more memory").expect("it is sent");
+        client.abort(42, "check left == right failed: n=3").expect("it is sent");
     }
     std::thread::sleep(PATIENCE);
 }
@@ -86,7 +88,11 @@ pub(crate) fn abort() {
 fn an_abort_ends_the_job_with_its_code() {
     let done = finish(launcher("4 grace=50", &["@abort"]));
     assert_eq!(done.status, 42, "{}", done.stderr);
-    assert!(done.stderr.contains("rank 3 aborted with code 42: no more memory"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("rank 3 aborted with code 42: check left == right failed: n=3"),
+        "{}",
+        done.stderr
+    );
 }
 
 /// Rank 0 ends as if all were well, but the others still count on it.
@@ -209,4 +215,73 @@ fn a_rank_that_comes_late_is_told_what_has_happened() {
     let done = finish(launcher("2 grace=20000", &["@late"]));
     assert_eq!(done.status, 4, "{}", done.stderr);
     assert!(done.stdout.contains("told: rank 0 exited with status 4"), "{}{}", done.stdout, done.stderr);
+}
+
+/// Rank 1 takes part again and again when rank 0 has failed, and counts what it is told.
+pub(crate) fn again() {
+    if std::env::var("PMI_RANK").as_deref() == Ok("0") {
+        std::process::exit(4);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let client = client();
+    rustix::net::send(&client, &b"cmd=init pmi_version=1\n".repeat(50), rustix::net::SendFlags::empty())
+        .expect("it is sent");
+    let mut told = Vec::new();
+    while String::from_utf8_lossy(&told).matches("response_to_init").count() < 50 {
+        let mut some = [0; 4096];
+        let (read, _) = rustix::net::recv(&client, &mut some[..], rustix::net::RecvFlags::empty())
+            .expect("the launcher lives");
+        told.extend_from_slice(&some[..read]);
+    }
+    println!("\ntold: {}", String::from_utf8_lossy(&told).matches("cmd=lost").count());
+}
+
+#[test]
+fn a_rank_that_comes_again_and_again_is_not_told_everything_again() {
+    let done = finish(launcher("2 grace=20000", &["@again"]));
+    // Behind the first answer, or behind the first of these: once at most.
+    let told = done.stdout.lines().find_map(|line| line.strip_prefix("told: ")?.parse::<u32>().ok());
+    assert!(told.is_some_and(|told| told <= 1), "{}{}", done.stdout, done.stderr);
+}
+
+/// Rank 1 sends a report that has no end.
+pub(crate) fn endless() {
+    let mut client = client();
+    if client.rank() == 1 {
+        let more = b"x".repeat(1 << 20);
+        let mut next = &b"cmd=report "[..];
+        while rustix::net::send(&client, next, rustix::net::SendFlags::NOSIGNAL).is_ok() {
+            next = &more;
+        }
+        std::thread::sleep(PATIENCE);
+    }
+    client.barrier().expect_err("rank 1 is lost");
+}
+
+#[test]
+fn a_line_without_an_end_is_the_fault_of_its_rank() {
+    let done = finish(launcher("2 grace=50", &["@endless"]));
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stderr.contains(ENDLESS), "{}", done.stderr);
+}
+
+/// What is said of such a rank.
+pub(crate) const ENDLESS: &str =
+    "rank 1 broke the launcher's protocol: a line is longer than 16384 KiB: `cmd=report xxx";
+
+/// Moves to the group of its launcher, and stays.
+pub(crate) fn wander() {
+    let group = rustix::process::getpgid(rustix::process::getppid()).expect("it is there");
+    rustix::process::setpgid(None, Some(group)).expect("it is in the same session");
+    sleep();
+}
+
+#[test]
+fn a_rank_that_has_moved_to_another_group_is_ended_too() {
+    let done = finish(launcher("2 timeout=500", &["@wander"]));
+    assert_eq!(done.status, 124, "{}", done.stderr);
+    let pids: Vec<u32> =
+        done.lines("report ").iter().filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    assert!(pids.len() == 2 && pids.iter().all(|pid| !is_alive(*pid)), "{}", done.stderr);
+    assert!(!done.stderr.contains("Left"), "{}", done.stderr);
 }

@@ -1,7 +1,7 @@
 //! Jobs for tests. The test program starts itself again, as a launcher or as a rank, with its task in an
 //! environment variable; so each launcher has a process of its own, as it wants.
 
-use carrousel_launch::{Bind, Client, Event, Host, Job, LaunchError, Program, Stop, agent, run};
+use carrousel_launch::{Bind, Client, Event, Host, Job, Program, agent, run};
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -89,10 +89,7 @@ fn launch() -> i32 {
         Ok(outcome) => outcome.status.into(),
         Err(error) => {
             eprintln!("error: {error}");
-            match error {
-                LaunchError::Interrupted { signal, .. } => Stop::Signal(signal).status().into(),
-                _ => 99,
-            }
+            error.status().map_or(99, i32::from)
         }
     }
 }
