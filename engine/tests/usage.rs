@@ -21,7 +21,7 @@ fn every_collective_names_the_line_of_the_program() {
         ("`ibarrier`", |world| carrousel::block_on(world.ibarrier()?).map(drop)),
         ("`allgather` of 12 bytes", |world| world.split(None, 0).map(drop)),
         ("`allgather` of 12 bytes", |world| world.split_by_node().map(drop)),
-        ("`allreduce` of 256 bytes", |world| world.duplicate().map(drop)),
+        ("`allreduce` of 1 byte", |world| world.duplicate().map(drop)),
     ];
     for (name, call) in calls {
         let ends = threads(2, |world| told(if world.rank() == 0 { world.barrier() } else { call(world) }));

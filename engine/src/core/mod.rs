@@ -496,12 +496,12 @@ impl Core {
         let result = self.wait(barrier, site, |_| ());
         self.drain(site);
         if result.is_ok() {
-            // Not if the ranks are not together: others that need this one have to learn that it is gone.
             self.node.finish();
             self.far.iter_mut().for_each(|far| far.finish());
             self.drain(site);
         }
-        self.end_trace(End::Finalized);
+        // Else the ranks are not together, and others that need this one have to learn that it is gone.
+        self.end_trace(if result.is_ok() { End::Finalized } else { End::Left });
         Ok(result?)
     }
 }
