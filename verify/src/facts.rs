@@ -12,15 +12,59 @@ pub(crate) struct Facts {
     writes_end_silently: bool,
     release: Release,
     may_exceed_window: bool,
+    /// Ranks that may send a message without anything to transfer to whomever their program says when it runs.
+    empty_to_any: Vec<u16>,
+}
+
+/// For each peer the last step that is about it. What is about whomever the program says when it runs is about all, and kept
+/// once: there may be as many programs as peers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastStep {
+    named: BTreeMap<u16, u16>,
+    all: Option<u16>,
+}
+
+impl LastStep {
+    /// Of one peer.
+    pub(crate) fn of(&self, peer: u16) -> Option<u16> {
+        self.named.get(&peer).copied().max(self.all)
+    }
+
+    /// Of any peer.
+    pub(crate) fn of_any(&self) -> Option<u16> {
+        self.named.values().copied().max().max(self.all)
+    }
+
+    /// Steps come in their order.
+    fn add(&mut self, peer: Option<u16>, pc: u16) {
+        match peer {
+            Some(peer) => drop(self.named.insert(peer, pc)),
+            None => self.all = Some(pc),
+        }
+    }
+}
+
+/// Some ranks, or all.
+#[derive(Clone, Debug, Default)]
+struct Several {
+    all: bool,
+    /// Sorted, once all are known.
+    named: Vec<u16>,
+}
+
+impl Several {
+    fn contains(&self, rank: u16) -> bool {
+        self.all || self.named.binary_search(&rank).is_ok()
+    }
 }
 
 /// Facts about one rank's program. A step is named by its position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankFacts {
     /// The last step that sends to each rank.
-    pub(crate) last_send: BTreeMap<u16, u16>,
+    pub(crate) last_send: LastStep,
     /// The last step that receives from each rank by name, or cancels such a receive.
-    pub(crate) last_receive: BTreeMap<u16, u16>,
+    pub(crate) last_receive: LastStep,
     /// The last step that receives from any source, or finds a message of any source for the program to ask about.
     pub(crate) last_from_any: Option<u16>,
     /// The last test.
@@ -29,9 +73,9 @@ pub(crate) struct RankFacts {
     pub(crate) collectives: Vec<(u16, Ordinal)>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
     /// of such a flow matters. All other flows come to the same end in every order.
-    pub(crate) ordered_from: Vec<u16>,
+    ordered_from: Several,
     /// Of these, those whose messages may be answered in the call that posts their receive.
-    answers_posts_from: Vec<u16>,
+    answers_posts_from: Several,
 }
 
 impl Facts {
@@ -43,13 +87,17 @@ impl Facts {
         let mut ranks: Vec<RankFacts> =
             job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
         for (rank, facts) in ranks.iter_mut().enumerate() {
-            let mut answered = facts.ordered_from.clone();
-            answered.retain(|from| acknowledges || may_transfer_nothing(job, *from, rank as u16));
-            facts.answers_posts_from = answered;
+            let rank = rank as u16;
+            let Several { all, mut named } = facts.ordered_from.clone();
+            let of_all = acknowledges || may_take_nothing(job, rank);
+            named.retain(|from| of_all || may_send_nothing(&job.ranks[usize::from(*from)], Some(rank)));
+            facts.answers_posts_from = Several { all: all && of_all, named };
         }
+        let to_any = |rank: &u16| may_send_nothing(&job.ranks[usize::from(*rank)], None);
+        let empty_to_any = (0..job.ranks.len() as u16).filter(to_any).collect();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window }
+        Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window, empty_to_any }
     }
 
     /// Whether the completion of a write concerns its request only: everything was said behind the data,
@@ -77,7 +125,9 @@ impl Facts {
 
     /// Whether posting a receive may send something back, so that its order with announcements matters.
     pub(crate) fn answers_posts(&self, from: u16, to: u16) -> bool {
-        self.rank(to).answers_posts_from.binary_search(&from).is_ok()
+        let facts = self.rank(to);
+        facts.answers_posts_from.contains(from)
+            || facts.ordered_from.all && self.empty_to_any.binary_search(&from).is_ok()
     }
 
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
@@ -86,7 +136,7 @@ impl Facts {
 
     /// Whether the order of events matters at the ends of the flow between two ranks.
     pub(crate) fn is_ordered(&self, from: u16, to: u16) -> bool {
-        self.rank(to).ordered_from.binary_search(&from).is_ok()
+        self.rank(to).ordered_from.contains(from)
     }
 }
 
@@ -102,13 +152,13 @@ impl RankFacts {
                 },
                 Act::Cancel(ordinal) => match program.starts[usize::from(*ordinal)] {
                     Start::Receive { from: Source::Rank(from), .. } => {
-                        facts.last_receive.insert(from.0 as u16, pc);
-                        facts.ordered_from.push(from.0 as u16);
+                        facts.last_receive.add(Some(from.0 as u16), pc);
+                        facts.ordered_from.named.push(from.0 as u16);
                     }
                     _ => {
                         // A receive from any source meets every flow.
                         facts.last_from_any = Some(pc);
-                        facts.ordered_from.extend(0..job.ranks.len() as u16);
+                        facts.ordered_from.all = true;
                     }
                 },
                 Act::Test(_) => facts.last_test = Some(pc),
@@ -124,8 +174,8 @@ impl RankFacts {
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
         }
-        facts.ordered_from.sort_unstable();
-        facts.ordered_from.dedup();
+        facts.ordered_from.named.sort_unstable();
+        facts.ordered_from.named.dedup();
         facts
     }
 
@@ -141,45 +191,44 @@ impl RankFacts {
 
     fn start(&mut self, pc: u16, ordinal: Ordinal, start: &Start, job: &Job) {
         match *start {
-            Start::Send { to, .. } => {
-                self.last_send.insert(to as u16, pc);
-            }
+            Start::Send { to, .. } => self.last_send.add(Some(to as u16), pc),
             Start::Receive { from: Source::Rank(from), len, .. } => {
-                self.last_receive.insert(from.0 as u16, pc);
-                let announced =
-                    job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
-                if announced || job.options.transfer == Transfer::Write {
-                    self.ordered_from.push(from.0 as u16);
-                }
+                self.receive(pc, Some(from.0 as u16), len, job);
             }
             Start::Receive { .. } => {
                 self.last_from_any = Some(pc);
-                if job.options.transfer == Transfer::Write {
-                    self.ordered_from.extend(0..job.ranks.len() as u16);
-                }
+                self.ordered_from.all |= job.options.transfer == Transfer::Write;
             }
             Start::Collective { .. } => self.collectives.push((pc, ordinal)),
             Start::Later(_) => {}
         }
     }
 
+    /// A receive from a rank, or from one that only an execution knows.
+    fn receive(&mut self, pc: u16, from: Option<u16>, len: u64, job: &Job) {
+        self.last_receive.add(from, pc);
+        let announced = job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
+        if announced || job.options.transfer == Transfer::Write {
+            self.ordered_from.all |= from.is_none();
+            self.ordered_from.named.extend(from);
+        }
+    }
+
     /// A start with values that only an execution has: it may be of any peer, and of any size.
     fn later(&mut self, pc: u16, later: &Later, job: &Job) {
-        let ranks = job.ranks.len() as u32;
         if later.sends {
-            let to = later.to().map_or(0..ranks, |to| to..to + 1);
-            self.last_send.extend(to.map(|to| (to as u16, pc)));
+            self.last_send.add(later.to().map(|to| to as u16), pc);
             return;
         }
-        let one = |from| Start::Receive {
-            from,
-            tag: TagSelector::Any,
-            len: later.len().unwrap_or(u64::MAX),
-            buffer: later.own,
-        };
+        let len = later.len().unwrap_or(u64::MAX);
         match later.from() {
-            Some(from) => self.start(pc, 0, &one(from), job),
-            None => (0..ranks).for_each(|from| self.start(pc, 0, &one(Source::Rank(RankId(from))), job)),
+            Some(Source::Any) => {
+                let start =
+                    Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer: later.own };
+                self.start(pc, 0, &start, job);
+            }
+            Some(Source::Rank(from)) => self.receive(pc, Some(from.0 as u16), len, job),
+            None => self.receive(pc, None, len, job),
         }
     }
 }
@@ -191,6 +240,8 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
     let process =
         Rank::<P>::new(RankId(rank.into()), &carrousel_rank::Job { ranks: job.ranks.len() as u32 }, options);
     let mut sent: BTreeMap<(bool, u32), u64> = BTreeMap::new();
+    // By the application to whomever it says when it runs.
+    let mut sent_to_any = 0_u64;
     let mut send = |collective, to, len| {
         if len <= options.eager_threshold {
             let sum = sent.entry((collective, to)).or_default();
@@ -204,9 +255,14 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
                 let later = &program.later[usize::from(index)];
                 if later.sends && !later.is_synchronous() {
                     // It may be to every rank, and of every size, that it does not rule out.
-                    let to = later.to().map_or(0..job.ranks.len() as u32, |to| to..to + 1);
                     let len = later.len().unwrap_or(options.eager_threshold);
-                    to.for_each(|to| send(false, to, len));
+                    match later.to() {
+                        Some(to) => send(false, to, len),
+                        None if len <= options.eager_threshold => {
+                            sent_to_any = sent_to_any.saturating_add(cost(len));
+                        }
+                        None => {}
+                    }
                 }
                 continue;
             }
@@ -222,30 +278,36 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
             _ => {}
         }
     }
-    sent.values().any(|sum| *sum > options.eager_window)
+    let most = |(&(collective, _), &sum): (&(bool, u32), &u64)| {
+        if collective { sum } else { sum.saturating_add(sent_to_any) }
+    };
+    sent.iter().map(most).chain([sent_to_any]).any(|sum| sum > options.eager_window)
 }
 
-/// Whether a message by RTS may have nothing to transfer: it is answered at once.
-fn may_transfer_nothing(job: &Job, from: u16, to: u16) -> bool {
-    let (sender, receiver) = (&job.ranks[usize::from(from)], &job.ranks[usize::from(to)]);
-    let may_be = |later: &Later| later.len().is_none_or(|len| len == 0);
-    let empty_send = sender.starts.iter().any(|start| match *start {
-        Start::Send { to: target, len: 0, synchronous: true, .. } => target == u32::from(to),
+/// Whether a program may send a message by RTS that has nothing to transfer, which is answered at once: to rank `to`, or to
+/// whomever it says when it runs.
+fn may_send_nothing(program: &Program, to: Option<u16>) -> bool {
+    program.starts.iter().any(|start| match *start {
+        Start::Send { to: target, len: 0, synchronous: true, .. } => to.map(u32::from) == Some(target),
         Start::Later(index) => {
-            let later = &sender.later[usize::from(index)];
-            let is_to = later.to().is_none_or(|target| target == u32::from(to));
-            later.sends && later.is_synchronous() && is_to && may_be(later)
+            let later = &program.later[usize::from(index)];
+            let is_to = later.to().map_or(true, |target| to.map(u32::from) == Some(target));
+            later.sends && later.is_synchronous() && is_to && later.len().is_none_or(|len| len == 0)
         }
         _ => false,
-    });
-    let empty_receive = receiver.starts.iter().any(|start| match *start {
+    })
+}
+
+/// Whether a rank may take a message by RTS without a transfer that it has to wait for: it answers at once.
+fn may_take_nothing(job: &Job, rank: u16) -> bool {
+    let program = &job.ranks[usize::from(rank)];
+    let empty_receive = program.starts.iter().any(|start| match *start {
         Start::Receive { len, .. } => len == 0,
         Start::Later(index) => {
-            let later = &receiver.later[usize::from(index)];
-            !later.sends && may_be(later)
+            let later = &program.later[usize::from(index)];
+            !later.sends && later.len().is_none_or(|len| len == 0)
         }
         _ => false,
     });
-    let transfer = job.options.transfer == Transfer::Write;
-    empty_send || empty_receive || transfer
+    empty_receive || job.options.transfer == Transfer::Write
 }

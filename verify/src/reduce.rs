@@ -168,13 +168,12 @@ impl<P: Protocol> View<'_, P> {
     }
 
     fn will_send(&self, rank: u16, to: u16) -> bool {
-        self.is_before(rank, self.facts.rank(rank).last_send.get(&to).copied())
+        self.is_before(rank, self.facts.rank(rank).last_send.of(to))
     }
 
     fn will_receive(&self, rank: u16, from: u16) -> bool {
         let facts = self.facts.rank(rank);
-        self.is_before(rank, facts.last_receive.get(&from).copied())
-            || self.is_before(rank, facts.last_from_any)
+        self.is_before(rank, facts.last_receive.of(from)) || self.is_before(rank, facts.last_from_any)
     }
 
     fn end_of(&self, route: Route) -> Node {

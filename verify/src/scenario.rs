@@ -179,8 +179,13 @@ fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refu
                 probe(&mut program, &mut names, step, Sought::Known(source_of(*from), selector(*tag)));
             }
             Op::Wait(requests) => {
-                let ordinals: Arc<[Ordinal]> =
+                // Waiting again is harmless, and not worth a list of its own in each round.
+                let mut ordinals: Vec<Ordinal> =
                     requests.iter().filter_map(|name| names.bound.get(name).copied()).collect();
+                ordinals.sort_unstable();
+                ordinals.dedup();
+                ordinals.retain(|request| names.open.contains(request));
+                let ordinals: Arc<[Ordinal]> = ordinals.into();
                 names.wait(&program, &ordinals);
                 program.act(line, Act::Wait(ordinals));
             }

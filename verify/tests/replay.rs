@@ -219,6 +219,21 @@ fn at(lines: &[String], text: &str) -> usize {
     found[0]
 }
 
+/// Whichever of the two has the lower number: the parts are gone through in that order.
+#[test]
+fn what_a_lost_peer_has_sent_cannot_be_received() {
+    for (me, lost) in [(0, 1), (1, 0)] {
+        let place = Place::new();
+        let mut pair = Pair::new(&place);
+        pair.call(lost, 3, send(me as u32, 5, 8));
+        pair.event(me, Event::Lost(RankId(lost as u32)));
+        pair.ranks[me].1.end(End::Finalized);
+        pair.ranks[lost].1.end(End::Left);
+        let report = replayed(&place).expect("it is a trace");
+        assert!(report.misuses.is_empty(), "rank {lost} is lost: {:?}", report.misuses);
+    }
+}
+
 #[test]
 fn what_has_happened_is_allowed() {
     let place = Place::new();

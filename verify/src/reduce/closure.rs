@@ -61,7 +61,7 @@ impl<P: Protocol> View<'_, P> {
             }
             Node::ReceiveEnds(at) => {
                 let facts = self.facts.rank(at);
-                let last_receive = facts.last_receive.values().copied().max().max(facts.last_from_any);
+                let last_receive = facts.last_receive.of_any().max(facts.last_from_any);
                 let conflict =
                     self.model.is_portable() || (0..self.ranks()).any(|peer| self.posts_matter(at, peer));
                 if conflict && self.is_before(at, last_receive) || self.will_test(at) {

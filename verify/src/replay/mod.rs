@@ -164,7 +164,8 @@ struct Replay {
 impl Replay {
     fn new(ranks: u32, options: &Options, parts: Vec<Option<Part>>) -> Self {
         let job = Job { ranks };
-        let players = parts.into_iter().zip(0..).map(|(part, me)| Player::new(me, &job, options, part));
+        let players = parts.into_iter().enumerate();
+        let players = players.map(|(me, part)| Player::new(me as u16, &job, options, part));
         let network = State {
             job: 0,
             procs: Vec::new(),

@@ -175,7 +175,8 @@ impl Player {
                 return None;
             };
             let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
-            (route.at == self.me).then_some((me, envelope, len))
+            // What a lost peer had sent, and this rank has not got, it could not receive.
+            (route.at == self.me && !self.lost.contains(&envelope.source)).then_some((me, envelope, len))
         });
         arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
     }

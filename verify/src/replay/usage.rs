@@ -186,10 +186,10 @@ impl Usage {
         // Those that are over were called by all, so this rank is not behind them.
         let at = called.saturating_sub(calls.over) as usize;
         *called += 1;
-        let Some((first, expected, there, come)) = calls.open.get_mut(at) else {
-            calls.open.push_back((rank, signature, place.clone(), 1));
-            return;
-        };
+        if calls.open.len() == at {
+            calls.open.push_back((rank, signature, place.clone(), 0));
+        }
+        let Some((first, expected, there, come)) = calls.open.get_mut(at) else { return };
         *come += 1;
         if *expected != signature && !calls.differ {
             calls.differ = true;

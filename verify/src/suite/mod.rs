@@ -185,7 +185,8 @@ impl Row {
         self.states += other.states;
         self.transitions += other.transitions;
         self.seconds += other.seconds;
-        if other.verdict != Verdict::Proven {
+        // What one shard has found, another one that was ended early does not take back.
+        if self.verdict == Verdict::Proven || other.verdict == Verdict::Violated {
             self.verdict = other.verdict;
         }
         for (what, times) in other.reached {
@@ -207,5 +208,43 @@ impl Row {
     pub fn not_reached(&self) -> Vec<&str> {
         let unmet = |what: &&String| self.reached.get(*what).is_none_or(|times| *times == 0);
         self.must_reach.iter().filter(unmet).map(String::as_str).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(number: u32, verdict: Verdict) -> SuiteReport {
+        let row = Row {
+            name: "ring".to_owned(),
+            protocol: "mirror".to_owned(),
+            source: None,
+            programs: 1,
+            programs_in_all: 2,
+            states: 3,
+            transitions: 4,
+            seconds: 0.5,
+            verdict,
+            reached: BTreeMap::new(),
+            must_reach: Vec::new(),
+            counterexample: (verdict == Verdict::Violated).then(|| "it hangs".to_owned()),
+        };
+        let suite = "rendezvous".to_owned();
+        let (full, interrupted, shard) = (false, false, (number, 2));
+        SuiteReport { version: VERSION, suite, full, shard, interrupted, seconds: 0.5, rows: vec![row] }
+    }
+
+    #[test]
+    fn what_one_shard_has_found_another_one_does_not_take_back() {
+        use Verdict::{Inconclusive, Proven, Violated};
+        let verdicts = [Proven, Violated, Inconclusive];
+        for (one, other) in verdicts.iter().flat_map(|one| verdicts.map(|other| (*one, other))) {
+            let whole = merge(vec![part(1, one), part(2, other)]).expect("they are the parts of one run");
+            let worse = [Violated, Inconclusive, Proven].into_iter().find(|it| [one, other].contains(it));
+            let [row] = &whole.rows[..] else { panic!("it is one line") };
+            assert_eq!((Some(row.verdict), row.states), (worse, 6), "{one:?}, {other:?}");
+            assert_eq!(row.counterexample.is_some(), row.verdict == Violated);
+        }
     }
 }
