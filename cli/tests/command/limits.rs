@@ -37,25 +37,6 @@ fn limits_of_address_space_and_data_end_a_search_with_a_report() {
     }
 }
 
-/// What a small file says about all ranks is not kept once for each of them, nor what it says in a loop once for each
-/// round: there would be 40 GB of it before any bound is looked at.
-#[test]
-fn small_files_take_little_before_the_search_begins() {
-    let whoever = "ranks 65535\nrank *\n  p = probe from any tag any\n  send to source(p) tag 0 size 8\n";
-    let again = format!(
-        "ranks 2\nrank *\n  a = isend to me tag me size 0\n  repeat 30000\n    wait{}\n  end\n",
-        " a".repeat(65_536)
-    );
-    for text in [whoever, &again] {
-        let place = Place::new().with("small.scn", text);
-        let command = place.command();
-        let mut shell = Command::new("sh");
-        let limited = "ulimit -v 4000000 && exec \"$0\" verify --max-states 5 --threads 1 small.scn";
-        shell.args(["-c", limited]).arg(command.get_program()).current_dir(place.path(""));
-        Ran::from(shell.output().expect("there is a shell")).status(3);
-    }
-}
-
 #[test]
 fn suites_have_bounds_as_well() {
     let place = Place::new();
