@@ -291,7 +291,7 @@ fn may_send_nothing(program: &Program, to: Option<u16>) -> bool {
         Start::Send { to: target, len: 0, synchronous: true, .. } => to.map(u32::from) == Some(target),
         Start::Later(index) => {
             let later = &program.later[usize::from(index)];
-            let is_to = later.to().map_or(true, |target| to.map(u32::from) == Some(target));
+            let is_to = later.to().is_none_or(|target| to.map(u32::from) == Some(target));
             later.sends && later.is_synchronous() && is_to && later.len().is_none_or(|len| len == 0)
         }
         _ => false,
