@@ -86,15 +86,24 @@ impl Facts {
         let acknowledges = notice != Notice::FinBehindWrite;
         let mut ranks: Vec<RankFacts> =
             job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
+        // By whom each is sent what has nothing to transfer; `None`: whoever the program says when it runs.
+        let mut empty_to: BTreeMap<Option<u16>, Vec<u16>> = BTreeMap::new();
+        for (rank, program) in job.ranks.iter().enumerate() {
+            for to in empty_sends(program) {
+                empty_to.entry(to).or_default().push(rank as u16);
+            }
+        }
         for (rank, facts) in ranks.iter_mut().enumerate() {
             let rank = rank as u16;
-            let Several { all, mut named } = facts.ordered_from.clone();
-            let of_all = acknowledges || may_take_nothing(job, rank);
-            named.retain(|from| of_all || may_send_nothing(&job.ranks[usize::from(*from)], Some(rank)));
-            facts.answers_posts_from = Several { all: all && of_all, named };
+            facts.answers_posts_from = if acknowledges || may_take_nothing(job, rank) {
+                facts.ordered_from.clone()
+            } else {
+                let senders = empty_to.get(&Some(rank)).into_iter().flatten().copied();
+                let named = senders.filter(|from| facts.ordered_from.contains(*from)).collect();
+                Several { all: false, named }
+            };
         }
-        let to_any = |rank: &u16| may_send_nothing(&job.ranks[usize::from(*rank)], None);
-        let empty_to_any = (0..job.ranks.len() as u16).filter(to_any).collect();
+        let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
         Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window, empty_to_any }
@@ -127,7 +136,7 @@ impl Facts {
     pub(crate) fn answers_posts(&self, from: u16, to: u16) -> bool {
         let facts = self.rank(to);
         facts.answers_posts_from.contains(from)
-            || facts.ordered_from.all && self.empty_to_any.binary_search(&from).is_ok()
+            || facts.ordered_from.contains(from) && self.empty_to_any.binary_search(&from).is_ok()
     }
 
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
@@ -284,17 +293,17 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
     sent.iter().map(most).chain([sent_to_any]).any(|sum| sum > options.eager_window)
 }
 
-/// Whether a program may send a message by RTS that has nothing to transfer, which is answered at once: to rank `to`, or to
-/// whomever it says when it runs.
-fn may_send_nothing(program: &Program, to: Option<u16>) -> bool {
-    program.starts.iter().any(|start| match *start {
-        Start::Send { to: target, len: 0, synchronous: true, .. } => to.map(u32::from) == Some(target),
+/// To whom a program may send a message by RTS that has nothing to transfer, which is answered at once; `None`: to whomever
+/// it says when it runs.
+fn empty_sends(program: &Program) -> impl Iterator<Item = Option<u16>> {
+    program.starts.iter().filter_map(|start| match *start {
+        Start::Send { to, len: 0, synchronous: true, .. } => Some(Some(to as u16)),
         Start::Later(index) => {
             let later = &program.later[usize::from(index)];
-            let is_to = later.to().is_none_or(|target| to.map(u32::from) == Some(target));
-            later.sends && later.is_synchronous() && is_to && later.len().is_none_or(|len| len == 0)
+            let is_empty = later.sends && later.is_synchronous() && later.len().is_none_or(|len| len == 0);
+            is_empty.then(|| later.to().map(|to| to as u16))
         }
-        _ => false,
+        _ => None,
     })
 }
 
