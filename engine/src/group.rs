@@ -125,7 +125,7 @@ impl Communicator {
                 self.shared.with(|core| core.communicators_taken(block, |rank| self.group.contains(rank)));
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;
-            self.shared.with(|core| core.communicators_agreed(block, &own, &taken));
+            self.shared.with(|core| core.communicators_agreed(block, &taken));
             // All ranks see the same, so all take the same number, or go on.
             if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
                 let bits = u64::BITS as usize;

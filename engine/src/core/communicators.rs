@@ -22,6 +22,13 @@ fn bit(communicator: Communicator) -> (usize, u64) {
     (number / u64::BITS as usize, 1 << (number % u64::BITS as usize))
 }
 
+/// The same within a block of [`COMPARED`] numbers; `None` of a number in another one.
+fn bit_in(block: usize, communicator: Communicator) -> Option<(usize, u64)> {
+    const WORDS: usize = COMPARED / u64::BITS as usize;
+    let (word, bit) = bit(communicator);
+    word.checked_sub(block * WORDS).filter(|at| *at < WORDS).map(|at| (at, bit))
+}
+
 /// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
 #[derive(Clone, Debug, Default)]
 struct GivenUp(Rc<RefCell<Vec<Members>>>);
@@ -96,34 +103,24 @@ impl Communicators {
             };
         }
         for (communicator, members) in self.given_up.0.borrow().iter() {
-            let (word, bit) = bit(*communicator);
-            if let Some(taken) = word.checked_sub(first / u64::BITS as usize).and_then(|at| taken.get_mut(at))
+            if let Some((at, bit)) = bit_in(block, *communicator)
                 && may_end(*communicator, members)
             {
-                *taken &= !bit;
+                taken[at] &= !bit;
             }
         }
         taken
     }
 
-    /// These are in use at some rank of those that agree; `own` are those that this one has said. Has the others
-    /// `forget` that nobody has any more.
-    pub(super) fn agreed(
-        &mut self,
-        block: usize,
-        own: &Taken,
-        all: &Taken,
-        mut forget: impl FnMut(Communicator) -> bool,
-    ) {
-        let first = block * COMPARED / u64::BITS as usize;
+    /// These are in use at some rank of those that agree, this one among them. Has the others `forget` that nobody has any
+    /// more.
+    pub(super) fn agreed(&mut self, block: usize, all: &Taken, mut forget: impl FnMut(Communicator) -> bool) {
         let Self { taken, given_up } = self;
         given_up.0.borrow_mut().retain(|(communicator, _)| {
-            let (word, bit) = bit(*communicator);
-            let in_use = |of: &Taken| {
-                word.checked_sub(first).and_then(|at| of.get(at)).is_none_or(|word| word & bit != 0)
-            };
-            let ends = !in_use(own) && !in_use(all) && forget(*communicator);
+            let is_free = bit_in(block, *communicator).is_some_and(|(at, bit)| all[at] & bit == 0);
+            let ends = is_free && forget(*communicator);
             if ends {
+                let (word, bit) = bit(*communicator);
                 taken[word] &= !bit;
             }
             !ends

@@ -209,10 +209,10 @@ impl Core {
         })
     }
 
-    /// What all have said of those numbers, `own` being what this rank has: the others are free.
-    pub(crate) fn communicators_agreed(&mut self, block: usize, own: &Taken, all: &Taken) {
+    /// What all have said of those numbers: the others are free.
+    pub(crate) fn communicators_agreed(&mut self, block: usize, all: &Taken) {
         let Self { communicators, hands, .. } = self;
-        communicators.agreed(block, own, all, |communicator| hands.forget(communicator));
+        communicators.agreed(block, all, |communicator| hands.forget(communicator));
     }
 
     /// A communicator of these ranks, under a number that all of them have agreed on.
