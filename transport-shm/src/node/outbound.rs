@@ -110,6 +110,18 @@ impl Peer {
         let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
         !self.reads.is_empty() || self.waiting.iter().any(is_write)
     }
+
+    /// Whether it has said that it is through.
+    fn has_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire) == 1
+    }
+
+    /// Drops what waits for room: how much that is.
+    fn drop_waiting(&mut self) -> usize {
+        let dropped = self.waiting.len();
+        self.waiting.clear();
+        dropped
+    }
 }
 
 /// The half of a [`Node`](super::Node) that takes operations.
@@ -285,11 +297,8 @@ impl Out {
 
     /// Drops what waits for room at peers that have finished, and take nothing any more.
     pub fn drop_for_finished(&mut self) {
-        for peer in self.peers.iter_mut().flatten() {
-            if peer.finished.load(Ordering::Acquire) == 1 {
-                self.waiting -= peer.waiting.len();
-                peer.waiting.clear();
-            }
+        for peer in self.peers.iter_mut().flatten().filter(|peer| peer.has_finished()) {
+            self.waiting -= peer.drop_waiting();
         }
     }
 
@@ -322,10 +331,7 @@ impl Out {
     /// is lost, unless it had finished and owes nothing. What waits for it then waits for nobody.
     pub(super) fn settle(&mut self, place: usize) {
         match &mut self.peers[place] {
-            Some(peer) if peer.finished.load(Ordering::Acquire) == 1 && !peer.owes() => {
-                self.waiting -= peer.waiting.len();
-                peer.waiting.clear();
-            }
+            Some(peer) if peer.has_finished() && !peer.owes() => self.waiting -= peer.drop_waiting(),
             _ => self.lose(place),
         }
     }
