@@ -170,7 +170,7 @@ fn trace(place: &Place) {
     pair.end(1, nothing);
     let own = Communicator::new(1).expect("there are many");
     for (rank, recorder) in &mut pair.ranks {
-        rank.define(own, &[RankId(1), RankId(0)]).expect("it is new");
+        rank.define(own, &[RankId(1), RankId(0)], &mut Vec::new()).expect("it is new");
         recorder.record(&Record::Define { communicator: own, members: vec![1, 0] });
     }
     let entered = [0, 1].map(|me| pair.call(me, 8, Call::Collective(Collective::barrier(own))));

@@ -312,6 +312,23 @@ impl Hands {
         let _ = self.rank.release(request);
     }
 
+    /// Makes a communicator known.
+    pub(super) fn define(
+        &mut self,
+        communicator: Communicator,
+        members: &[RankId],
+        ways: &mut Ways<'_>,
+    ) -> Result<(), UsageError> {
+        let Self { rank, tools, .. } = self;
+        let mut performer = Performer { tools, ways, data: &[] as &[u8], lent: &[] };
+        rank.define(communicator, members, &mut performer)?;
+        if self.recorder.is_some() {
+            let members: Vec<u32> = members.iter().map(|rank| rank.0).collect();
+            self.record_definition(communicator, &members);
+        }
+        Ok(())
+    }
+
     /// Forgets a communicator that nobody has any more. False if that cannot be done now.
     pub(super) fn forget(&mut self, communicator: Communicator) -> bool {
         let forgotten = self.rank.forget(communicator).is_ok();

@@ -224,10 +224,7 @@ impl Core {
         let communicator = u16::try_from(number).ok().and_then(Communicator::new);
         let communicator = communicator.ok_or(Error::TooManyCommunicators)?;
         let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
-        self.hands.rank.define(communicator, &ranks)?;
-        if self.hands.recorder.is_some() {
-            self.hands.record_definition(communicator, members);
-        }
+        self.hands.define(communicator, &ranks, &mut Ways::of(&mut self.node, &mut self.far))?;
         Ok((communicator, self.communicators.take(communicator, members)))
     }
 

@@ -105,7 +105,6 @@ impl<P: Protocol> Rank<P> {
         let number = self.group_mut(communicator).map_or(0, Group::enter);
         let own = self.requests.open(State::Collective);
         if let Some(peer) = self.lost_member(communicator) {
-            self.decline_offers(communicator, out);
             self.fail(own, Failure::PeerLost(peer), out);
             return Ok(own);
         }
@@ -305,15 +304,15 @@ impl<P: Protocol> Rank<P> {
         for end in [&mut active.send, &mut active.receive] {
             active.open -= u8::from(end.take_if(|state| is_of_peer(state)).is_some());
         }
-        let (ended, is_over) = (active.open < before, active.open == 0);
+        let has_ended = active.open < before && active.open == 0;
         self.posted.take(inner(own, End::Receive));
-        if ended && is_over {
+        if has_ended {
             self.go_on(own, out);
         }
     }
 
     /// Answers the offers of messages of collectives that this rank will not enter any more, or go on with.
-    fn decline_offers(&mut self, communicator: Communicator, out: &mut impl Sink) {
+    pub(crate) fn decline_offers(&mut self, communicator: Communicator, out: &mut impl Sink) {
         let context = communicator.collectives();
         let mut offers = Vec::new();
         self.unexpected.retain(|envelope, arrival| match arrival {
@@ -333,7 +332,7 @@ impl<P: Protocol> Rank<P> {
         !self.lost.is_empty() && context.is_collective() && self.lost_member(context.communicator()).is_some()
     }
 
-    fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
+    pub(crate) fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
         let group = self.group(communicator)?;
         self.lost.iter().copied().find(|peer| group.contains(*peer))
     }

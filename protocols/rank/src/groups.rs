@@ -3,6 +3,7 @@
 use crate::UsageError;
 use crate::rank::Rank;
 use crate::requests::State;
+use crate::work::Sink;
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, Context, RankId};
 use carrousel_rendezvous::Protocol;
@@ -75,11 +76,17 @@ impl<P: Protocol> Rank<P> {
     /// of them. Messages of its collectives may have come before: they have waited.
     ///
     /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
-    /// collectives.
+    /// collectives. If a member is lost already, what others have offered in its collectives is not going to be taken,
+    /// and they are told.
     ///
     /// # Errors
     /// When it is known already, when a member does not exist or is there twice, and when this rank is none.
-    pub fn define(&mut self, communicator: Communicator, members: &[RankId]) -> Result<(), UsageError> {
+    pub fn define(
+        &mut self,
+        communicator: Communicator,
+        members: &[RankId],
+        out: &mut impl Sink,
+    ) -> Result<(), UsageError> {
         let Err(at) = self.position(communicator) else {
             return Err(UsageError::AlreadyDefined(communicator));
         };
@@ -97,6 +104,9 @@ impl<P: Protocol> Rank<P> {
         };
         let members = Members::Some(members.to_vec());
         self.groups.insert(at, Group { communicator, members, me: me as u32, entered: 0 });
+        if self.lost_member(communicator).is_some() {
+            self.decline_offers(communicator, out);
+        }
         Ok(())
     }
 

@@ -209,7 +209,7 @@ impl Player {
                 Ok(())
             }
             Record::Define { communicator, members } => {
-                self.define(communicator, &members)?;
+                self.define(communicator, &members, network)?;
                 usage.define(self.me.into(), communicator, &members);
                 Ok(())
             }
@@ -263,12 +263,18 @@ impl Player {
         Ok(())
     }
 
-    fn define(&mut self, communicator: Communicator, members: &[u32]) -> Result<(), Differs> {
+    fn define(
+        &mut self,
+        communicator: Communicator,
+        members: &[u32],
+        network: &mut State<Mirror>,
+    ) -> Result<(), Differs> {
         let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let number = communicator.index();
-        match self.rank.define(communicator, &members) {
+        match self.rank.define(communicator, &members, &mut self.work) {
             Ok(()) => {
                 self.counts.calls += 1;
+                self.perform(network);
                 Ok(())
             }
             Err(error) => differs(format!("communicator {number} was defined"), format!("no: {error}")),

@@ -21,9 +21,8 @@ fn part(index: u16) -> Communicator {
 }
 
 fn define<P: Protocol>(pair: &mut Pair<P>, communicator: Communicator, members: &[u32]) {
-    let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
     for member in members {
-        assert_eq!(pair.ranks[*member as usize].define(communicator, &ranks), Ok(()));
+        assert_eq!(pair.define(*member, communicator, members), Ok(()));
     }
 }
 
@@ -51,14 +50,14 @@ fn members_are_counted_in_the_order_of_the_group<P: Protocol>() {
 fn messages_wait_for_a_communicator_to_be_defined<P: Protocol>() {
     for len in [SMALL, LARGE] {
         let mut pair = Pair::<P>::with(3, &options());
-        let both = [RankId(0), RankId(2)];
-        assert_eq!(pair.ranks[0].define(part(1), &both), Ok(()));
+        let both = [0, 2];
+        assert_eq!(pair.define(0, part(1), &both), Ok(()));
         let call = Collective { communicator: part(1), ..collective(Kind::AllReduce, 0, len) };
         let of = [vec![1; len], vec![2; len]];
         let (first, _) = pair.collective(0, &call, &of[0]);
         pair.run();
         assert!(!pair.is_complete(0, first));
-        assert_eq!(pair.ranks[2].define(part(1), &both), Ok(()));
+        assert_eq!(pair.define(2, part(1), &both), Ok(()));
         let (second, target) = pair.collective(2, &call, &of[1]);
         pair.run();
         assert_eq!(pair.status(0, first), DONE);
@@ -100,21 +99,20 @@ fn communicators_do_not_meet<P: Protocol>() {
 
 fn a_group_is_checked<P: Protocol>() {
     let mut pair = Pair::<P>::with(3, &options());
-    let rank = &mut pair.ranks[0];
-    let [a, b, none] = [RankId(0), RankId(2), RankId(3)];
+    let [a, b, none] = [0, 2, 3];
     for (communicator, members, error) in [
         (Communicator::WORLD, &[a, b][..], UsageError::AlreadyDefined(Communicator::WORLD)),
-        (part(1), &[b], UsageError::NotAMember(a)),
-        (part(1), &[], UsageError::NotAMember(a)),
-        (part(1), &[a, b, a], UsageError::MemberTwice(a)),
-        (part(1), &[a, none], UsageError::NoSuchRank { rank: none, ranks: 3 }),
+        (part(1), &[b], UsageError::NotAMember(RankId(a))),
+        (part(1), &[], UsageError::NotAMember(RankId(a))),
+        (part(1), &[a, b, a], UsageError::MemberTwice(RankId(a))),
+        (part(1), &[a, none], UsageError::NoSuchRank { rank: RankId(none), ranks: 3 }),
     ] {
-        let before = rank.clone();
-        assert_eq!(rank.define(communicator, members), Err(error));
-        assert!(*rank == before);
+        let before = pair.ranks[0].clone();
+        assert_eq!(pair.define(0, communicator, members), Err(error));
+        assert!(pair.ranks[0] == before);
     }
-    assert_eq!(rank.define(part(1), &[b, a]), Ok(()));
-    assert_eq!(rank.define(part(1), &[b, a]), Err(UsageError::AlreadyDefined(part(1))));
+    assert_eq!(pair.define(0, part(1), &[b, a]), Ok(()));
+    assert_eq!(pair.define(0, part(1), &[b, a]), Err(UsageError::AlreadyDefined(part(1))));
     assert_eq!(UsageError::AlreadyDefined(part(1)).to_string(), "communicator 1 is defined already");
 }
 

@@ -166,7 +166,7 @@ fn options() -> impl Strategy<Value = Options> {
 fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
     let part = Communicator::new(1).expect("few");
-    rank.define(part, &[RankId(1), RankId(0)]).expect("both are there");
+    rank.define(part, &[RankId(1), RankId(0)], &mut Vec::new()).expect("both are there");
     for step in steps {
         let before = rank.clone();
         let mut work = Vec::new();

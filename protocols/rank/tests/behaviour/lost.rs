@@ -14,6 +14,7 @@ under_both!(
     a_collective_fails_in_any_round,
     what_living_members_read_stays_lent,
     who_goes_no_further_declines_what_is_offered,
+    who_learns_late_of_a_communicator_declines_what_was_offered,
     who_is_no_member_concerns_no_receive,
     a_group_without_the_peer_goes_on,
 );
@@ -200,11 +201,28 @@ fn who_goes_no_further_declines_what_is_offered<P: Protocol>() {
     }
 }
 
+fn who_learns_late_of_a_communicator_declines_what_was_offered<P: Protocol>() {
+    let mut pair = Pair::<P>::with(3, &options());
+    let part = Communicator::new(1).expect("few");
+    assert_eq!(pair.define(0, part, &[0, 1, 2]), Ok(()));
+    let call = Collective { communicator: part, ..collective(Kind::Broadcast, 0, LARGE) };
+    let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
+    pair.deliver_in_context(0, 2, part.collectives(), Lane::Forward).expect("the offer is right");
+    lose(&mut pair, 0, 1);
+    lose(&mut pair, 2, 1);
+    assert!(!pair.is_complete(0, root), "rank 2 does not know yet that this concerns it");
+    // It need not enter a collective that cannot succeed.
+    assert_eq!(pair.define(2, part, &[0, 1, 2]), Ok(()));
+    pair.run();
+    assert_eq!(pair.status(0, root), LOST);
+    assert_eq!(pair.ranks[2].unexpected().count(), 0);
+}
+
 fn who_is_no_member_concerns_no_receive<P: Protocol>() {
     let mut pair = Pair::<P>::with(3, &options());
     let part = Communicator::new(1).expect("few");
     for rank in [0, 2] {
-        assert_eq!(pair.ranks[rank].define(part, &[RankId(2), RankId(0)]), Ok(()));
+        assert_eq!(pair.define(rank, part, &[2, 0]), Ok(()));
     }
     let in_part = |pair: &mut Pair<P>| pair.receive_in(part, 0, Source::Any, TagSelector::Any, SMALL);
     let (before, everywhere) = (in_part(&mut pair), pair.receive(0, Source::Any, TagSelector::Any, SMALL));
@@ -225,7 +243,7 @@ fn a_group_without_the_peer_goes_on<P: Protocol>() {
         let mut pair = Pair::<P>::with(3, &options());
         let part = Communicator::new(1).expect("few");
         for rank in [0, 2] {
-            assert_eq!(pair.ranks[rank].define(part, &[RankId(2), RankId(0)]), Ok(()));
+            assert_eq!(pair.define(rank, part, &[2, 0]), Ok(()));
         }
         let call = Collective { communicator: part, ..collective(Kind::AllGather, 0, len) };
         let of: Vec<Vec<u8>> = [(2, 0), (0, 1)].map(|(rank, me)| source(&pair, rank, &call, me)).into();

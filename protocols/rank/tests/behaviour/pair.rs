@@ -146,6 +146,19 @@ impl<P: Protocol> Pair<P> {
         result
     }
 
+    pub(crate) fn define(
+        &mut self,
+        rank: u32,
+        communicator: Communicator,
+        members: &[u32],
+    ) -> Result<(), UsageError> {
+        let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
+        let mut work = Vec::new();
+        let result = self.ranks[rank as usize].define(communicator, &members, &mut work);
+        self.perform(rank, work, &[]);
+        result
+    }
+
     /// Feeds one event, with the data of an eager packet, and performs what follows.
     pub(crate) fn event(&mut self, rank: u32, event: Event, data: &[u8]) -> Result<(), ProtocolError> {
         let mut work = Vec::new();
