@@ -270,11 +270,11 @@ impl Hands {
             if let (Some(sites), Call::Send(send)) = (&mut self.send_sites, &call) {
                 sites.add(send, site);
             }
-            if matches!(call, Call::Cancel(_)) {
-                // Its place is that where it was started.
-            } else if site == CallSite::Source(at.location()) {
+            // The place of what is cancelled is that where it was started.
+            let is_new = !matches!(call, Call::Cancel(_));
+            if is_new && site == CallSite::Source(at.location()) {
                 self.call_sites.remove(&request.index);
-            } else {
+            } else if is_new {
                 self.call_sites.insert(request.index, site);
             }
         }
