@@ -22,7 +22,8 @@ impl Trouble {
         self.other.get_or_insert(error);
     }
 
-    /// Why a peer is lost, as far as this rank knows; once, and of what concerns no peer too.
+    /// Why a peer is lost, as far as this rank knows: what went wrong with it, else what went wrong with no peer. Either
+    /// is told once.
     pub(super) fn of(&mut self, peer: RankId) -> Option<Error> {
         self.peers.remove(&peer).or_else(|| self.other.take())
     }
