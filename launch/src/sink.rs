@@ -45,6 +45,11 @@ impl<F: AsFd> Sink<F> {
         self.outbox.len() > FULL
     }
 
+    /// How many bytes have not been taken yet.
+    pub(crate) fn len(&self) -> usize {
+        self.outbox.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.outbox.is_empty()
     }

@@ -137,6 +137,8 @@ struct Launcher {
 const SILENCE: Duration = PATIENCE.saturating_add(INSISTENCE.saturating_mul(3));
 /// With more than this on its way to a host, no more is read from there.
 const LINK_FULL: usize = 4 << 20;
+/// With more than this to write, nothing is read from hosts: they have been told to send no more long before.
+const FLOODED: usize = 64 << 20;
 
 impl Launcher {
     fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
@@ -455,7 +457,8 @@ impl Launcher {
         self.links.iter().any(|link| link.failure().is_some())
     }
 
-    /// Writes what is taken; while the reader is slow, the ranks are not read.
+    /// Writes what is taken; while the reader is slow, what ranks write is not read, here or on other hosts. Their ends
+    /// and failures are.
     fn write(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for flushed in [self.output.flush(&self.poll), self.errors.flush(&self.poll)] {
             let Err(error) = flushed else { continue };
@@ -472,8 +475,10 @@ impl Launcher {
         }
         self.full = self.output.is_full() || self.errors.is_full();
         self.crew.pause(self.full, &self.poll);
+        let is_flooded = self.output.len() + self.errors.len() > FLOODED;
         for link in &mut self.links {
-            link.pause(self.full || link.backlog() > LINK_FULL, &self.poll);
+            link.quiet(self.full, &self.poll);
+            link.pause(is_flooded || link.backlog() > LINK_FULL, &self.poll);
         }
     }
 

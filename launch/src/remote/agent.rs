@@ -31,6 +31,8 @@ struct Agent {
     started: bool,
     /// Standard input of which the launcher does not know yet that rank 0 has taken it.
     unfed: usize,
+    /// Whether the launcher takes no output.
+    paused: bool,
     /// When the launcher was found to be gone, and the ranks were asked to end.
     orphaned: Option<Duration>,
 }
@@ -54,6 +56,7 @@ impl Agent {
             begun: Instant::now(),
             started: false,
             unfed: 0,
+            paused: false,
             orphaned: None,
         })
     }
@@ -81,7 +84,8 @@ impl Agent {
             }
             let open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
-            self.crew.pause(full, &self.poll);
+            // Nobody is spared for a launcher that is gone.
+            self.crew.pause(full || self.paused && self.orphaned.is_none(), &self.poll);
             self.crew.hold(full, &self.poll);
             let now = self.begun.elapsed();
             if !open {
@@ -167,6 +171,7 @@ impl Agent {
                 self.crew.feed(payload, &self.poll);
             }
             Order::InputOver => self.crew.feed_over(&self.poll),
+            Order::Pause(paused) => self.paused = paused,
         }
     }
 

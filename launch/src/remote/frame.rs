@@ -29,6 +29,8 @@ pub(crate) enum Order {
     Input,
     /// Standard input has ended.
     InputOver,
+    /// What ranks write is not to be read, so that they wait; or again. All else is told as ever.
+    Pause(bool),
 }
 
 /// From the agent to the launcher.

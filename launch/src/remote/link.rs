@@ -29,6 +29,8 @@ pub(crate) struct Link {
     unfed: usize,
     greeted: bool,
     paused: bool,
+    /// Whether its agent has been told to take no output.
+    quiet: bool,
     /// Why the ranks could not be started, and the status of that.
     failure: Option<(String, Option<u8>)>,
 }
@@ -64,6 +66,7 @@ impl Link {
             unfed: 0,
             greeted: false,
             paused: false,
+            quiet: false,
             failure: None,
         };
         let watch = || -> std::io::Result<()> {
@@ -120,7 +123,14 @@ impl Link {
         }
     }
 
-    /// Reads nothing, so that the ranks wait when they write; or reads again.
+    /// Lets the ranks wait when they write, or no longer; of all else the host tells.
+    pub(crate) fn quiet(&mut self, quiet: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.quiet, quiet) != quiet {
+            self.send(&Order::Pause(quiet), b"", poll);
+        }
+    }
+
+    /// Reads nothing that the host says; or reads again.
     pub(crate) fn pause(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.paused, paused) == paused {
             return;

@@ -198,6 +198,22 @@ fn a_host_that_never_says_that_it_is_done_is_given_up() {
 }
 
 #[test]
+fn a_failure_on_another_host_is_told_while_the_reader_is_slow() {
+    let script = "test $PMI_RANK = 0 && exec yes; sleep 2; exit 3";
+    let mut running = Running(launcher("2 hosts=a,b", &["sh", "-c", script]).spawn().expect("it starts"));
+    let stderr = BufReader::new(running.0.stderr.take().expect("it is a pipe"));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line).map_err(drop))
+    });
+    let failed = until("the failure", || {
+        let line = told.try_recv().ok()?;
+        line.starts_with("failed after").then_some(line)
+    });
+    assert!(failed.contains("rank 1"), "{failed}");
+}
+
+#[test]
 fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
     let place = tempfile::tempdir().expect("it can be made");
     let place = place.path();
