@@ -16,7 +16,7 @@
 //! **Limits.** Linux. PMI-1 only: launchers that speak nothing but PMIx are refused with a way out. Hosts
 //! are reached by an ssh that needs no password.
 //! **Entry points.** [`Client`] for a rank, [`run`] for a launcher; begin reading at `Server::handle` and
-//! `Judge`, which decide, and then at `launcher`, the loop that carries it out.
+//! `FailurePolicy`, which decide, and then at `launcher`, the loop that carries it out.
 //!
 //! ```
 //! use carrousel_launch::Client;
@@ -29,15 +29,15 @@
 
 mod binding;
 mod client;
-mod crew;
 mod ending;
 mod error;
+mod failure_policy;
 mod flow;
 mod hostfile;
 #[doc(hidden)]
 pub mod hostile;
 mod job;
-mod judge;
+mod local_ranks;
 mod launcher;
 mod limits;
 mod line;

@@ -15,7 +15,7 @@ pub(crate) enum Token {
     Input,
     /// Standard output (0) or error (1) takes more.
     Sink(u32),
-    /// A rank's process has ended. The number is the position in its crew.
+    /// A rank's process has ended. The number is its position among the local ranks.
     Ended(u32),
     /// A rank's PMI connection.
     Control(u32),

@@ -2,12 +2,12 @@
 
 mod input;
 
-use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::ending::{Ending, Stop};
 use crate::error::{HOSTS, LaunchError};
+use crate::failure_policy::{FailurePolicy, Times, Verdict};
 use crate::job::{INSISTENCE, Job};
-use crate::judge::{Judge, Times, Verdict};
 use crate::limits::make_room;
+use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::remote::frame::Order;
 use crate::remote::link::Link;
@@ -93,7 +93,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
     if let Some(error) = launcher.broken {
         return Err(LaunchError::Output { source: error.into() });
     }
-    let (failure, stop) = launcher.judge.into_outcome();
+    let (failure, stop) = launcher.policy.into_outcome();
     // A result that is not whole is no success.
     let stop = stop.or(launcher.cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
@@ -104,8 +104,8 @@ struct Launcher {
     poll: Poll,
     signals: Signals,
     server: Server,
-    judge: Judge,
-    crew: Crew,
+    policy: FailurePolicy,
+    local_ranks: LocalRanks,
     links: Vec<Link>,
     input: Option<Input>,
     output: Sink<Stdout>,
@@ -118,7 +118,7 @@ struct Launcher {
     /// When reports are over, if there are any.
     settled: Option<Duration>,
     /// What has happened while the ranks were started.
-    early: Vec<Happening>,
+    early: Vec<RankEvent>,
     /// The failures so far, for ranks that take part later.
     lost: Vec<String>,
     /// A slow reader makes the ranks wait.
@@ -153,8 +153,8 @@ impl Launcher {
             poll,
             signals,
             server: Server::new(layout, &by_program),
-            judge: Judge::new(job.ranks(), times),
-            crew: Crew::new(),
+            policy: FailurePolicy::new(job.ranks(), times),
+            local_ranks: LocalRanks::new(),
             links: Vec::new(),
             input: None,
             output: Sink::new(std::io::stdout(), 0),
@@ -176,7 +176,7 @@ impl Launcher {
     fn start(&mut self, job: &Job, layout: &[u32]) -> Result<(), LaunchError> {
         let stdin = std::io::stdin();
         let ranks = job.ranks();
-        let Self { signals, judge, crew, poll, early, links, .. } = self;
+        let Self { signals, policy, local_ranks, poll, early, links, .. } = self;
         // Other signals are for ranks that are there to get them.
         let mut may = |started: u32| match signals.take().into_iter().find(|signal| asks_for_the_end(*signal))
         {
@@ -190,10 +190,10 @@ impl Launcher {
             let direct = ranks == 1 && !job.prefix;
             if direct {
                 // A shell says nothing of that either.
-                judge.forwarded(Signal::PIPE.as_raw());
+                policy.forwarded(Signal::PIPE.as_raw());
             }
             let from = if fed { Stdin::Fed } else { Stdin::Inherited };
-            crew.start(&share, (from, direct), poll, &mut may, early)?;
+            local_ranks.start(&share, (from, direct), poll, &mut may, early)?;
             self.input = fed.then(|| Input::new(stdin));
             return Ok(());
         }
@@ -228,24 +228,24 @@ impl Launcher {
                             link.ready(token, &self.poll, &mut happened);
                         }
                     }
-                    _ => self.crew.ready(token, &self.poll, &mut happened),
+                    _ => self.local_ranks.ready(token, &self.poll, &mut happened),
                 }
             }
             if self.input.as_ref().is_some_and(Input::is_ready) {
                 self.read_input();
             }
             if self.killed.is_some_and(|since| self.begun.elapsed() >= since + PATIENCE) {
-                self.crew.abandon(&self.poll, &mut happened);
+                self.local_ranks.abandon(&self.poll, &mut happened);
             }
             self.see_to_hosts(heard, &mut happened);
-            for happening in happened {
-                self.take(happening, watch);
+            for event in happened {
+                self.take(event, watch);
             }
             let mut verdicts = Vec::new();
-            self.judge.tick(self.begun.elapsed(), &mut verdicts);
+            self.policy.tick(self.begun.elapsed(), &mut verdicts);
             self.carry_out(verdicts, watch);
-            if self.judge.all_ended() {
-                self.hurry = self.hurry.or(self.judge.timed_out(self.begun.elapsed()));
+            if self.policy.all_ended() {
+                self.hurry = self.hurry.or(self.policy.timed_out(self.begun.elapsed()));
             }
             if self.settled.is_some_and(|settled| self.begun.elapsed() >= settled) {
                 self.settled = None;
@@ -259,14 +259,14 @@ impl Launcher {
     /// Whether all has ended and has been said.
     fn is_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> bool {
         let now = self.begun.elapsed();
-        if !self.judge.all_ended() || self.links.iter().any(|link| !link.is_over()) {
+        if !self.policy.all_ended() || self.links.iter().any(|link| !link.is_over()) {
             return false;
         }
         // Only now: the connections to hosts are children, too.
-        if !self.crew.is_over(now, self.hurry.is_some()) {
+        if !self.local_ranks.is_over(now, self.hurry.is_some()) {
             return false;
         }
-        let left = self.crew.take_left();
+        let left = self.local_ranks.take_left();
         if !left.is_empty() {
             self.tell(Event::Left { processes: &left }, watch);
         }
@@ -276,7 +276,7 @@ impl Launcher {
         let over = *self.over.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();
         // In a hurry, ranks may have been ended for that whose output was not read for the sake of a slow reader.
-        if is_read && (self.hurry.is_none() || self.crew.is_silent()) {
+        if is_read && (self.hurry.is_none() || self.local_ranks.is_silent()) {
             return true;
         }
         self.cut = self.hurry.filter(|_| now >= over + INSISTENCE).or(self.cut);
@@ -291,26 +291,26 @@ impl Launcher {
         if !self.early.is_empty() {
             return Some(Duration::ZERO);
         }
-        if self.judge.all_ended() {
+        if self.policy.all_ended() {
             return Some(PAUSE);
         }
-        let killed = self.killed.filter(|_| !self.crew.all_ended()).map(|since| since + PATIENCE);
+        let killed = self.killed.filter(|_| !self.local_ranks.all_ended()).map(|since| since + PATIENCE);
         let silent = self.silent.map(|since| since + SILENCE);
-        let deadlines = [self.judge.deadline(), killed, silent, self.settled];
+        let deadlines = [self.policy.deadline(), killed, silent, self.settled];
         let deadline = deadlines.into_iter().flatten().min();
         let until = |deadline: Duration| deadline.saturating_sub(self.begun.elapsed());
         let input = self.input.as_ref().and_then(Input::look_again);
         deadline.map(|deadline| until(deadline).max(Duration::from_millis(1))).into_iter().chain(input).min()
     }
 
-    fn take(&mut self, happening: Happening, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+    fn take(&mut self, event: RankEvent, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         let now = self.begun.elapsed();
         let mut verdicts = Vec::new();
-        match happening {
-            Happening::Output { stream: 0, bytes } => self.output.push(&bytes),
-            Happening::Output { bytes, .. } => self.errors.push(&bytes),
-            Happening::Ended { rank, ending } => self.judge.ended(rank, ending, now, &mut verdicts),
-            Happening::Line { rank, line } => {
+        match event {
+            RankEvent::Output { stream: 0, bytes } => self.output.push(&bytes),
+            RankEvent::Output { bytes, .. } => self.errors.push(&bytes),
+            RankEvent::Ended { rank, ending } => self.policy.ended(rank, ending, now, &mut verdicts),
+            RankEvent::Line { rank, line } => {
                 let mut effects = Vec::new();
                 self.server.handle(rank, &line, &mut effects);
                 for effect in effects {
@@ -318,13 +318,13 @@ impl Launcher {
                         Effect::Send(rank, line) => self.send(rank, &line),
                         Effect::Initialised(rank) => {
                             // Once: what a rank says again and again must not multiply what is kept for it.
-                            if self.judge.initialised(rank, now, &mut verdicts) {
+                            if self.policy.initialised(rank, now, &mut verdicts) {
                                 let known: String = self.lost.concat();
                                 self.send(rank, &known);
                             }
                         }
-                        Effect::Finalised(rank) => self.judge.finalised(rank),
-                        Effect::Failed(rank, ending) => self.judge.failed(rank, ending, now, &mut verdicts),
+                        Effect::Finalised(rank) => self.policy.finalised(rank),
+                        Effect::Failed(rank, ending) => self.policy.failed(rank, ending, now, &mut verdicts),
                         Effect::Report(rank, json) => {
                             self.settled = Some(now + SETTLED);
                             self.tell(Event::Report { rank, json: &json }, watch);
@@ -345,13 +345,13 @@ impl Launcher {
                 Verdict::Failed { .. } if self.has_refused() => {}
                 Verdict::Stopped { stop } => {
                     self.hurry.get_or_insert(stop);
-                    let ranks = self.judge.running();
+                    let ranks = self.policy.running();
                     self.tell(Event::Stopped { stop, ranks: &ranks }, watch);
                 }
                 Verdict::Failed { rank, ending, expected } => {
                     self.tell(Event::Failed { rank, ending: &ending, expected }, watch);
                     let line = lost(rank, &ending);
-                    for other in self.judge.others(rank) {
+                    for other in self.policy.others(rank) {
                         self.send(other, &line);
                     }
                     self.lost.push(line);
@@ -373,12 +373,12 @@ impl Launcher {
         }
         match self.links.iter_mut().find(|link| link.has(rank)) {
             Some(link) => link.send(&Order::Line { rank }, line.as_bytes(), &self.poll),
-            None => self.crew.send(rank, line.as_bytes(), &self.poll),
+            None => self.local_ranks.send(rank, line.as_bytes(), &self.poll),
         }
     }
 
     fn signal(&mut self, number: i32) {
-        self.crew.signal(number);
+        self.local_ranks.signal(number);
         for link in &mut self.links {
             link.send(&Order::Signal(number), b"", &self.poll);
         }
@@ -393,12 +393,12 @@ impl Launcher {
     /// Passes on what the user has sent to this process.
     fn forward(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
-            self.judge.forwarded(number);
+            self.policy.forwarded(number);
             self.signal(number);
             if asks_for_the_end(number) {
                 self.hurry.get_or_insert(Stop::Signal(number));
                 let mut verdicts = Vec::new();
-                self.judge.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
+                self.policy.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
                 self.carry_out(verdicts, watch);
             }
             if number == Signal::TSTP.as_raw() {
@@ -412,7 +412,7 @@ impl Launcher {
         let backlog = match self.links.iter().find(|link| link.has(0)) {
             Some(link) if link.is_over() => None,
             Some(link) => Some(link.unfed()),
-            None => self.crew.backlog(),
+            None => self.local_ranks.backlog(),
         };
         input.prepare(backlog, &self.poll);
     }
@@ -424,18 +424,18 @@ impl Launcher {
         match (read, link) {
             (Read::Bytes(bytes), _) if bytes.is_empty() => {}
             (Read::Bytes(bytes), Some(link)) => link.send(&Order::Input, &bytes, &self.poll),
-            (Read::Bytes(bytes), None) => self.crew.feed(&bytes, &self.poll),
+            (Read::Bytes(bytes), None) => self.local_ranks.feed(&bytes, &self.poll),
             (Read::Over, Some(link)) => link.send(&Order::InputOver, b"", &self.poll),
-            (Read::Over, None) => self.crew.feed_over(&self.poll),
+            (Read::Over, None) => self.local_ranks.feed_over(&self.poll),
         }
     }
 
     /// A host that cannot start its ranks ends the job; one that says nothing in the end is given up.
-    fn see_to_hosts(&mut self, heard: bool, happened: &mut Vec<Happening>) {
+    fn see_to_hosts(&mut self, heard: bool, happened: &mut Vec<RankEvent>) {
         if self.killed.is_none() && self.has_refused() {
             self.kill();
         }
-        let is_ending = self.killed.is_some() || self.judge.all_ended();
+        let is_ending = self.killed.is_some() || self.policy.all_ended();
         if !is_ending || self.links.iter().all(Link::is_over) {
             self.silent = None;
             return;
@@ -466,15 +466,15 @@ impl Launcher {
             if error == Errno::PIPE {
                 // As in any pipeline. What the ranks write meanwhile is read, and goes nowhere: they end because the
                 // launcher says so, and not by whatever each makes of a pipe that is closed.
-                self.judge.reader_left(now, &mut verdicts);
+                self.policy.reader_left(now, &mut verdicts);
             } else {
                 self.broken = Some(error);
-                self.judge.give_up(now, &mut verdicts);
+                self.policy.give_up(now, &mut verdicts);
             }
             self.carry_out(verdicts, watch);
         }
         self.full = self.output.is_full() || self.errors.is_full();
-        self.crew.pause(self.full, &self.poll);
+        self.local_ranks.pause(self.full, &self.poll);
         let is_flooded = self.output.len() + self.errors.len() > FLOODED;
         for link in &mut self.links {
             link.quiet(self.full, &self.poll);
@@ -484,11 +484,11 @@ impl Launcher {
 
     /// After an error: nothing of the job stays.
     fn clear(&mut self) {
-        self.crew.signal(Signal::KILL.as_raw());
+        self.local_ranks.signal(Signal::KILL.as_raw());
         for link in &mut self.links {
             link.give_up(&self.poll, &mut Vec::new());
         }
-        while !self.crew.sweep(self.begun.elapsed()) {
+        while !self.local_ranks.sweep(self.begun.elapsed()) {
             std::thread::sleep(PAUSE);
         }
     }

@@ -1,10 +1,10 @@
 //! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
 
 use super::frame::{HELLO, Notice, Order, decode, encode};
-use crate::crew::{Crew, Happening, PATIENCE, PAUSE, Stdin, adopt};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
+use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::signals::notice_children;
 use crate::sink::Sink;
@@ -23,7 +23,7 @@ pub fn agent() -> Result<(), LaunchError> {
 
 struct Agent {
     poll: Poll,
-    crew: Crew,
+    local_ranks: LocalRanks,
     input: Input,
     inbox: Inbox,
     output: Sink<Stdout>,
@@ -49,7 +49,7 @@ impl Agent {
         let _ = output.flush(&poll);
         Ok(Self {
             poll,
-            crew: Crew::new(),
+            local_ranks: LocalRanks::new(),
             input,
             inbox: Inbox::default(),
             output,
@@ -63,7 +63,7 @@ impl Agent {
 
     fn run(mut self) -> std::io::Result<()> {
         loop {
-            let pause = if self.started && self.crew.all_ended() {
+            let pause = if self.started && self.local_ranks.all_ended() {
                 Some(PAUSE)
             } else {
                 self.orphaned.map(|_| INSISTENCE / 4)
@@ -73,11 +73,11 @@ impl Agent {
                 match token {
                     Token::Input => self.listen(),
                     Token::Sink(_) => {}
-                    _ => self.crew.ready(token, &self.poll, &mut happened),
+                    _ => self.local_ranks.ready(token, &self.poll, &mut happened),
                 }
             }
-            happened.into_iter().for_each(|happening| self.pass_on(happening));
-            let left = self.crew.backlog().unwrap_or(0);
+            happened.into_iter().for_each(|event| self.pass_on(event));
+            let left = self.local_ranks.backlog().unwrap_or(0);
             if left < self.unfed {
                 self.say(&Notice::Fed { bytes: self.unfed - left }, b"");
                 self.unfed = left;
@@ -85,21 +85,21 @@ impl Agent {
             let open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
             // Nobody is spared for a launcher that is gone.
-            self.crew.pause(full || self.paused && self.orphaned.is_none(), &self.poll);
-            self.crew.hold(full, &self.poll);
+            self.local_ranks.pause(full || self.paused && self.orphaned.is_none(), &self.poll);
+            self.local_ranks.hold(full, &self.poll);
             let now = self.begun.elapsed();
             if !open {
                 self.orphan(now);
             }
             if self.orphaned.is_some_and(|since| now >= since + INSISTENCE) {
-                self.crew.signal(Signal::KILL.as_raw());
+                self.local_ranks.signal(Signal::KILL.as_raw());
             }
             if self.orphaned.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
                 // Nobody hears of it.
-                self.crew.abandon(&self.poll, &mut Vec::new());
+                self.local_ranks.abandon(&self.poll, &mut Vec::new());
             }
             if self.is_over(now) {
-                for process in self.crew.take_left() {
+                for process in self.local_ranks.take_left() {
                     let host = rustix::system::uname();
                     let host = host.nodename().to_string_lossy();
                     let text = format!("{process} of the job could not be ended, and is left on {host}\n");
@@ -117,20 +117,20 @@ impl Agent {
         }
     }
 
-    fn pass_on(&mut self, happening: Happening) {
-        match happening {
-            Happening::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
-            Happening::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
-            Happening::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
+    fn pass_on(&mut self, event: RankEvent) {
+        match event {
+            RankEvent::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
+            RankEvent::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
+            RankEvent::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
         }
     }
 
     /// Whether the ranks have ended, what they have left behind too, and all has been passed on.
     fn is_over(&mut self, now: Duration) -> bool {
-        if !self.crew.all_ended() || !(self.started || self.orphaned.is_some()) {
+        if !self.local_ranks.all_ended() || !(self.started || self.orphaned.is_some()) {
             return false;
         }
-        self.crew.is_over(now, self.orphaned.is_some())
+        self.local_ranks.is_over(now, self.orphaned.is_some())
     }
 
     fn listen(&mut self) {
@@ -150,7 +150,7 @@ impl Agent {
     fn orphan(&mut self, now: Duration) {
         if self.orphaned.is_none() {
             self.orphaned = Some(now);
-            self.crew.signal(Signal::TERM.as_raw());
+            self.local_ranks.signal(Signal::TERM.as_raw());
         }
     }
 
@@ -160,17 +160,17 @@ impl Agent {
                 self.started = true;
                 if let Err(error) = self.start(&share) {
                     self.say(&Notice::Failed { message: error.to_string(), status: error.status() }, b"");
-                    self.crew.signal(Signal::KILL.as_raw());
+                    self.local_ranks.signal(Signal::KILL.as_raw());
                 }
             }
             Order::Start(_) => {}
-            Order::Line { rank } => self.crew.send(rank, payload, &self.poll),
-            Order::Signal(number) => self.crew.signal(number),
+            Order::Line { rank } => self.local_ranks.send(rank, payload, &self.poll),
+            Order::Signal(number) => self.local_ranks.signal(number),
             Order::Input => {
                 self.unfed += payload.len();
-                self.crew.feed(payload, &self.poll);
+                self.local_ranks.feed(payload, &self.poll);
             }
-            Order::InputOver => self.crew.feed_over(&self.poll),
+            Order::InputOver => self.local_ranks.feed_over(&self.poll),
             Order::Pause(paused) => self.paused = paused,
         }
     }
@@ -181,8 +181,9 @@ impl Agent {
                 .map_err(LaunchError::system("change to the directory that the job was started in"))?;
         }
         let mut out = Vec::new();
-        let started = self.crew.start(share, (Stdin::Fed, false), &self.poll, &mut |_| Ok(()), &mut out);
-        out.into_iter().for_each(|happening| self.pass_on(happening));
+        let started =
+            self.local_ranks.start(share, (Stdin::Fed, false), &self.poll, &mut |_| Ok(()), &mut out);
+        out.into_iter().for_each(|event| self.pass_on(event));
         started
     }
 

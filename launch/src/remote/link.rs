@@ -1,11 +1,11 @@
 //! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
 
 use super::frame::{AGENT, HELLO, Notice, Order, decode, encode};
-use crate::crew::Happening;
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox, nonblocking};
 use crate::job::{Job, Share};
+use crate::local_ranks::RankEvent;
 use crate::poll::{Interest, Poll, Token};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -143,7 +143,7 @@ impl Link {
     }
 
     /// Something is ready. Appends what has happened.
-    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<Happening>) {
+    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
             Token::LinkIn(_) => self.receive(poll, out),
             _ => self.flush(poll),
@@ -151,26 +151,26 @@ impl Link {
     }
 
     /// The host has not answered for too long, or has said enough.
-    pub(crate) fn give_up(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
+    pub(crate) fn give_up(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((to, from)) = self.pipes.take() else { return };
         poll.remove(&to);
         poll.remove(&from);
         for (index, ended) in self.ended.iter_mut().enumerate() {
             if !std::mem::replace(ended, true) {
                 let ending = Ending::HostLost { host: self.host.clone() };
-                out.push(Happening::Ended { rank: self.first + index as u32, ending });
+                out.push(RankEvent::Ended { rank: self.first + index as u32, ending });
             }
         }
     }
 
     /// Gives it up, and says why.
-    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<Happening>) {
+    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
         let text = format!("host {} is given up: {why}\n", self.host);
-        out.push(Happening::Output { stream: 1, bytes: text.into_bytes() });
+        out.push(RankEvent::Output { stream: 1, bytes: text.into_bytes() });
         self.give_up(poll, out);
     }
 
-    fn receive(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
+    fn receive(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((_, from)) = &self.pipes else { return };
         let open = self.inbox.fill(from);
         while !self.greeted {
@@ -199,15 +199,15 @@ impl Link {
         }
     }
 
-    fn take(&mut self, notice: Notice, payload: Vec<u8>, out: &mut Vec<Happening>) {
+    fn take(&mut self, notice: Notice, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
         match notice {
             // Of another's ranks it cannot speak.
-            Notice::Line { rank } if self.has(rank) => out.push(Happening::Line { rank, line: payload }),
+            Notice::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
             Notice::Ended { rank, ending } if self.has(rank) && self.ends(rank) => {
-                out.push(Happening::Ended { rank, ending });
+                out.push(RankEvent::Ended { rank, ending });
             }
             Notice::Output { stream } if stream < 2 => {
-                out.push(Happening::Output { stream, bytes: payload });
+                out.push(RankEvent::Output { stream, bytes: payload });
             }
             Notice::Fed { bytes } => self.unfed = self.unfed.saturating_sub(bytes),
             // None of them is a success.

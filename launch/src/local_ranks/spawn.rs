@@ -1,6 +1,6 @@
 //! Starting one rank.
 
-use super::guard::JOB;
+use super::watchdog::JOB;
 use crate::client::{LAUNCHER, PROCESSORS};
 use crate::error::LaunchError;
 use crate::flow::nonblocking;

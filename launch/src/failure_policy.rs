@@ -67,7 +67,7 @@ pub(crate) struct Times {
 /// while another still counts on it: one that has called `init`, and not `finalize`. A program that never
 /// calls `init` is free to end at any time.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct FailurePolicy {
     ranks: Vec<Rank>,
     /// How many of them have not ended, and how many count on the others.
     running: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Judge {
     forwarded: Vec<i32>,
 }
 
-impl Judge {
+impl FailurePolicy {
     pub(crate) fn new(ranks: u32, times: Times) -> Self {
         Self {
             ranks: vec![Rank::default(); ranks as usize],
@@ -313,26 +313,26 @@ mod tests {
         steps: impl IntoIterator<Item = Step>,
         expected: &[Verdict],
     ) -> (Option<(u32, Ending)>, Option<Stop>) {
-        let (mut judge, mut out, mut now) = (Judge::new(2, times), Vec::new(), Duration::ZERO);
+        let (mut policy, mut out, mut now) = (FailurePolicy::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
                 Init(rank) => {
-                    judge.initialised(rank, now, &mut out);
+                    policy.initialised(rank, now, &mut out);
                 }
-                Done(rank) => judge.finalised(rank),
-                End(rank, ending) => judge.ended(rank, ending, now, &mut out),
-                Abort(rank) => judge.failed(rank, abort(), now, &mut out),
-                Forward(signal) => judge.forwarded(signal),
-                Ask(signal) => judge.asked_to_end(signal, now, &mut out),
-                Leave => judge.reader_left(now, &mut out),
+                Done(rank) => policy.finalised(rank),
+                End(rank, ending) => policy.ended(rank, ending, now, &mut out),
+                Abort(rank) => policy.failed(rank, abort(), now, &mut out),
+                Forward(signal) => policy.forwarded(signal),
+                Ask(signal) => policy.asked_to_end(signal, now, &mut out),
+                Leave => policy.reader_left(now, &mut out),
                 Tick(seconds) => {
                     now += seconds * SECOND;
-                    judge.tick(now, &mut out);
+                    policy.tick(now, &mut out);
                 }
             }
         }
         assert_eq!(out, expected);
-        judge.into_outcome()
+        policy.into_outcome()
     }
 
     fn abort() -> Ending {

@@ -1,13 +1,13 @@
-//! What ends the ranks when this process is killed and can do nothing any more.
+//! A watchdog process that ends the ranks if the launcher is killed and cannot do it itself.
 //!
-//! A rank with a client asks the system to die with its launcher; other programs do not. So a shell
-//! waits for the end of a pipe that only this process writes to. Then it kills the groups that it has been told,
-//! and after them every process whose environment says that it belongs to this job: so also those that have left
-//! their group and their session. What has done that and has emptied its environment as well, or runs as another
-//! user, cannot be told from others, and stays.
+//! A rank with a client asks the system to die with its launcher; other programs do not. So a shell waits for
+//! end-of-file on a pipe that only the launcher writes to. Then it kills the process groups that it has been told,
+//! and after them every process whose environment names this job: that includes processes that have left their
+//! group and their session. A process that has also emptied its environment, or runs as another user, cannot be
+//! told from processes of other jobs, and stays.
 //!
-//! It is there until nothing is left. When the ranks are collected, the numbers of their groups may become those of
-//! others: from then on, it goes by the environment alone.
+//! The watchdog lives until no process of the job is left. Once the ranks have been reaped, the system may give
+//! their group numbers to other processes: from then on, the watchdog goes by the environment alone.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -19,13 +19,13 @@ use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::time::SystemTime;
 
-/// Set for all ranks: what no other job has. Not `CARROUSEL_...`: those are options, and the command refuses what
-/// it does not know.
+/// The environment variable that names the job in every rank. Not `CARROUSEL_...`: those are options, and the
+/// command refuses unknown ones.
 pub(super) const JOB: &str = "LAUNCHED_BY_CARROUSEL_JOB";
 
-/// Reads the numbers of groups, or that those before are to be forgotten, and kills them when no more can come; then,
-/// as long as there are some, the processes of the job `$1`. It is no part of the script's own environment, nor of what
-/// it starts.
+/// Reads process group numbers, or `forget`, which drops the numbers before it. At end-of-file it kills these groups;
+/// then, as long as there are any, the processes of the job `$1`. Neither the shell nor what it starts has the job in
+/// its environment.
 const SCRIPT: &str = r#"
 while read -r group; do
     case $group in forget) groups=;; *) groups="$groups -$group";; esac
@@ -42,21 +42,22 @@ done
 
 /// The shell.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct Watchdog {
     pid: Pid,
-    /// Whoever collects all children collects this one, too, should it have died: then its number is another's.
+    /// The reaper waits for any child: if the watchdog has died, it is reaped too, and its number may be another
+    /// process's.
     pidfd: OwnedFd,
     pipe: ChildStdin,
 }
 
-impl Guard {
-    /// Starts it for the processes of this job. Where there is no shell, there is no guard, and everything else is
+impl Watchdog {
+    /// Starts it for the processes of this job. Where there is no shell, there is no watchdog, and everything else is
     /// as usual.
     pub(super) fn start(job: &str) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
-        // A group of its own: what ends this process at the terminal must not end the guard. And no output,
+        // A group of its own: what ends this process at the terminal must not end the watchdog. And no output,
         // which would keep a pipe open that someone reads to its end.
-        command.args(["-c", SCRIPT, "guard", &format!("{JOB}={job}")]).process_group(0);
+        command.args(["-c", SCRIPT, "watchdog", &format!("{JOB}={job}")]).process_group(0);
         command.env_clear().env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = command.spawn().ok()?;
@@ -65,30 +66,30 @@ impl Guard {
         Some(Self { pid, pidfd: pidfd_open(pid, PidfdFlags::empty()).ok()?, pipe })
     }
 
-    /// Its process, which is none that the ranks have left.
+    /// Its process, which the reaper must not count among the ranks' descendants.
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// This group has to end with this process.
+    /// Adds a process group that has to end with the launcher.
     pub(super) fn watch(&mut self, group: Pid) {
         let _ = writeln!(self.pipe, "{}", group.as_raw_nonzero());
     }
 
-    /// The ranks are about to be collected.
+    /// Forgets all groups: the ranks are about to be reaped.
     pub(super) fn forget(&mut self) {
         let _ = writeln!(self.pipe, "forget");
     }
 
-    /// This process ends in the ordinary way.
+    /// Ends the watchdog: the launcher ends in the ordinary way.
     pub(super) fn dismiss(self) {
-        // Before the pipe is closed: that would be its sign.
+        // Before the pipe is closed, which would tell it to kill.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         while let Err(Errno::INTR) = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED) {}
     }
 }
 
-/// A name for the processes of this launcher that no others have.
+/// A unique name for the job.
 pub(super) fn job_name() -> String {
     let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Ending what ranks have left behind. This process is the reaper of all its descendants: whoever loses
-//! its parent becomes a child of this one, so that no children means no descendants.
+//! Ends the processes that ranks have left behind. The launcher is the subreaper of all its descendants: a process that
+//! loses its parent becomes the launcher's child, so that no children means no descendants.
 
-use super::guard::Guard;
+use super::watchdog::Watchdog;
 use crate::job::INSISTENCE;
 use rustix::io::Errno;
 use rustix::process::{
@@ -11,9 +11,9 @@ use rustix::process::{
 use std::fs;
 use std::time::Duration;
 
-/// A process that cannot be killed waits for a device; nobody should wait for that with it.
+/// How long a killed process is waited for: one that does not end by then waits for a device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// How often to look whether the last descendants are gone.
+/// The time between two looks whether the last descendants have ended.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 /// From now on, orphans among this process's descendants become its children.
@@ -22,25 +22,25 @@ pub(crate) fn adopt() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// The end of everything that is left, in steps.
+/// Ends the remaining descendants, step by step.
 #[derive(Debug, Default)]
-pub(super) struct Sweep {
+pub(super) struct Reaper {
     begun: Option<Duration>,
     pub(super) left: Vec<Pid>,
 }
 
-impl Sweep {
+impl Reaper {
     /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
     /// nothing is left; otherwise to be called again after [`PAUSE`].
-    pub(super) fn step(&mut self, now: Duration, mut guard: Option<&mut Guard>) -> bool {
+    pub(super) fn step(&mut self, now: Duration, mut watchdog: Option<&mut Watchdog>) -> bool {
         if self.begun.is_none()
-            && let Some(guard) = &mut guard
+            && let Some(watchdog) = &mut watchdog
         {
-            guard.forget();
+            watchdog.forget();
         }
-        let guard = guard.map(|guard| guard.pid());
-        let others = || children().into_iter().filter(|child| Some(*child) != guard);
-        if reap() || guard.is_some_and(|guard| children() == [guard]) {
+        let watchdog = watchdog.map(|watchdog| watchdog.pid());
+        let others = || children().into_iter().filter(|child| Some(*child) != watchdog);
+        if reap() || watchdog.is_some_and(|watchdog| children() == [watchdog]) {
             return true;
         }
         let Some(begun) = self.begun else {

@@ -1,11 +1,11 @@
 //! The ranks of one node: their processes, their connections, their output.
 
-mod guard;
 mod lines;
+mod reaper;
 mod spawn;
-mod sweep;
 #[cfg(test)]
 mod tests;
+mod watchdog;
 
 use crate::binding::Places;
 use crate::ending::Ending;
@@ -16,7 +16,8 @@ use crate::limits::make_room;
 use crate::poll::{Interest, Poll, Token};
 use crate::server::{LINE_MAX, line_max};
 use crate::signals::asks_for_the_end;
-use guard::{Guard, job_name};
+use reaper::Reaper;
+pub(crate) use reaper::{PATIENCE, PAUSE, adopt};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{
@@ -25,12 +26,11 @@ use rustix::process::{
 use spawn::{Common, Output};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use sweep::Sweep;
-pub(crate) use sweep::{PATIENCE, PAUSE, adopt};
+use watchdog::{Watchdog, job_name};
 
-/// What the ranks do.
+/// What a local rank has done.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum RankEvent {
     /// A rank has sent a line.
     Line { rank: u32, line: Vec<u8> },
     /// Whole lines for standard output (0) or error (1).
@@ -39,22 +39,22 @@ pub(crate) enum Happening {
     Ended { rank: u32, ending: Ending },
 }
 
-/// Where rank 0 reads from, if it is in this crew.
+/// Where rank 0 reads from, if it is one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdin {
     /// What this process reads from.
     Inherited,
-    /// What [`Crew::feed`] is given.
+    /// What [`LocalRanks::feed`] is given.
     Fed,
 }
 
 /// With more than this in hand for a rank that does not read its answers, it is not asked for more.
 const UNREAD_MAX: usize = 256 << 10;
 
-/// Ranks of one node.
+/// The processes of a job's ranks on this node, their PMI connections and their output.
 #[derive(Debug)]
-pub(crate) struct Crew {
-    members: Vec<Member>,
+pub(crate) struct LocalRanks {
+    members: Vec<LocalRank>,
     /// How many have not ended.
     running: usize,
     first: u32,
@@ -63,14 +63,14 @@ pub(crate) struct Crew {
     paused: bool,
     /// No lines are read, either.
     held: bool,
-    guard: Option<Guard>,
-    sweep: Sweep,
+    watchdog: Option<Watchdog>,
+    reaper: Reaper,
     /// When all was swept.
     swept: Option<Duration>,
 }
 
 #[derive(Debug)]
-struct Member {
+struct LocalRank {
     pid: Pid,
     pidfd: OwnedFd,
     control: Option<OwnedFd>,
@@ -101,7 +101,7 @@ struct Feed {
 
 const TAPS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
 
-impl Crew {
+impl LocalRanks {
     /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between. Before
     /// each, `may` is asked, with the number of those that have been started. What is to be said goes to `out`.
     ///
@@ -112,7 +112,7 @@ impl Crew {
         (stdin, direct): (Stdin, bool),
         poll: &Poll,
         may: &mut dyn FnMut(u32) -> Result<(), LaunchError>,
-        out: &mut Vec<Happening>,
+        out: &mut Vec<RankEvent>,
     ) -> Result<(), LaunchError> {
         (self.first, self.prefix) = (share.first, share.prefix);
         let output = match &share.output_directory {
@@ -132,7 +132,7 @@ impl Crew {
         make_room(share.count, RANKS, descriptors)?;
         let places = Places::find(share.bind, share.count)?;
         let common = Common { share, job: job_name(), processors: places.processors() };
-        self.guard = Guard::start(&common.job);
+        self.watchdog = Watchdog::start(&common.job);
         let mut command: Option<(usize, Command)> = None;
         for (index, number) in (0..).zip(share.programs_of_ranks()) {
             may(index)?;
@@ -149,12 +149,12 @@ impl Crew {
             };
             places.enter(index)?;
             let started = spawn::start(command, &program.program, rank, stdin, output)?;
-            if let Some(guard) = &mut self.guard {
-                guard.watch(started.pid);
+            if let Some(watchdog) = &mut self.watchdog {
+                watchdog.watch(started.pid);
             }
             self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
             if share.report_bindings {
-                out.push(Happening::Output { stream: 1, bytes: places.describe(rank, index).into_bytes() });
+                out.push(RankEvent::Output { stream: 1, bytes: places.describe(rank, index).into_bytes() });
             }
         }
         Ok(())
@@ -169,8 +169,8 @@ impl Crew {
             feed: None,
             paused: false,
             held: false,
-            guard: None,
-            sweep: Sweep::default(),
+            watchdog: None,
+            reaper: Reaper::default(),
             swept: None,
         }
     }
@@ -188,7 +188,7 @@ impl Crew {
         if let Some(pipe) = started.stdin {
             self.feed = Some(Feed { pipe, outbox: Outbox::default(), over: false, watched: false });
         }
-        self.members.push(Member {
+        self.members.push(LocalRank {
             pid: started.pid,
             pidfd: started.pidfd,
             control: Some(started.control),
@@ -226,31 +226,33 @@ impl Crew {
     /// The processes that [`Self::is_over`] could not end, for a person. Told once.
     pub(crate) fn take_left(&mut self) -> Vec<String> {
         let name = |process: Pid| {
-            let is_it = |member: &Member| member.abandoned && member.pid == process;
+            let is_it = |member: &LocalRank| member.abandoned && member.pid == process;
             match (self.first..).zip(&self.members).find(|(_, member)| is_it(member)) {
-                Some((rank, _)) => format!("rank {rank}, {}", sweep::name(process)),
-                None => sweep::name(process),
+                Some((rank, _)) => format!("rank {rank}, {}", reaper::name(process)),
+                None => reaper::name(process),
             }
         };
-        self.sweep.take_left().into_iter().map(name).collect()
+        self.reaper.take_left().into_iter().map(name).collect()
     }
 
     /// When all ranks have ended: ends what they have left behind, and all other children of this process.
     /// `true` when nothing is left; otherwise to be called again after [`PAUSE`].
     pub(crate) fn sweep(&mut self, now: Duration) -> bool {
-        // Where the system does not list children, the guard cannot be told from what is left.
-        if let Some(guard) = self.guard.take_if(|guard| !sweep::children().contains(&guard.pid())) {
-            guard.dismiss();
+        // Where the system does not list children, the watchdog cannot be told from what is left.
+        if let Some(watchdog) =
+            self.watchdog.take_if(|watchdog| !reaper::children().contains(&watchdog.pid()))
+        {
+            watchdog.dismiss();
         }
-        let is_over = self.sweep.step(now, self.guard.as_mut());
-        if let Some(guard) = self.guard.take_if(|_| is_over) {
-            guard.dismiss();
+        let is_over = self.reaper.step(now, self.watchdog.as_mut());
+        if let Some(watchdog) = self.watchdog.take_if(|_| is_over) {
+            watchdog.dismiss();
         }
         is_over
     }
 
     /// Something is ready. Appends what has happened.
-    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<Happening>) {
+    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
             Token::Ended(index) => self.reap(index, poll, out),
             Token::Control(index) => {
@@ -264,7 +266,7 @@ impl Crew {
         }
     }
 
-    /// Sends a line to a rank of this crew. One that is gone gets nothing.
+    /// Sends a line to a local rank; a rank that has ended gets nothing.
     pub(crate) fn send(&mut self, rank: u32, line: &[u8], poll: &Poll) {
         let index = rank.wrapping_sub(self.first);
         if let Some(member) = self.members.get_mut(index as usize) {
@@ -287,11 +289,11 @@ impl Crew {
 
     /// Ranks that have been killed, and are there still, are not waited for any longer: they are among what
     /// [`Self::is_over`] tries to end, and [`Self::take_left`] names.
-    pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<Happening>) {
+    pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         for (member, rank) in self.members.iter_mut().zip(self.first..).filter(|(member, _)| !member.ended) {
             (member.ended, member.abandoned) = (true, true);
             poll.remove(&member.pidfd);
-            out.push(Happening::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
+            out.push(RankEvent::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
             self.running -= 1;
         }
     }
@@ -342,7 +344,7 @@ impl Crew {
         }
     }
 
-    fn reap(&mut self, index: u32, poll: &Poll, out: &mut Vec<Happening>) {
+    fn reap(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let status = match waitid(WaitId::PidFd(member.pidfd.as_fd()), options) {
@@ -360,10 +362,10 @@ impl Crew {
         };
         // What it said before comes before its end.
         self.listen(index, poll, out);
-        out.push(Happening::Ended { rank: self.first + index, ending });
+        out.push(RankEvent::Ended { rank: self.first + index, ending });
     }
 
-    fn listen(&mut self, index: u32, poll: &Poll, out: &mut Vec<Happening>) {
+    fn listen(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let rank = self.first + index;
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let Some(control) = &member.control else { return };
@@ -376,7 +378,7 @@ impl Crew {
         // Of one that is too long, the server needs no more to refuse it; and no more fits a frame.
         let cut = |mut line: Vec<u8>| {
             line.truncate(LINE_MAX + 1);
-            Happening::Line { rank, line }
+            RankEvent::Line { rank, line }
         };
         while let Some(line) = member.inbox.line() {
             out.push(cut(line));
@@ -404,7 +406,7 @@ impl Crew {
         member.watch(index, self.held, poll);
     }
 
-    fn tap(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<Happening>) {
+    fn tap(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let prefix = self.prefix.then(|| format!("[{}] ", self.first + index));
         let Some(member) = self.members.get_mut(index as usize) else { return };
         let slot = &mut member.taps[stream as usize];
@@ -412,7 +414,7 @@ impl Crew {
         let open = tap.inbox.fill(&tap.fd);
         let bytes = lines::take(&mut tap.inbox, prefix.as_deref(), !open);
         if !bytes.is_empty() {
-            out.push(Happening::Output { stream, bytes });
+            out.push(RankEvent::Output { stream, bytes });
         }
         if !open {
             poll.remove(&tap.fd);
@@ -437,7 +439,7 @@ impl Crew {
     }
 }
 
-impl Member {
+impl LocalRank {
     fn signal(&self, signal: Signal) {
         // The number cannot be another's: nobody has collected the rank yet.
         let _ = kill_process_group(self.pid, signal);
