@@ -37,10 +37,10 @@ mod hostfile;
 #[doc(hidden)]
 pub mod hostile;
 mod job;
-mod local_ranks;
 mod launcher;
 mod limits;
 mod line;
+mod local_ranks;
 mod mapping;
 mod poll;
 mod remote;
