@@ -31,8 +31,10 @@ mod gather;
 mod pairwise;
 mod ring;
 mod round;
+mod schedule;
 mod shape;
 mod tree;
 
 pub use round::{At, Buffer, Local, Message, Round, What};
-pub use shape::{Algorithm, Kind, Misfit, Schedule, Shape};
+pub use schedule::{Algorithm, Schedule};
+pub use shape::{Kind, Misfit, Shape};

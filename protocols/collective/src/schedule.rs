@@ -1,0 +1,168 @@
+//! The algorithm that carries out a collective operation, and its rounds.
+
+use crate::{Kind, Misfit, Round, Shape, bruck, dissemination, doubling, gather, pairwise, ring, tree};
+
+/// An algorithm; each has its source in the file that it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Algorithm {
+    /// Nothing moves.
+    Nothing,
+    /// The only member keeps what it has.
+    Alone,
+    /// Barrier: a message to the member `2^k` places on, for each `k`.
+    Dissemination,
+    /// Broadcast and reduction along a binomial tree.
+    Tree,
+    /// Gather along a binomial tree.
+    GatherTree,
+    /// Gather: everybody sends to the root.
+    GatherLinear,
+    /// Allreduce by recursive doubling.
+    Doubling,
+    /// Allreduce in two turns around a ring.
+    RingReduce,
+    /// Allgather as Bruck's, in logarithmically many rounds.
+    Bruck,
+    /// Allgather in one turn around a ring.
+    RingGather,
+    /// All-to-all, one partner after the other.
+    Pairwise,
+}
+
+/// Bytes of a contribution above which an allreduce goes around the ring: from there on what is moved costs
+/// more than the rounds (MPICH 4.2 changes at the same size, `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
+const ALLREDUCE_DOUBLING_MAX: u64 = 2 << 10;
+/// Bytes of all contributions above which an allgather goes around the ring (MPICH 4.2,
+/// `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`).
+const ALLGATHER_BRUCK_MAX: u64 = 80 << 10;
+/// Bytes of a contribution above which everybody sends to the root of a gather: inner members of a tree
+/// would move most of it a second time. Open MPI 5 changes near 6,000 (`coll_tuned_decision_fixed.c`).
+const GATHER_TREE_MAX: u64 = 6000;
+
+impl Algorithm {
+    /// The one for an operation of this size.
+    fn of(shape: &Shape) -> Self {
+        let small = |len, max| len <= max;
+        match shape.kind {
+            Kind::Barrier => Self::Dissemination,
+            _ if shape.len == 0 => Self::Nothing,
+            Kind::Broadcast => Self::Tree,
+            _ if shape.members == 1 => Self::Alone,
+            Kind::Reduce => Self::Tree,
+            Kind::AllReduce if small(shape.len, ALLREDUCE_DOUBLING_MAX) => Self::Doubling,
+            Kind::AllReduce => Self::RingReduce,
+            Kind::Gather if small(shape.len, GATHER_TREE_MAX) => Self::GatherTree,
+            Kind::Gather => Self::GatherLinear,
+            Kind::AllGather if small(shape.total(), ALLGATHER_BRUCK_MAX) => Self::Bruck,
+            Kind::AllGather => Self::RingGather,
+            Kind::AllToAll => Self::Pairwise,
+        }
+    }
+}
+
+/// The rounds of one member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Schedule {
+    shape: Shape,
+    algorithm: Algorithm,
+}
+
+impl Schedule {
+    /// The rounds of the member that sees `shape`.
+    ///
+    /// # Errors
+    /// When the shape contradicts itself.
+    pub fn new(shape: &Shape) -> Result<Self, Misfit> {
+        shape.check()?;
+        Ok(Self { shape: *shape, algorithm: Algorithm::of(shape) })
+    }
+
+    /// The same operation by an algorithm that was not chosen for its size; `None` if it does another one.
+    pub fn by(&self, algorithm: Algorithm) -> Option<Self> {
+        let alike = match self.algorithm {
+            Algorithm::Doubling | Algorithm::RingReduce => [Algorithm::Doubling, Algorithm::RingReduce],
+            Algorithm::GatherTree | Algorithm::GatherLinear => {
+                [Algorithm::GatherTree, Algorithm::GatherLinear]
+            }
+            Algorithm::Bruck | Algorithm::RingGather => [Algorithm::Bruck, Algorithm::RingGather],
+            other => [other; 2],
+        };
+        alike.contains(&algorithm).then_some(Self { algorithm, ..*self })
+    }
+
+    /// What is done.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// How many rounds this member has.
+    pub fn rounds(&self) -> u32 {
+        let shape = &self.shape;
+        match self.algorithm {
+            Algorithm::Nothing => 0,
+            Algorithm::Alone => 1,
+            Algorithm::Dissemination => dissemination::rounds(shape),
+            Algorithm::Tree if shape.kind == Kind::Broadcast => tree::broadcast_rounds(shape),
+            Algorithm::Tree => tree::reduce_rounds(shape),
+            Algorithm::GatherTree => gather::tree_rounds(shape),
+            Algorithm::GatherLinear => gather::linear_rounds(shape),
+            Algorithm::Doubling => doubling::rounds(shape),
+            Algorithm::RingReduce => ring::reduce_rounds(shape),
+            Algorithm::Bruck => bruck::rounds(shape),
+            Algorithm::RingGather => ring::gather_rounds(shape),
+            Algorithm::Pairwise => pairwise::rounds(shape),
+        }
+    }
+
+    /// Round `number`, from 0, below [`Schedule::rounds`].
+    pub fn round(&self, number: u32) -> Round {
+        let shape = &self.shape;
+        match self.algorithm {
+            Algorithm::Nothing => Round::default(),
+            Algorithm::Alone => Round::alone(shape.len),
+            Algorithm::Dissemination => dissemination::round(shape, number),
+            Algorithm::Tree if shape.kind == Kind::Broadcast => tree::broadcast_round(shape, number),
+            Algorithm::Tree => tree::reduce_round(shape, number),
+            Algorithm::GatherTree => gather::tree_round(shape, number),
+            Algorithm::GatherLinear => gather::linear_round(shape, number),
+            Algorithm::Doubling => doubling::round(shape, number),
+            Algorithm::RingReduce => ring::reduce_round(shape, number),
+            Algorithm::Bruck => bruck::round(shape, number),
+            Algorithm::RingGather => ring::gather_round(shape, number),
+            Algorithm::Pairwise => pairwise::round(shape, number),
+        }
+    }
+
+    /// Bytes of scratch that this member has to bring.
+    pub fn scratch_len(&self) -> u64 {
+        let shape = &self.shape;
+        match self.algorithm {
+            Algorithm::Tree if shape.kind == Kind::Reduce => tree::reduce_scratch(shape),
+            Algorithm::GatherTree => gather::tree_scratch(shape),
+            Algorithm::Doubling => doubling::scratch(shape),
+            Algorithm::Bruck => shape.total(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of this member's source and target.
+    pub fn source_and_target_len(&self) -> (u64, u64) {
+        let Shape { kind, me, root, len, .. } = self.shape;
+        let total = self.shape.total();
+        let if_root = |root_has, others| if me == root { root_has } else { others };
+        match kind {
+            Kind::Barrier => (0, 0),
+            Kind::Broadcast => if_root((len, 0), (0, len)),
+            Kind::Reduce => if_root((len, len), (len, 0)),
+            Kind::AllReduce => (len, len),
+            Kind::Gather => if_root((len, total), (len, 0)),
+            Kind::AllGather => (len, total),
+            Kind::AllToAll => (total, total),
+        }
+    }
+}
