@@ -15,65 +15,15 @@
 //! as not announced, so that they answer too; receives with a wildcard tag are not announced.
 
 mod receiver;
+mod rules;
 mod sender;
 
 pub use receiver::PublishedReceiver;
+pub use rules::{AllPublishedRules, PublishedRules, Resume};
 pub use sender::PublishedSender;
 
 use crate::{Notice, Protocol, Release};
-use core::fmt::Debug;
-use core::hash::Hash;
 use core::marker::PhantomData;
-
-/// One constant for each safety rule of the published protocol; `rules.toml` says what each is for.
-/// The types that switch one off live in the checker.
-pub trait PublishedRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
-    /// P4: an RTR goes to the first announced message that has no answer yet, and is dropped.
-    const RTR_ANSWERS_RTS: bool = true;
-    /// P5: a message that uses an RTR says so at once.
-    const ACK_RTR: bool = true;
-    /// P6: a receive that takes an RTS without having sent an RTR says so.
-    const ACK_RTS: bool = true;
-    /// P6 and P7 together, in their sound reading: small and wildcard receives acknowledge too.
-    const ACK_FROM_EVERY_RECEIVE: bool = true;
-    /// P8: no RTR while an overlapping receive without one is pending.
-    const BLOCKED_BY_UNANNOUNCED: bool = true;
-    /// P9: an eager message sets the Eager-flag.
-    const EAGER_FLAG: bool = true;
-    /// P11: RTRs are dropped until the stop is known to have arrived.
-    const AWAIT_STOP: bool = true;
-    /// P11: how RTRs from before a stop are told from those after it.
-    const RESUME: Resume = Resume::ReceivesUnmarked;
-    /// A receive with a wildcard tag is not announced.
-    const EXACT_TAGS_ONLY: bool = true;
-    /// A message longer than the announced receive is not written.
-    const LENGTH_TEST: bool = true;
-    /// P12: what becomes of an RTR that is not used.
-    const DECLINED_RTR_GOES: bool = true;
-    /// P12: only the RTR that is not used goes, not all of its envelope.
-    const DECLINE_TAKES_ONE: bool = true;
-    /// Cancelling an announced receive asks the sender.
-    const CANCEL_ASKS: bool = true;
-}
-
-/// The readings of "once all RTRs are removed by subsequent sends, a resume-RTR flag will be piggybacked"
-/// (speculative-rendezvous 4.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Resume {
-    /// Sound: at the stop all pending receives count as not announced; the next message resumes.
-    ReceivesUnmarked,
-    /// Literal: the first message after the stop deletes all stored RTRs and resumes.
-    DeleteAllAndResume,
-    /// Literal: one message deletes all stored RTRs, a later one resumes.
-    DeleteAllResumeLater,
-    /// Literal: each message deletes one RTR that does not count as its answer; one that finds none resumes.
-    DeleteOneUncounted,
-}
-
-/// Every rule on: what runs in production.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AllPublishedRules {}
-impl PublishedRules for AllPublishedRules {}
 
 /// The published protocol under `R`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

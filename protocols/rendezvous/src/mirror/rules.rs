@@ -1,0 +1,45 @@
+//! The safety rules of the mirror protocol.
+
+use crate::Release;
+use core::fmt::Debug;
+use core::hash::Hash;
+
+/// One constant for each safety rule of the mirror protocol; `rules.toml` says what each is for.
+/// The types that switch one off live in the checker.
+pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
+    /// R2: the sender forgets the unseen messages that `seen` covers.
+    const SEEN_PRUNES: bool = true;
+    /// R3: no announcement past an unannounced receive that could take the same messages.
+    const BLOCKED_BY_UNANNOUNCED: bool = true;
+    /// R4: earlier unannounced receives of the same envelope enter the mirror as lines without a buffer.
+    const AHEAD_LINES: bool = true;
+    /// R5: a line that an unseen message matches is that message's.
+    const UNSEEN_TAKES_LINE: bool = true;
+    /// R6: every message removes its line, eager ones too.
+    const EAGER_TAKES_LINE: bool = true;
+    /// R6: a message longer than the announced receive is not written.
+    const LENGTH_TEST: bool = true;
+    /// R7: FIN is posted in the send call, directly behind the write.
+    const FIN_BEHIND_WRITE: bool = true;
+    /// R10: DONE follows the data of the read: by itself, directly behind it, or once the receiver knows of it.
+    const RELEASE: Release = Release::DoneBehindRead;
+    /// R8: a FIN that does not name the first matching receive is an error.
+    const FIN_IS_FIRST_MATCH: bool = true;
+    /// R9: a finished rendezvous leaves the list of unseen messages.
+    const DONE_PRUNES: bool = true;
+    /// R11: cancelling an announced receive asks the sender.
+    const CANCEL_ASKS: bool = true;
+    /// F1: eager messages that no receive has taken fit the window.
+    const EAGER_FITS_WINDOW: bool = true;
+    /// F2: the sender is told when half of the window is free.
+    const TAKEN_IS_TOLD: bool = true;
+    /// P13: a send that may be a rendezvous finds the RTR of an early receiver.
+    const SEND_PROGRESSES_FIRST: bool = true;
+    /// P13: a receive that may be a rendezvous finds the RTS of an early sender.
+    const RECEIVE_PROGRESSES_FIRST: bool = true;
+}
+
+/// Every rule on: what runs in production.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AllMirrorRules {}
+impl MirrorRules for AllMirrorRules {}
