@@ -5,7 +5,8 @@
 //! data is carried beside the network, and lands when the network says that it has arrived.
 
 use crate::config::{Config, Jitter};
-use crate::network::{Load, Network, Parcel};
+use crate::load::Load;
+use crate::network::{Network, Parcel};
 use crate::parameters::Network as Parameters;
 use crate::queue::{Queue, What};
 use crate::record::Recorder;

@@ -34,6 +34,7 @@ mod data;
 mod desk;
 mod error;
 mod links;
+mod load;
 mod network;
 mod parameters;
 mod port;

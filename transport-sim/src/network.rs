@@ -7,57 +7,12 @@
 
 use crate::config::Jitter;
 use crate::links::Links;
+use crate::load::Load;
 use crate::parameters::{Network as Parameters, Path};
 use crate::queue::{Queue, What};
 use crate::record::Recorder;
-use carrousel_rank::{Context, Handle, Packet};
 use carrousel_transport::{Operation, ordered};
 use std::collections::VecDeque;
-
-/// What travels.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Load {
-    /// A packet, with this many bytes of data behind it.
-    Packet { context: Context, packet: Packet, data: u64 },
-    /// The data of a write.
-    Write { request: Handle, len: u64 },
-    /// The acknowledgement of a write, card to card.
-    Written { request: Handle },
-    /// The request of a read, with the packet that the reader's card sends back when it has the data.
-    ReadRequest { request: Handle, len: u64, notice: Option<(Context, Packet)> },
-    /// The data of a read.
-    ReadData { request: Handle, len: u64, notice: Option<(Context, Packet)> },
-}
-
-impl Load {
-    fn operation(&self) -> Operation {
-        match self {
-            Self::Packet { packet, .. } => Operation::Send(packet.lane()),
-            Self::Write { .. } | Self::Written { .. } => Operation::Write,
-            Self::ReadRequest { .. } | Self::ReadData { .. } => Operation::Read,
-        }
-    }
-
-    /// What people call it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Packet { packet, .. } => packet.name(),
-            Self::Write { .. } => "WRITE",
-            Self::Written { .. } => "write acknowledgement",
-            Self::ReadRequest { .. } => "read request",
-            Self::ReadData { .. } => "READ",
-        }
-    }
-
-    /// Bytes of messages in it.
-    pub(crate) fn data(&self) -> u64 {
-        match self {
-            Self::Packet { data, .. } => *data,
-            Self::Write { len, .. } | Self::ReadData { len, .. } => *len,
-            Self::Written { .. } | Self::ReadRequest { .. } => 0,
-        }
-    }
-}
 
 /// Something on its way.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! What is noted while a run goes on.
 
-use crate::network::Load;
+use crate::load::Load;
 use crate::report::{Count, Statistics};
 use crate::timeline::{Interval, Message, State, Timeline};
 use std::collections::BTreeMap;

@@ -3,7 +3,8 @@
 use crate::config::{Config, Jitter, Progress};
 use crate::data::Flights;
 use crate::error::SimError;
-use crate::network::{Load, Network, Parcel};
+use crate::load::Load;
+use crate::network::{Network, Parcel};
 use crate::parameters::{Cpu, Thread};
 use crate::process::{Driver, Files, Goal, Phase, Process};
 use crate::program::Action;
