@@ -1,12 +1,13 @@
 //! Messages on their way.
 
-use crate::world::received;
 use carrousel::{CallSite, Element, Error, Status};
+use carrousel_rank::Failure;
 use carrousel_transport_sim::{Ended, Flight, Port};
 use std::future::Future;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use zerocopy::IntoBytes;
 
 /// A message on its way, and its buffer, which comes back when it is awaited; with what has been received, if
 /// it is a receive that got a message. One that was cancelled got none.
@@ -97,4 +98,21 @@ impl<T: Element> Request<T> {
             }),
         }
     }
+}
+
+/// What came of a request, and its bytes in the beginning of `buffer`.
+pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Option<Status>, Error> {
+    let Ended { status, bytes } = ended;
+    match status.failure {
+        None => {}
+        Some(Failure::Cancelled) => return Ok(None),
+        Some(Failure::Truncated { sent }) => return Err(Error::Truncated { sent, room: status.len }),
+        Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0, why: None }),
+    }
+    let Some((source, tag)) = status.message else { return Ok(None) };
+    let len = status.len as usize;
+    if let (Some(into), Some(from)) = (buffer.as_mut_bytes().get_mut(..len), bytes.get(..len)) {
+        into.copy_from_slice(from);
+    }
+    Ok(Some(Status { source: source.0, tag: tag.0, bytes: status.len }))
 }

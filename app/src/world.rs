@@ -1,8 +1,8 @@
 //! A rank, for real or simulated, as its program sees it.
 
-use crate::request::Request;
+use crate::request::{Request, received};
 use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
-use carrousel_rank::{Failure, TagSelector};
+use carrousel_rank::TagSelector;
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -30,23 +30,6 @@ pub(crate) fn outgoing<T: Element>(data: &[T], to: u32, tag: u32, synchronous: b
 /// A receive into `buffer`, as the simulator has it.
 pub(crate) fn incoming<T: Element>(buffer: &[T], from: impl Into<Source>, tag: impl Into<Tag>) -> Incoming {
     Incoming { from: from.into().into(), tag: tag.into().into(), room: size_of_val(buffer) }
-}
-
-/// What came of a request, and its bytes in the beginning of `buffer`.
-pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Option<Status>, Error> {
-    let Ended { status, bytes } = ended;
-    match status.failure {
-        None => {}
-        Some(Failure::Cancelled) => return Ok(None),
-        Some(Failure::Truncated { sent }) => return Err(Error::Truncated { sent, room: status.len }),
-        Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0, why: None }),
-    }
-    let Some((source, tag)) = status.message else { return Ok(None) };
-    let len = status.len as usize;
-    if let (Some(into), Some(from)) = (buffer.as_mut_bytes().get_mut(..len), bytes.get(..len)) {
-        into.copy_from_slice(from);
-    }
-    Ok(Some(Status { source: source.0, tag: tag.0, bytes: status.len }))
 }
 
 /// The same of a blocking receive, which nobody cancels.
