@@ -1,7 +1,7 @@
 //! What is to be run in guests, and how it ended.
 
-use super::contents::absolute;
 use super::packages;
+use super::paths::absolute;
 use std::path::{Path, PathBuf};
 use std::thread;
 

@@ -11,6 +11,7 @@ mod contents;
 mod job;
 mod kernel;
 pub(crate) mod packages;
+mod paths;
 mod qemu;
 mod run;
 mod signals;
