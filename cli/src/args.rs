@@ -68,16 +68,6 @@ pub(crate) enum Command {
     Man(generate::ManArgs),
 }
 
-/// How a result is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// For a person.
-    #[default]
-    Human,
-    /// For a program: JSON, on standard output; `carrousel schema` has its schema.
-    Json,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

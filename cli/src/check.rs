@@ -1,13 +1,13 @@
 //! `carrousel check`: what a run has recorded, compared with the model.
 
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::numbers::{bytes, count, grouped};
 use crate::out::Out;
+use crate::report::{Format, json};
 use crate::run::refused_trace;
 use crate::status::Status;
 use crate::style::{Paint, Style};
-use crate::verify::{Line, json};
+use crate::verify::Line;
 use carrousel_launch::raise_open_files;
 use carrousel_trace::{Trace, part_of};
 use carrousel_verify::replay::{self, Departure, Gap, Misuse, Progress, Report, Verdict, Why};

@@ -1,7 +1,7 @@
 //! Why a command ends before it has a result.
 
-use crate::out::Out;
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use std::fmt::Display;
 use std::io;
@@ -50,19 +50,6 @@ impl Failure {
         self.status
     }
 
-    /// The status of one file of several: a failure is told, behind what was printed before it, and the
-    /// others go on.
-    pub(crate) fn settle(result: Result<Status, Self>, out: &mut Out, errors: Style) -> Result<Status, Self> {
-        match result {
-            Ok(status) => Ok(status),
-            Err(failure) => {
-                out.flush()?;
-                failure.report(errors);
-                Ok(failure.status())
-            }
-        }
-    }
-
     /// Tells the user.
     pub(crate) fn report(&self, style: Style) {
         let mut text = String::new();
@@ -73,7 +60,7 @@ impl Failure {
         if let Some(help) = &self.help {
             text += &format!("\n  {} {help}", style.paint(Paint::Hint, "help:"));
         }
-        crate::out::to_stderr(&text);
+        to_stderr(&text);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::input;
-use crate::out::{Out, to_stderr};
+use crate::out::Out;
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::Style;
 use carrousel_scenario::{format, parse};
 use std::fs;
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     let mut worst = Status::Fine;
     for file in files {
         let result = one(args, file, out, errors);
-        let status = Failure::settle(result, out, errors)?;
+        let status = out.settle(result, errors)?;
         worst = worst.max(status);
     }
     Ok(worst)

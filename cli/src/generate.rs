@@ -1,10 +1,9 @@
 //! What is generated from the command line's own description.
 
-use crate::args::Cli;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::status::Status;
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
 /// Print a completion script for a shell.
@@ -31,17 +30,20 @@ pub(crate) struct ManArgs {
     command: Vec<String>,
 }
 
-/// `carrousel completions`.
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut Out) -> Result<Status, Failure> {
+/// `carrousel completions`, for the command line `cli`.
+pub(crate) fn completions(
+    args: &CompletionsArgs,
+    mut cli: Command,
+    out: &mut Out,
+) -> Result<Status, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "carrousel", &mut script);
+    clap_complete::generate(args.shell, &mut cli, "carrousel", &mut script);
     out.text(&String::from_utf8_lossy(&script))?;
     Ok(Status::Fine)
 }
 
-/// `carrousel man`.
-pub(crate) fn man(args: &ManArgs, out: &mut Out) -> Result<Status, Failure> {
-    let mut cli = Cli::command();
+/// `carrousel man`, for the command line `cli`.
+pub(crate) fn man(args: &ManArgs, mut cli: Command, out: &mut Out) -> Result<Status, Failure> {
     cli.build();
     let mut page = &cli;
     for name in &args.command {

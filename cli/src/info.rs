@@ -1,10 +1,10 @@
 //! `carrousel info`: what there is, and which value each option has.
 
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
 use crate::numbers::bytes;
 use crate::out::Out;
+use crate::report::{Format, json};
 use crate::rules::{self, Rule};
 use crate::status::Status;
 use crate::style::Paint;
@@ -75,7 +75,7 @@ struct Named {
 pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     let info = collect(&input::settings()?)?;
     match args.format {
-        Format::Json => out.line(&crate::verify::json(&info)?)?,
+        Format::Json => out.line(&json(&info)?)?,
         Format::Human => print(&info, out)?,
     }
     Ok(Status::Fine)

@@ -17,11 +17,13 @@ mod info;
 mod input;
 mod numbers;
 mod out;
+mod report;
 mod rules;
 mod run;
 mod schema;
 mod sim;
 mod status;
+mod stderr;
 mod style;
 mod table;
 mod verify;
@@ -48,8 +50,8 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Info(args) => info::run(args, &mut out),
         Command::Schema(args) => schema::run(args, &mut out),
-        Command::Completions(args) => generate::completions(args, &mut out),
-        Command::Man(args) => generate::man(args, &mut out),
+        Command::Completions(args) => generate::completions(args, Cli::command(), &mut out),
+        Command::Man(args) => generate::man(args, Cli::command(), &mut out),
     };
     match done.and_then(|status| out.finish().map(|()| status)) {
         Ok(status) => status.into(),

@@ -1,6 +1,7 @@
 //! Standard output, which may be a pipe that nobody reads to its end.
 
 use crate::failure::Failure;
+use crate::status::Status;
 use crate::style::Style;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 
@@ -36,6 +37,23 @@ impl Out {
         self.attempt(Write::flush)
     }
 
+    /// The status of one file of several: a failure is told, behind what was printed before it, and the
+    /// others go on.
+    pub(crate) fn settle(
+        &mut self,
+        result: Result<Status, Failure>,
+        errors: Style,
+    ) -> Result<Status, Failure> {
+        match result {
+            Ok(status) => Ok(status),
+            Err(failure) => {
+                self.flush()?;
+                failure.report(errors);
+                Ok(failure.status())
+            }
+        }
+    }
+
     /// Writes what is left.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush()
@@ -56,9 +74,4 @@ impl Out {
             other => Ok(other?),
         }
     }
-}
-
-/// Says something to the person beside the result. A standard error that is closed is no error.
-pub(crate) fn to_stderr(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }

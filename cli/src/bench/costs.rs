@@ -2,9 +2,9 @@
 
 use super::digits::digits;
 use super::pt2pt::seconds;
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
+use crate::report::Format;
 use crate::style::Paint;
 use crate::table::Cell;
 use carrousel_bench::{Budget, MemoryError, REPETITIONS_MAX, Summary, pin};

@@ -8,6 +8,7 @@ mod pt2pt;
 mod rank;
 mod registration;
 mod reuse;
+mod start;
 
 use crate::failure::Failure;
 use crate::out::Out;
@@ -35,7 +36,7 @@ enum What {
 /// `carrousel bench`.
 pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     match &args.what {
-        What::Pt2pt(args) => pt2pt::run(args, out, errors),
+        What::Pt2pt(args) => start::run(args, out, errors),
         What::Registration(args) => registration::run(args, out),
         What::Reuse(args) => reuse::run(args, out),
     }

@@ -1,19 +1,10 @@
-//! `carrousel bench pt2pt`: arguments, and the start of the ranks.
+//! Arguments of `carrousel bench pt2pt`.
 
-use super::rank;
 use crate::failure::Failure;
-use crate::input;
-use crate::out::Out;
-use crate::run;
-use crate::status::Status;
-use crate::style::Style;
 use crate::verify::Drawing;
 use carrousel_bench::{Benchmark, Budget, PLOTTED, Plan, PlotError, REPETITIONS_MAX};
-use carrousel_launch::Job;
 use carrousel_options::parse_size;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use std::env;
-use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 
 /// How results are printed.
@@ -94,7 +85,7 @@ a rank which died otherwise.")]
 pub(crate) struct Args {
     /// How many ranks
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
-    ranks: Option<u32>,
+    pub(super) ranks: Option<u32>,
     /// Only these measurements
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = benchmarks())]
@@ -118,29 +109,6 @@ pub(crate) struct Args {
     /// The terminal on which rank 0 shows how far it is
     #[arg(long, hide = true)]
     pub(super) terminal: Option<PathBuf>,
-}
-
-/// `carrousel bench pt2pt`: this process is a rank, or starts them.
-pub(super) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
-    let settings = input::settings()?;
-    if run::is_rank() {
-        return rank::run(args, &settings, out, errors);
-    }
-    let ranks = args.ranks.unwrap_or(2);
-    // What is wrong is told once, and not by every rank.
-    args.plan(ranks)?;
-    let mut job = Job::new(run::own_path()?, ranks);
-    job.programs[0].arguments = env::args_os().skip(1).collect();
-    // Lines that come one by one would be written through the bar.
-    if errors.terminal && !(args.format == Format::Jsonl && stdout().is_terminal()) {
-        let terminal = format!("/proc/{}/fd/2", std::process::id());
-        job.programs[0].arguments.extend(["--terminal".into(), terminal.into()]);
-    }
-    if out.style.color {
-        // The output of a rank is a pipe to this process.
-        job.environment.push(("CLICOLOR_FORCE".into(), "1".into()));
-    }
-    run::start(&job, None, errors)
 }
 
 impl Args {

@@ -1,13 +1,12 @@
 //! `carrousel bench registration`: what registering memory costs.
 
 use super::costs::{Costs, failure, settle, spread};
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::out::Out;
+use crate::report::{Format, json};
 use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Table};
-use crate::verify::json;
 use carrousel_bench::{Adapter, REGISTERED_SIZES, RegistrationCost, registration_costs};
 use carrousel_scenario::units;
 use serde::Serialize;

@@ -1,13 +1,13 @@
 //! `carrousel bench reuse`: from how many uses on it pays to register a small buffer.
 
 use super::costs::{Costs, failure, settle, spread, spread_cells};
-use crate::args::Format;
 use crate::failure::Failure;
-use crate::out::{Out, to_stderr};
+use crate::out::Out;
+use crate::report::{Format, json};
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
-use crate::verify::json;
 use carrousel_bench::{Adapter, ClassCosts, reuse_costs, thresholds};
 use carrousel_reuse::{CLASSES, Path as Way, Thresholds};
 use serde::Serialize;

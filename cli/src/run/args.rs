@@ -1,7 +1,7 @@
 //! What `carrousel run` is told: its options, and the words of its command line that are programs.
 
-use crate::args::Format;
 use crate::failure::Failure;
+use crate::report::Format;
 use carrousel_launch::{Bind, Host, Program};
 use carrousel_scenario::units::Unit;
 use clap::ValueEnum;

@@ -12,11 +12,12 @@ pub(crate) use self::args::{Args, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
 use self::hang::Reports;
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
-use crate::out::{Out, to_stderr};
+use crate::out::Out;
+use crate::report::Format;
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_launch::{Bind, Event, Host, Job, LaunchError, Stop, agent, end_by_signals, run as launch};

@@ -2,16 +2,16 @@
 
 use super::play::{Done, PlayError, Player, site, unsupported};
 use super::timeline::timeline;
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
+use crate::report::{Format, json};
 use crate::sim::draw;
 use crate::sim::human;
 use crate::sim::overlap::Printed;
 use crate::status::Status as Ended;
 use crate::style::Style;
-use crate::verify::{Drawing, json};
+use crate::verify::Drawing;
 use carrousel::{Communicator, Error, Status};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;

@@ -1,15 +1,16 @@
 //! `carrousel sim --app`: a program simulates its ranks, and hands back what came of it.
 
-use super::Args;
+use super::args::Args;
 use super::human;
 use super::overlap::Printed;
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
-use crate::out::{Out, to_stderr};
+use crate::out::Out;
+use crate::report::{Format, json};
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
-use crate::verify::{Drawing, json};
+use crate::verify::Drawing;
 use carrousel_app::{Failed, Handover, Outcome, VARIABLE};
 use std::env;
 use std::fs::{self, OpenOptions};

@@ -1,6 +1,6 @@
 //! The arguments of `verify`.
 
-use crate::args::Format;
+use crate::report::Format;
 use carrousel_options::parse_size;
 use clap::ValueEnum;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};

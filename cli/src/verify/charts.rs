@@ -1,7 +1,7 @@
 //! Drawings of counterexamples, in files.
 
 use crate::failure::Failure;
-use crate::out::to_stderr;
+use crate::stderr::to_stderr;
 use carrousel_verify::report::Report;
 use std::ffi::OsString;
 use std::fs;

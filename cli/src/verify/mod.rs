@@ -13,7 +13,6 @@ mod verdict;
 pub(crate) use args::Args;
 pub(crate) use charts::Drawing;
 pub(crate) use progress::Line;
-pub(crate) use scenario::json;
 
 use crate::failure::Failure;
 use crate::input;

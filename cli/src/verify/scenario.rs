@@ -3,11 +3,12 @@
 use super::args::{Args, Protocol};
 use super::verdict::conclude;
 use super::{Drawing, charts, human, interrupt, memory, progress};
-use crate::args::Format;
 use crate::failure::Failure;
 use crate::input;
-use crate::out::{Out, to_stderr};
+use crate::out::Out;
+use crate::report::{Format, json};
 use crate::status::Status;
+use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
             out.line("")?;
         }
         let result = one(args, file, drawing, settings, &interrupted, out, errors);
-        let status = Failure::settle(result, out, errors)?;
+        let status = out.settle(result, errors)?;
         worst = worst.max(status);
         out.flush()?;
         let left = args.files.len() - at - 1;
@@ -136,9 +137,4 @@ fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
         }
         _ => Failure::wrong(error),
     }
-}
-
-/// A report on one line.
-pub(crate) fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string(report).map_err(|error| Failure::wrong(format_args!("cannot write JSON: {error}")))
 }

@@ -2,12 +2,12 @@
 
 use super::args::{Args, Suite};
 use super::human::verdict_cell;
-use super::{interrupt, memory, progress, scenario};
-use crate::args::Format;
+use super::{interrupt, memory, progress};
 use crate::failure::Failure;
 use crate::input;
 use crate::numbers::{grouped, seconds};
 use crate::out::Out;
+use crate::report::{Format, json};
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<SuiteReport, Failure> {
 
 fn conclude(args: &Args, report: &SuiteReport, out: &mut Out) -> Result<Status, Failure> {
     match args.format {
-        Format::Json => out.line(&scenario::json(report)?)?,
+        Format::Json => out.line(&json(report)?)?,
         Format::Human => print(report, out)?,
     }
     let wrong: Vec<&Row> = report.rows.iter().filter(|row| !is_right(report, row)).collect();
