@@ -4,8 +4,9 @@
 
 use crate::benchmark::Clock;
 use crate::calls::Part;
+use crate::clock::monotonic;
 use crate::error::Error;
-use crate::overlap::{Exchange, Took, monotonic};
+use crate::exchange::{Exchange, Took};
 use crate::statistics::Summary;
 use crate::{Budget, Case, Step};
 use carrousel::Communicator;

@@ -4,6 +4,8 @@ use serde::Serialize;
 
 /// Messages that are under way at once in the measurements of a rate.
 pub const WINDOW: usize = 64;
+/// The tag of messages that are measured.
+pub(crate) const DATA: u32 = 1;
 /// The largest message. A window of larger ones would not fit into most memories.
 pub const SIZE_MAX: u64 = 16 * MI;
 

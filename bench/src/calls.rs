@@ -1,20 +1,19 @@
 //! What is measured: the calls of the library, one function for each pattern of them.
 //!
 //! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
-//! both. `overlap` has one more of them. Not there are those of rank 0 with several partners, in `connections`, and
+//! both. `exchange` has one more of them. Not there are those of rank 0 with several partners, in `connections`, and
 //! those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
 
-use crate::benchmark::WINDOW;
+use crate::benchmark::{DATA, WINDOW};
 use crate::buffer::Buffer;
+use crate::clock::compute;
 use crate::fresh::Fresh;
-use crate::overlap::compute;
 use crate::{Benchmark, Case, Step};
 use carrousel::{Communicator, Error, Scope};
 use std::time::{Duration, Instant};
 
-/// Tags of messages, and of messages without any bytes that only tell.
-pub(crate) const DATA: u32 = 1;
+/// The tag of messages without any bytes, that only tell.
 const TOKEN: u32 = 2;
 
 /// One rank's part in a measurement.

@@ -1,8 +1,9 @@
 //! What is measured of rank 0 and several partners: its calls. A partner does what it does with one peer, see
 //! `calls`.
 
+use crate::benchmark::DATA;
 use crate::benchmark::WINDOW;
-use crate::calls::{DATA, Part};
+use crate::calls::Part;
 use carrousel::Error;
 use std::time::Instant;
 

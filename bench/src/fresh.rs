@@ -4,7 +4,7 @@
 //! of all, is void. Memory of an allocator would not do, since it comes back as it was. What was mapped for the last
 //! batches stays, as much as is reasonable, so that addresses come back late, too.
 
-use crate::calls::DATA;
+use crate::benchmark::DATA;
 use carrousel::{Communicator, Error};
 use memmap2::MmapMut;
 use std::collections::VecDeque;

@@ -28,8 +28,11 @@ mod batches;
 mod benchmark;
 mod buffer;
 mod calls;
+mod case;
+mod clock;
 mod connections;
 mod error;
+mod exchange;
 mod fresh;
 mod memory;
 mod overlap;
@@ -41,12 +44,12 @@ mod runner;
 mod statistics;
 
 pub use benchmark::{Benchmark, SIZE_MAX, WINDOW};
+pub use case::{Call, CallKind, Case, Overlapped};
 pub use error::{Error, PinError};
 pub use memory::{
     Adapter, ClassCosts, MemoryError, REGISTERED_SIZES, RegistrationCost, registration_costs, reuse_costs,
     thresholds,
 };
-pub use overlap::{Call, CallKind, Case, Overlapped};
 pub use pin::pin;
 pub use plan::{Budget, Plan, PlanError, REPETITIONS_MAX, Step};
 pub use plot::{PLOTTED, PlotError, svg};

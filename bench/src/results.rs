@@ -1,6 +1,6 @@
 //! What came of it.
 
-use crate::overlap::Overlapped;
+use crate::case::Overlapped;
 use crate::statistics::Summary;
 use crate::{Benchmark, Budget, Step};
 use serde::Serialize;
