@@ -16,20 +16,25 @@
 //! permitted to. And a peer decides how many reads it asks for at once: each that waits for room is kept.
 
 mod address;
+mod connect;
 mod direct;
 mod frames;
 mod memory;
 mod outbound;
+mod peer;
+mod places;
 mod process;
 mod together;
 
 pub use address::{Address, BadAddress};
+pub use connect::ConnectError;
 pub use memory::Shortage;
 pub use outbound::Out;
 
 use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece, SHARE};
 use self::memory::Budget;
 use self::outbound::Done;
+use self::places::Places;
 use crate::announce::Listener;
 use crate::segment::Word;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
@@ -37,124 +42,6 @@ use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
 use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Tag, Transport};
 use std::os::fd::{AsFd, AsRawFd};
 use thiserror::Error;
-
-/// Why a peer cannot be connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// It is not on this node.
-    #[error("{0} is not on this node")]
-    NotHere(RankId),
-    /// Its process has ended.
-    #[error("{0} has ended")]
-    Gone(RankId),
-    /// Its process has a number that means another one here.
-    #[error(
-        "{rank} is in another PID namespace (pid:[{theirs}]) than this rank (pid:[{own}]), and ranks of a node share \
-         memory within one only: start them in one container, or in containers that share theirs (`--pid=host`), or \
-         let all ranks talk over the network (the option `verbs=all`)"
-    )]
-    Elsewhere {
-        /// The peer.
-        rank: RankId,
-        /// The PID namespace of the peer.
-        theirs: u64,
-        /// That of this process.
-        own: u64,
-    },
-    /// The process that it is said to be does not have its segment.
-    #[error(
-        "{rank} is said to be process {pid}, in which its shared memory is not found{}: ranks of a node have to be of \
-         one user, in one PID namespace, and see its /proc",
-        because(.why)
-    )]
-    Stranger {
-        /// The peer.
-        rank: RankId,
-        /// Its process.
-        pid: u32,
-        /// What was found instead; none is the segment of another process.
-        why: Option<SegmentError>,
-    },
-    /// Its segment is not made as that of this process is.
-    #[error(
-        "{rank} has rings of {} bytes for {} ranks, and this rank of {} bytes for {}: all ranks of a job need the same \
-         options",
-        .theirs.ring_bytes(), .theirs.peers(), .own.ring_bytes(), .own.peers()
-    )]
-    Differs {
-        /// The peer.
-        rank: RankId,
-        /// How its segment is made.
-        theirs: Layout,
-        /// How that of this process is.
-        own: Layout,
-    },
-    /// Its segment cannot be used.
-    #[error("the shared memory of {rank} cannot be used: {why}")]
-    Segment {
-        /// The peer.
-        rank: RankId,
-        /// Why not.
-        why: SegmentError,
-    },
-    /// There is too little memory for another ring.
-    #[error(transparent)]
-    Memory(#[from] Shortage),
-}
-
-fn because(why: &Option<SegmentError>) -> String {
-    why.as_ref().map_or_else(String::new, |why| format!(" ({why})"))
-}
-
-impl ConnectError {
-    /// Whether it is for want of memory.
-    pub fn is_shortage(&self) -> bool {
-        match self {
-            Self::Memory(_) => true,
-            Self::Segment { why, .. } => why.is_shortage(),
-            _ => false,
-        }
-    }
-}
-
-/// Which ranks are on the node, and where in a segment each has its ring.
-#[derive(Clone, Debug)]
-struct Places {
-    /// The rank at each place, ascending.
-    ranks: Vec<RankId>,
-    /// Whether the ranks follow each other without gaps.
-    first: Option<u32>,
-    /// This process's own place.
-    own: usize,
-}
-
-impl Places {
-    fn new(me: RankId, ranks: &[RankId]) -> Option<Self> {
-        let mut ranks = ranks.to_vec();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let own = ranks.binary_search(&me).ok()?;
-        let first = ranks.first()?.0;
-        let follow = (first..).zip(&ranks).all(|(expected, rank)| rank.0 == expected);
-        Some(Self { ranks, first: follow.then_some(first), own })
-    }
-
-    fn count(&self) -> usize {
-        self.ranks.len()
-    }
-
-    /// The place of `rank`, if it is on the node.
-    #[inline]
-    fn of(&self, rank: RankId) -> Option<usize> {
-        match self.first {
-            Some(first) => {
-                Some(rank.0.wrapping_sub(first) as usize).filter(|place| *place < self.ranks.len())
-            }
-            None => self.ranks.binary_search(&rank).ok(),
-        }
-    }
-}
 
 /// How a [`Node`] is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -425,7 +312,11 @@ fn accept_other<H: Handler<Out>>(
 ) -> bool {
     match frame.tag() {
         PACKET => {}
-        SHARE => return together::help(frame, place, aside, handler, out),
+        SHARE => {
+            let helped = together::help(frame, out.direct_to(place), aside, handler.regions());
+            out.helped += helped.unwrap_or(0);
+            return helped.is_some();
+        }
         _ => return accept_data(frame, place, handler, out),
     }
     let mut head = [0; HEAD_MAX];

@@ -1,16 +1,17 @@
 //! The sending half: rings of peers, and what waits for room in them.
 
 use super::address::Address;
+use super::connect::ConnectError;
 use super::direct::{self, Refused};
-use super::frames::{self, ASK, Ask, PACKET, PIECE, Piece, Transfer};
+use super::frames::{self, ASK, Ask, PACKET, Transfer};
 use super::memory::Budget;
+use super::peer::{End, Peer, Reading, Stream, Waiting};
+use super::places::Places;
 use super::process::{self, Identity, Process};
-use super::{ConnectError, Places, together};
-use crate::segment::Word;
-use crate::sync::Ordering;
-use crate::{Layout, Producer, PushError, Ring, Segment, SegmentError};
+use super::together;
+use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Context, Handle, Memory, Outbound, Packet, RankId, Read, Regions, Tag, Write};
+use carrousel_transport::{Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Pid as ProcessId;
@@ -25,104 +26,8 @@ pub(super) enum Done {
     Read(Handle),
 }
 
-/// What waits for room in a ring.
-#[derive(Debug)]
-enum Waiting {
-    /// A frame, as it is.
-    Frame(u32, Vec<u8>),
-    /// Bytes that go in pieces.
-    Stream(Stream),
-}
-
-#[derive(Debug)]
-struct Stream {
-    from: Memory,
-    into: Memory,
-    len: u64,
-    /// Bytes that have gone.
-    gone: u64,
-    end: End,
-}
-
-/// What happens when all bytes of a stream have gone.
-#[derive(Debug)]
-enum End {
-    /// A write of this process is complete, and its notice follows.
-    Written(Handle, Option<(Context, Packet)>),
-    /// The last piece says that this read of the peer is complete.
-    Answered(Handle),
-}
-
 /// Processes that are looked for one at a time, at each [`Out::ended`]: that takes microseconds for each.
 const LOOKS: usize = 8;
-
-/// One peer.
-#[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) ring: Producer<Ring>,
-    /// The number of the last transfer that was shared with it.
-    transfer: u32,
-    /// Whether it has finished: 1 if so.
-    finished: Word,
-    pub(super) pid: Pid,
-    process: Process,
-    /// Whether its memory can be copied from and to.
-    direct: bool,
-    waiting: VecDeque<Waiting>,
-    /// Reads that it was asked for, or that wait for such ones, in the order in which they were posted.
-    reads: VecDeque<Reading>,
-}
-
-/// A read that is not complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reading {
-    request: Handle,
-    /// The peer was not asked: there is nothing to be sent, only a turn to be waited for.
-    is_empty: bool,
-    /// What the peer is told when the data is here.
-    notice: Option<(Context, Packet)>,
-}
-
-impl Peer {
-    /// The number of the next transfer that is shared with it.
-    pub(super) fn next_transfer(&mut self) -> u32 {
-        self.transfer = self.transfer.wrapping_add(1);
-        self.transfer
-    }
-
-    /// Pushes a frame that need not arrive. False if it has not been pushed.
-    pub(super) fn tell(&mut self, tag: u32, bytes: &[u8]) -> bool {
-        self.waiting.is_empty() && self.ring.push(tag, &[bytes]).is_ok()
-    }
-
-    /// Whether its process has ended.
-    pub(super) fn has_ended(&self) -> bool {
-        self.process.has_ended()
-    }
-
-    /// Whether it is stopped.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.process.is_stopped()
-    }
-
-    /// Whether something that was posted to it is not complete.
-    fn owes(&self) -> bool {
-        let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
-        !self.reads.is_empty() || self.waiting.iter().any(is_write)
-    }
-
-    /// Whether it has said that it is through.
-    fn has_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire) == 1
-    }
-
-    /// Drops what waits for room: how much that is.
-    fn drop_waiting(&mut self) -> usize {
-        let dropped = self.waiting.len();
-        self.waiting.clear();
-        dropped
-    }
-}
 
 /// The half of a [`Node`](super::Node) that takes operations.
 #[derive(Debug)]
@@ -509,28 +414,6 @@ fn found(rank: RankId, identity: Identity, address: &Address) -> Result<(Process
         Ok(_) => Err(ConnectError::Stranger { rank, pid: address.pid, why: None }),
         Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
         Err(why) => Err(ConnectError::Stranger { rank, pid: address.pid, why: Some(why) }),
-    }
-}
-
-impl Stream {
-    /// Pushes the next piece.
-    fn push(&mut self, ring: &mut Producer<Ring>, regions: &impl Regions) -> Result<(), PushError> {
-        if self.len == 0 && matches!(self.end, End::Written(..)) {
-            return Ok(());
-        }
-        let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.gone), ..memory };
-        let room = ring.largest().saturating_sub(size_of::<Piece>()) as u64;
-        let len = (self.len - self.gone).min(room);
-        // A request that has ended meanwhile has its memory back: the peer gets zeros, which it has lost
-        // the right to look at.
-        let zeros = [0; 64];
-        let bytes = regions.bytes(at(self.from), len).unwrap_or(&zeros[..zeros.len().min(len as usize)]);
-        let len = bytes.len() as u64;
-        let last = self.gone + len == self.len;
-        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
-        ring.push(PIECE, &[Piece::new(at(self.into), read).as_bytes(), bytes])?;
-        self.gone += len;
-        Ok(())
     }
 }
 

@@ -6,12 +6,13 @@
 
 use super::direct::{self, Refused};
 use super::frames::{self, SHARE, Share, Transfer};
-use super::outbound::{Out, Peer};
+use super::peer::Peer;
 use crate::ring::ASIDE;
 use crate::share::{Help, Helper, Owner, PARTS_MAX, Parts, Sound, WORDS};
 use crate::sync::AtomicU64;
 use crate::{Frame, Ring};
-use carrousel_transport::{Handler, Memory, Read, Regions, Write};
+use carrousel_transport::{Memory, Read, Regions, Write};
+use nix::unistd::Pid;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
@@ -115,27 +116,25 @@ impl Waited {
     }
 }
 
-/// Helps a peer with the transfer that `frame` tells of. False if no honest peer sends this.
-pub(super) fn help<H: Handler<Out>>(
+/// Helps a peer with the transfer that `frame` tells of, if its memory can be copied from and to: that of `pid`. Returns
+/// how many bytes were copied; `None` if no honest peer sends this.
+pub(super) fn help(
     frame: &Frame<'_>,
-    place: usize,
+    pid: Option<Pid>,
     aside: &Ring,
-    handler: &mut H,
-    out: &mut Out,
-) -> bool {
-    let Some(share) = frames::head::<Share>(frame) else { return false };
+    regions: &mut impl Regions,
+) -> Option<u64> {
+    let share = frames::head::<Share>(frame)?;
     let transfer = share.transfer;
-    let Some((len, parts)) = usize::try_from(transfer.len()).ok().and_then(|len| Some((len, parts_of(len)?)))
-    else {
-        return false;
-    };
-    let Some(pid) = out.direct_to(place) else { return true };
+    let len = usize::try_from(transfer.len()).ok()?;
+    let parts = parts_of(len)?;
+    let Some(pid) = pid else { return Some(0) };
+    let mut helped = 0;
     let mut helper = Helper::new(words(aside), share.number(), parts);
     // The memory is looked for only when there is something to do: a transfer that is over has none any more.
     while let Some(parts) = helper.take() {
         let range = range(parts, len);
         let at = |memory: Memory| memory.address.wrapping_add(range.start as u64);
-        let regions = handler.regions();
         let copied = if share.reads() {
             let bytes = regions.bytes(transfer.source(), transfer.len());
             bytes.map(|bytes| direct::write(pid, &bytes[range.clone()], at(transfer.target())))
@@ -148,9 +147,9 @@ pub(super) fn help<H: Handler<Out>>(
         if !copied {
             break;
         }
-        out.helped += range.len() as u64;
+        helped += range.len() as u64;
     }
-    true
+    Some(helped)
 }
 
 /// Where the state of a transfer is.

@@ -1,0 +1,133 @@
+//! A connected peer: its ring, and what waits for room in it.
+
+use super::frames::{PIECE, Piece};
+use super::process::Process;
+use crate::segment::Word;
+use crate::sync::Ordering;
+use crate::{Producer, PushError, Ring};
+use carrousel_transport::{Context, Handle, Memory, Packet, Regions};
+use nix::unistd::Pid;
+use std::collections::VecDeque;
+use zerocopy::IntoBytes;
+
+/// What waits for room in a ring.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// A frame, as it is.
+    Frame(u32, Vec<u8>),
+    /// Bytes that go in pieces.
+    Stream(Stream),
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) from: Memory,
+    pub(super) into: Memory,
+    pub(super) len: u64,
+    /// Bytes that have gone.
+    pub(super) gone: u64,
+    pub(super) end: End,
+}
+
+/// What happens when all bytes of a stream have gone.
+#[derive(Debug)]
+pub(super) enum End {
+    /// A write of this process is complete, and its notice follows.
+    Written(Handle, Option<(Context, Packet)>),
+    /// The last piece says that this read of the peer is complete.
+    Answered(Handle),
+}
+
+/// One peer.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) ring: Producer<Ring>,
+    /// The number of the last transfer that was shared with it.
+    pub(super) transfer: u32,
+    /// Whether it has finished: 1 if so.
+    pub(super) finished: Word,
+    pub(super) pid: Pid,
+    pub(super) process: Process,
+    /// Whether its memory can be copied from and to.
+    pub(super) direct: bool,
+    pub(super) waiting: VecDeque<Waiting>,
+    /// Reads that it was asked for, or that wait for such ones, in the order in which they were posted.
+    pub(super) reads: VecDeque<Reading>,
+}
+
+/// A read that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) request: Handle,
+    /// The peer was not asked: there is nothing to be sent, only a turn to be waited for.
+    pub(super) is_empty: bool,
+    /// What the peer is told when the data is here.
+    pub(super) notice: Option<(Context, Packet)>,
+}
+
+impl Peer {
+    /// The number of the next transfer that is shared with it.
+    pub(super) fn next_transfer(&mut self) -> u32 {
+        self.transfer = self.transfer.wrapping_add(1);
+        self.transfer
+    }
+
+    /// Pushes a frame that need not arrive. False if it has not been pushed.
+    pub(super) fn tell(&mut self, tag: u32, bytes: &[u8]) -> bool {
+        self.waiting.is_empty() && self.ring.push(tag, &[bytes]).is_ok()
+    }
+
+    /// Whether its process has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.process.has_ended()
+    }
+
+    /// Whether it is stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.process.is_stopped()
+    }
+
+    /// Whether something that was posted to it is not complete.
+    pub(super) fn owes(&self) -> bool {
+        let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
+        !self.reads.is_empty() || self.waiting.iter().any(is_write)
+    }
+
+    /// Whether it has said that it is through.
+    pub(super) fn has_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire) == 1
+    }
+
+    /// Drops what waits for room: how much that is.
+    pub(super) fn drop_waiting(&mut self) -> usize {
+        let dropped = self.waiting.len();
+        self.waiting.clear();
+        dropped
+    }
+}
+
+impl Stream {
+    /// Pushes the next piece.
+    pub(super) fn push(
+        &mut self,
+        ring: &mut Producer<Ring>,
+        regions: &impl Regions,
+    ) -> Result<(), PushError> {
+        if self.len == 0 && matches!(self.end, End::Written(..)) {
+            return Ok(());
+        }
+        let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.gone), ..memory };
+        let room = ring.largest().saturating_sub(size_of::<Piece>()) as u64;
+        let len = (self.len - self.gone).min(room);
+        // A request that has ended meanwhile has its memory back: the peer gets zeros, which it has lost
+        // the right to look at.
+        let zeros = [0; 64];
+        let bytes = regions.bytes(at(self.from), len).unwrap_or(&zeros[..zeros.len().min(len as usize)]);
+        let len = bytes.len() as u64;
+        let last = self.gone + len == self.len;
+        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
+        ring.push(PIECE, &[Piece::new(at(self.into), read).as_bytes(), bytes])?;
+        self.gone += len;
+        Ok(())
+    }
+}
