@@ -131,20 +131,27 @@ impl Out {
         self.returned.pop_front()
     }
 
-    /// Whether something waits for room, for credits, or for a connection.
+    /// Whether something waits for room, for credits, or for a connection, and its peer may need it.
     pub fn is_waiting(&self) -> bool {
-        self.active.iter().any(|rank| self.peer(*rank).is_some_and(|peer| !peer.waiting.is_empty()))
+        let is_waiting = |peer: &Peer| !peer.waiting.is_empty() && !peer.needs_nothing();
+        self.active.iter().any(|rank| self.peer(*rank).is_some_and(is_waiting))
     }
 
-    /// Whether peers have not acknowledged all that was posted; asks them to.
+    /// Whether peers have not acknowledged all that was posted, and may need it; asks them to. A peer that needs nothing may
+    /// look no more: then what it has no receive buffer for, as there are more ranks that say goodbye to it, stays posted.
     pub(crate) fn drain(&mut self) -> bool {
+        let mut is_busy = false;
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
+            if peer.needs_nothing() {
+                continue;
+            }
             if let Err(error) = peer.drain(shared) {
                 self.refused(rank, &error);
             }
+            is_busy |= self.peer(rank).is_some_and(Peer::is_busy);
         }
-        self.is_waiting() || self.shared.outstanding > 0
+        is_busy
     }
 
     /// Has everybody of whom no acknowledgement is expected acknowledge something: a peer that is gone is not noticed otherwise.

@@ -212,6 +212,18 @@ impl Peer {
         self.goodbyes > u8::from(self.control.is_some())
     }
 
+    /// Whether it has had all that it needs, as it says that behind a barrier, and nothing is wanted of its memory.
+    pub(crate) fn needs_nothing(&self) -> bool {
+        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_));
+        let is_wanted = || self.ways().any(Way::has_transfers) || self.waiting.iter().any(is_transfer);
+        self.is_finished() && !is_wanted()
+    }
+
+    /// Whether something was posted, or waits, that has not been acknowledged.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.waiting.is_empty() || !self.ways().all(Way::is_empty)
+    }
+
     /// Whether a completion will come: if the peer acknowledges, or because it does not.
     pub(crate) fn expects(&self) -> bool {
         self.ways().any(Way::expects)

@@ -135,12 +135,14 @@ impl Verbs {
         }
     }
 
-    /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
+    /// Says to all peers that this process has sent all of its messages, and needs no more of theirs: that it ends is no
+    /// loss. A barrier of all ranks comes before it.
     pub fn finish(&mut self) {
         self.out.say_goodbye();
     }
 
-    /// Whether something that was posted has not been acknowledged. The end of this transport would lose it.
+    /// Whether something that was posted has not been acknowledged, by a peer that has not [finished](Verbs::finish). The
+    /// end of this transport would lose it.
     pub fn is_busy(&mut self) -> bool {
         self.out.drain()
     }
