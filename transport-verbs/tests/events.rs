@@ -3,12 +3,12 @@
 
 mod fake;
 
-use carrousel_transport::{Arrival, Handle, Handler, OnlyKeys, Payload, RankId, Transport};
-use carrousel_transport_verbs::{Choice, Device, Loss, Out, Settings, Verbs};
-use fake::{Adapter, End, Event, connected, drive, meet};
+use carrousel_transport::{Arrival, Handle, RankId, Transport};
+use carrousel_transport_verbs::{Choice, Device, Loss, Settings, Verbs};
+use fake::{Adapter, End, Event, Reports, connected, drive, meet};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn loss_of(end: &mut End, rank: u32) -> Option<Loss> {
     end.verbs.out().loss_of(RankId(rank)).cloned()
@@ -101,33 +101,6 @@ fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
             ended.send(())
         });
         assert_eq!(has_ended.recv_timeout(Duration::from_secs(30)), Ok(()), "a thread waits for ever");
-    }
-}
-
-/// What was reported, in its order.
-#[derive(Default)]
-struct Reports(Vec<Arrival>, OnlyKeys);
-
-impl Handler<Out> for Reports {
-    type Regions = OnlyKeys;
-
-    fn regions(&mut self) -> &mut OnlyKeys {
-        &mut self.1
-    }
-
-    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
-        self.0.push(arrival);
-    }
-}
-
-impl Reports {
-    /// Waits until so much was reported.
-    fn hear(&mut self, end: &mut End, count: usize) {
-        let began = Instant::now();
-        while self.0.len() < count {
-            end.verbs.poll(self);
-            assert!(began.elapsed() < Duration::from_secs(60), "there are {:?}", self.0);
-        }
     }
 }
 
