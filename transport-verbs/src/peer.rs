@@ -136,6 +136,27 @@ impl Shared {
         self.outstanding + requests <= self.room
     }
 
+    /// A work request is complete, or nobody waits for that any more.
+    #[inline]
+    pub(crate) fn over(
+        &mut self,
+        posted: Posted,
+        done: &mut VecDeque<Arrival>,
+        returned: &mut VecDeque<u32>,
+    ) {
+        self.outstanding -= 1;
+        match posted {
+            Posted::Nothing => {}
+            Posted::Slot(slot) => self.free.push(slot),
+            Posted::Write(request) => done.push_back(Arrival::Written(request)),
+            Posted::Read(request) => done.push_back(Arrival::Read(request)),
+            Posted::Lent(slot, name) => {
+                self.free.push(slot);
+                returned.push_back(name);
+            }
+        }
+    }
+
     /// Whether completions are wanted, so that what is scarce becomes free again. Half of everything is only
     /// used by those that have one: so whoever waits for some gets it.
     pub(crate) fn is_scarce(&self) -> bool {
@@ -420,12 +441,10 @@ impl Peer {
 
     /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
     /// True if somebody is to be told of its loss now.
-    #[inline]
     pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) -> bool {
         matches!(self.state, State::Lost(_)) && self.ways().all(Way::is_empty) && self.end(done)
     }
 
-    #[cold]
     fn end(&mut self, done: &mut VecDeque<Arrival>) -> bool {
         (self.data, self.control) = (None, None);
         done.extend(self.failed.drain(..));

@@ -3,8 +3,12 @@
 
 mod fake;
 
-use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, drive, meet};
+use carrousel_transport::{Arrival, Context, Handle, Packet, RankId, Tag, Transport};
+use carrousel_transport_verbs::{Loss, Settings};
+use fake::{Adapter, End, Event, Reports, drive, meet};
+
+const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
+const READ: Arrival = Arrival::Read(Handle { index: 1, generation: 0 });
 
 #[test]
 fn who_has_heard_goodbye_need_not_be_heard() {
@@ -26,5 +30,46 @@ fn who_has_heard_goodbye_need_not_be_heard() {
         drive(&mut [&mut one, &mut other], |ends| ends.iter_mut().all(|end| !end.verbs.is_busy()));
         assert_eq!(one.heard.lost, []);
         Adapter(0).stall(false);
+    }
+}
+
+#[test]
+fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
+    let mut settings = Settings::default();
+    settings.depth = 4;
+    for is_abandoned in [false, true] {
+        let mut own = End::new(Adapter(2), 0, 3, settings.clone());
+        let mut other = End::new(Adapter(3), 1, 3, settings.clone());
+        meet(&mut own, &mut other, 0, 1);
+        drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+        Adapter(2).stall(true);
+        let (data, name) = ([7; 16], 5);
+        let packet = Packet::Eager { tag: Tag(5), len: data.len() as u64 };
+        assert!(own.verbs.out().lend(RankId(1), Context::MESSAGES, &packet, &data, (1, name)));
+        // Not all of them are posted.
+        (0..3).for_each(|_| own.write_nothing(1));
+        (0..3).for_each(|_| own.read_nothing(1));
+        assert!(own.verbs.out().is_waiting());
+        if is_abandoned {
+            own.verbs.out().abandon(RankId(1));
+        }
+        let mut reports = Reports::default();
+        own.verbs.poll(&mut reports);
+        assert_eq!((reports.0.len(), own.verbs.out().returned()), (0, None));
+        Adapter(2).say(Event::Fatal);
+        reports.hear(&mut own, 7);
+        assert_eq!(reports.0, [&[Arrival::Lost(RankId(1))][..], &[WRITTEN; 3], &[READ; 3]].concat());
+        assert_eq!(own.verbs.out().returned(), Some(name));
+        assert!(!own.verbs.is_busy(), "nobody waits for what does not come");
+        // Whoever is to be connected to now is lost, too.
+        own.verbs.out().connect(RankId(2), &other.verbs.address());
+        own.write_nothing(2);
+        reports.hear(&mut own, 9);
+        assert_eq!(reports.0[7..], [Arrival::Lost(RankId(2)), WRITTEN]);
+        assert!(matches!(own.verbs.out().loss_of(RankId(2)), Some(Loss::Device(_))));
+        // What comes all the same comes too late.
+        Adapter(2).stall(false);
+        while own.verbs.poll(&mut reports) > 0 {}
+        assert_eq!((reports.0.len(), own.verbs.out().returned()), (9, None));
     }
 }
