@@ -73,3 +73,19 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         assert_eq!((reports.0.len(), own.verbs.out().returned()), (9, None));
     }
 }
+
+#[test]
+fn what_has_no_completion_at_the_end_of_a_full_queue_is_over_with_the_connection() {
+    let mut settings = Settings::default();
+    // Every second one has a completion, so the last one has none.
+    settings.depth = 5;
+    let mut own = End::new(Adapter(4), 0, 2, settings.clone());
+    let mut other = End::new(Adapter(5), 1, 2, settings);
+    meet(&mut own, &mut other, 0, 1);
+    drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+    (0..6).for_each(|_| own.send(1, &[1; 8]));
+    assert!(own.verbs.out().is_waiting(), "the queue is full");
+    own.verbs.out().abandon(RankId(1));
+    drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+    assert_eq!(own.heard.lost, [RankId(1)]);
+}

@@ -24,6 +24,8 @@ const COMPLETIONS_MAX: i32 = 1 << 16;
 const EVENTS: usize = 64;
 /// How the kernel answers what makes no sense.
 const REFUSED: c_int = Errno::EINVAL as c_int;
+/// How the library answers when there is no room.
+const FULL: c_int = Errno::ENOMEM as c_int;
 
 /// A list of all adapters: a device is its number, counted from 1, in the shape of a pointer.
 struct List([*mut sys::ibv_device; ADAPTERS]);
@@ -318,7 +320,8 @@ extern "C" fn ibv_create_qp(
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
     let posted = Ring::new(wanted.cap.max_recv_wr as usize);
-    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0 });
+    let depth = wanted.cap.max_send_wr;
+    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0, depth, sent: 0, known: 0 });
     let mut world = world();
     object::<Pair>(pair).base.qp_num = world.add(pair);
     pair.cast()
@@ -387,10 +390,7 @@ extern "C" fn post_send(
     requests: *mut sys::ibv_send_wr,
     _: *mut *mut sys::ibv_send_wr,
 ) -> c_int {
-    aside(|| {
-        world().post(pair, requests);
-        0
-    })
+    aside(|| if world().post(pair, requests) { 0 } else { FULL })
 }
 
 /// Puts receive buffers into a queue.
@@ -427,10 +427,11 @@ extern "C" fn post_srq_recv(
 
 extern "C" fn poll_cq(queue: *mut sys::ibv_cq, room: c_int, into: *mut sys::ibv_wc) -> c_int {
     aside(|| {
-        let _world = world();
+        let mut world = world();
         let queue = object::<Queue>(queue);
         for count in 0..room {
             let Some(done) = queue.done.pop() else { return count };
+            world.taken(&done);
             let mut told = zero::<sys::ibv_wc>();
             (told.wr_id, told.status) = (done.id, done.status);
             (told.byte_len, told.qp_num) = (done.len, done.pair);
