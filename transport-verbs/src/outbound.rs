@@ -225,7 +225,13 @@ impl Out {
             News::Made { rank, pair, control, window } => {
                 let Some(place) = self.peers.get_mut(rank.0 as usize) else { return };
                 let peer = place.get_or_insert_default();
-                if matches!(peer.state, State::Asked) {
+                if matches!(peer.state, State::Lost(_)) {
+                    // It was given up before. The peer notices by this, as it would if there were no connection: if it cannot
+                    // be ended, or is ended before it begins, then there is none.
+                    for pair in [Some(pair), control].into_iter().flatten() {
+                        let _ = pair.fail();
+                    }
+                } else if matches!(peer.state, State::Asked) {
                     self.by_number
                         .extend([&pair].into_iter().chain(&control).map(|pair| (pair.number(), rank)));
                     peer.credits = Credits::new(window);

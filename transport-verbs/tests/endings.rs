@@ -89,3 +89,23 @@ fn what_has_no_completion_at_the_end_of_a_full_queue_is_over_with_the_connection
     drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
     assert_eq!(own.heard.lost, [RankId(1)]);
 }
+
+#[test]
+fn who_was_given_up_before_there_was_a_connection_notices() {
+    // Only the peer asks for a connection, or both do.
+    for has_asked in [false, true] {
+        let mut own = End::new(Adapter(6), 0, 2, Settings::default());
+        let mut other = End::new(Adapter(7), 1, 2, Settings::default());
+        if has_asked {
+            own.verbs.out().connect(RankId(1), &other.verbs.address());
+        }
+        own.verbs.out().abandon(RankId(1));
+        other.verbs.out().connect(RankId(0), &own.verbs.address());
+        other.send(0, &[1; 8]);
+        drive(&mut [&mut own, &mut other], |ends| {
+            ends[1].verbs.check();
+            !ends[1].heard.lost.is_empty()
+        });
+        assert_eq!((own.heard.packets, own.heard.lost), (0, vec![RankId(1)]));
+    }
+}

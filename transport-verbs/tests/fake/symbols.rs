@@ -334,6 +334,13 @@ extern "C" fn ibv_modify_qp(pair: *mut sys::ibv_qp, attributes: *mut sys::ibv_qp
     let (pair, set) = (object::<Pair>(pair), object::<sys::ibv_qp_attr>(attributes));
     let has = |bit: sys::ibv_qp_attr_mask| mask as u32 & bit.0 != 0;
     let adapter = adapter_of(pair.base.context);
+    use sys::ibv_qp_state as state;
+    if pair.base.state == state::IBV_QPS_ERR
+        && ![state::IBV_QPS_RESET, state::IBV_QPS_ERR].contains(&set.qp_state)
+    {
+        // Nothing else comes behind an error (InfiniBand, volume 1, 10.3.1).
+        return REFUSED;
+    }
     if has(is::IBV_QP_PORT) {
         pair.port = set.port_num;
     }
