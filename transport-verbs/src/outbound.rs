@@ -248,6 +248,11 @@ impl Out {
                     self.lose_unheard(*rank, Loss::Failed("its queue pair has failed"));
                 }
             }
+            News::PairRefuses(number) => {
+                if let Some(rank) = self.by_number.get(&number) {
+                    self.lose(*rank, Loss::Nonsense("a request that its queue pair refuses".to_owned()));
+                }
+            }
             News::DeviceFailed(why) => self.fail(&Loss::Device(why)),
         }
     }

@@ -32,8 +32,10 @@ pub(crate) enum News {
     Up(RankId),
     /// There is no connection to it, and there will be none.
     Failed(RankId, Loss),
-    /// The queue pair of this number has failed.
+    /// The queue pair of this number has failed, and may say no more.
     PairFailed(u32),
+    /// The queue pair of this number is at its end, as its peer has asked for what it does not do.
+    PairRefuses(u32),
     /// Nothing goes any more.
     DeviceFailed(String),
 }
@@ -388,6 +390,7 @@ impl Maker {
                 self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name())))
             }
             Some(DeviceEvent::Pair(number)) => self.told.tell(News::PairFailed(number)),
+            Some(DeviceEvent::PairRefuses(number)) => self.told.tell(News::PairRefuses(number)),
             Some(DeviceEvent::Other) | None => {}
         }
     }

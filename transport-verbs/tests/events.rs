@@ -147,3 +147,19 @@ fn of_an_adapter_that_has_failed_nobody_waits_to_hear_more() {
         Adapter(11).stall(false);
     }
 }
+
+#[test]
+fn a_queue_pair_that_refuses_what_its_peer_asks_for_still_says_what_becomes_of_its_own() {
+    let ([mut own, _one, _other], mut reports) = (three([Adapter(13), Adapter(14)]), Reports::default());
+    Adapter(13).stall(true);
+    own.read_nothing(2);
+    Adapter(13).say(Event::PairRefuses);
+    for _ in 0..100 {
+        own.verbs.poll(&mut reports);
+    }
+    assert_eq!(reports.0, [], "it may be reading still");
+    assert!(matches!(loss_of(&mut own, 2), Some(Loss::Nonsense(_))));
+    Adapter(13).stall(false);
+    reports.hear(&mut own, 2);
+    assert_eq!(reports.0, [LOST[1], READ]);
+}

@@ -386,18 +386,17 @@ impl Device {
         const DEVICE: i32 = is::IBV_EVENT_DEVICE_FATAL as i32;
         const COMPLETIONS: i32 = is::IBV_EVENT_CQ_ERR as i32;
         const RECEIVES: i32 = is::IBV_EVENT_SRQ_ERR as i32;
-        const PAIR: [i32; 3] = [
-            is::IBV_EVENT_QP_FATAL as i32,
-            is::IBV_EVENT_QP_REQ_ERR as i32,
-            is::IBV_EVENT_QP_ACCESS_ERR as i32,
-        ];
+        const PAIR: i32 = is::IBV_EVENT_QP_FATAL as i32;
+        const PAIR_REFUSES: [i32; 2] = [is::IBV_EVENT_QP_REQ_ERR as i32, is::IBV_EVENT_QP_ACCESS_ERR as i32];
         let told = match kind {
             DEVICE => DeviceEvent::Fatal("the device has failed"),
             COMPLETIONS => DeviceEvent::Fatal("a completion queue has overrun"),
             RECEIVES => DeviceEvent::Fatal("the shared receive queue has failed"),
             // SAFETY: of a queue pair's event the queue pair is the element; its destruction waits until its events
             // are acknowledged, below (ibv_get_async_event(3)).
-            kind if PAIR.contains(&kind) => DeviceEvent::Pair(unsafe { (*element.qp).qp_num }),
+            PAIR => DeviceEvent::Pair(unsafe { (*element.qp).qp_num }),
+            // SAFETY: as above.
+            kind if PAIR_REFUSES.contains(&kind) => DeviceEvent::PairRefuses(unsafe { (*element.qp).qp_num }),
             _ => DeviceEvent::Other,
         };
         // SAFETY: an event from `ibv_get_async_event`, acknowledged once.
@@ -411,8 +410,12 @@ impl Device {
 pub(crate) enum DeviceEvent {
     /// Nothing goes any more.
     Fatal(&'static str),
-    /// The queue pair of this number has failed.
+    /// The queue pair of this number has failed, and may not say what becomes of what was posted to it (InfiniBand,
+    /// volume 1, 11.6.3.2: local work queue catastrophic error).
     Pair(u32),
+    /// The queue pair of this number is at its end, as its peer has asked for what it does not do (in the same place:
+    /// invalid request, local access violation). What was posted to it completes.
+    PairRefuses(u32),
     /// Nothing that matters here. Also that a port is down: it may come up again before anybody misses it, and who is missed
     /// meanwhile is told [why](Device::fault).
     Other,

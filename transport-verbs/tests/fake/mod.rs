@@ -37,6 +37,8 @@ pub(crate) enum Event {
     ReceivesFailed,
     /// The queue pair of it that was made last has failed.
     PairFailed,
+    /// Its peer has asked that queue pair for what it does not do: this is said before what becomes of what was posted.
+    PairRefuses,
 }
 
 /// What newer versions of the library know of an adapter.
@@ -133,6 +135,7 @@ impl Adapter {
             Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port),
             Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port),
             Event::PairFailed => (ibv_event_type::IBV_EVENT_QP_FATAL, Element::LastPair),
+            Event::PairRefuses => (ibv_event_type::IBV_EVENT_QP_ACCESS_ERR, Element::LastPair),
         };
         let mut world = world();
         match event {
