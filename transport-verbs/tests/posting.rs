@@ -41,6 +41,14 @@ fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
 }
 
 #[test]
+fn peers_touch_no_memory_of_the_transport() {
+    let adapters = [Adapter(6), Adapter(7)];
+    let mut ends = connected(adapters);
+    message(&mut ends, &[1; 4 << 10]);
+    assert_eq!(adapters.map(Adapter::opened), [0, 0]);
+}
+
+#[test]
 fn allocations_are_counted() {
     let counted = measure(|| drop(connected([Adapter(4), Adapter(5)])));
     assert!(counted.count_total > 0);

@@ -54,7 +54,7 @@ impl Datagrams {
     /// A queue pair that takes what `key` stands in, and sends at this service level.
     pub(crate) fn new(device: &Arc<Device>, key: u32, service_level: u8) -> Result<Self, VerbsError> {
         let completions = Completions::new(device, RECEIVES + SENDS)?;
-        let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Write)?;
+        let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Receive)?;
         let sent = Slots::new(device, SENDS, LARGEST, Access::Own)?;
         let mut attributes = sys::ibv_qp_init_attr {
             qp_context: null_mut(),

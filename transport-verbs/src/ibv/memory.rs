@@ -30,7 +30,7 @@ impl Region {
     ///
     /// As long as the region lives, the bytes are valid for what `access` says, whenever an operation of this
     /// process or of a peer with the region's key is outstanding, and nobody else writes to them meanwhile, or,
-    /// with [`Access::Write`], uses them at all.
+    /// with [`Access::Write`] or [`Access::Receive`], uses them at all.
     ///
     /// # Errors
     /// When the system refuses: memory that there is not, or more than may be locked.
@@ -44,6 +44,7 @@ impl Region {
         use sys::ibv_access_flags as flags;
         let access = match access {
             Access::Own => 0,
+            Access::Receive => flags::IBV_ACCESS_LOCAL_WRITE.0,
             Access::Read => flags::IBV_ACCESS_REMOTE_READ.0,
             Access::Write => {
                 flags::IBV_ACCESS_LOCAL_WRITE.0

@@ -225,7 +225,7 @@ impl Receives {
     /// `count` buffers of `size` bytes, as far as the device can have so many, all of them posted.
     pub(crate) fn new(device: &Arc<Device>, count: u32, size: usize) -> Result<Self, VerbsError> {
         let count = count.min(device.limits.receives).max(1);
-        let slots = Slots::new(device, count, size, Access::Write)?;
+        let slots = Slots::new(device, count, size, Access::Receive)?;
         let mut attributes = sys::ibv_srq_init_attr {
             srq_context: std::ptr::null_mut(),
             attr: sys::ibv_srq_attr { max_wr: count, max_sge: 1, srq_limit: 0 },

@@ -120,6 +120,11 @@ impl Adapter {
         world().adapters[self.0].registered
     }
 
+    /// How often memory was registered that peers may touch.
+    pub(crate) fn opened(self) -> u64 {
+        world().adapters[self.0].opened
+    }
+
     /// How often work requests were posted to its reliable connections: each time the adapter is told, which costs as much
     /// as many instructions.
     pub(crate) fn doorbells(self) -> u64 {

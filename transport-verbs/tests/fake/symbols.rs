@@ -217,7 +217,11 @@ extern "C" fn ibv_reg_mr(
 ) -> *mut sys::ibv_mr {
     let context = object::<sys::ibv_pd>(domain).context;
     let state = &mut world().adapters[adapter_of(context)];
-    if access as u32 & sys::ibv_access_flags::IBV_ACCESS_ON_DEMAND.0 == 0 {
+    use sys::ibv_access_flags as may;
+    let for_peers =
+        may::IBV_ACCESS_REMOTE_READ.0 | may::IBV_ACCESS_REMOTE_WRITE.0 | may::IBV_ACCESS_REMOTE_ATOMIC.0;
+    state.opened += u64::from(access as u32 & for_peers != 0);
+    if access as u32 & may::IBV_ACCESS_ON_DEMAND.0 == 0 {
         state.registered.pinned += 1;
     } else if matches!(state.newer, Newer::Paging(_)) {
         state.registered.on_demand += 1;

@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) ways: Ways,
     pub(super) newer: Newer,
     pub(super) registered: Registered,
+    /// How often that was for peers, too.
+    pub(super) opened: u64,
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -82,6 +84,7 @@ const fn states() -> [State; ADAPTERS] {
         ways: Ways { connection: None, datagram: None },
         newer: Newer::Absent,
         registered: Registered { pinned: 0, on_demand: 0 },
+        opened: 0,
         levels: 0,
         held: None,
         stalls: false,
