@@ -83,6 +83,7 @@ impl Verbs {
         };
         let wireup = Wireup::start(Common {
             me,
+            ranks,
             device: Arc::clone(device),
             completions: Arc::clone(&completions),
             receives: Arc::clone(receives.queue()),

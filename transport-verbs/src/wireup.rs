@@ -52,6 +52,8 @@ enum Wish {
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) me: RankId,
+    /// Of the job.
+    pub(crate) ranks: u32,
     pub(crate) device: Arc<Device>,
     pub(crate) completions: Arc<Completions>,
     pub(crate) receives: Arc<ReceiveQueue>,
@@ -218,8 +220,11 @@ struct Maker {
 
 impl Maker {
     fn run(&mut self, wished: &Receiver<Wish>, wake: &OwnedFd) -> Result<(), VerbsError> {
+        // Whether something has come that was not taken, and is not announced again.
+        let mut has_more = false;
         loop {
-            let until = self.peers.values().filter(|one| !one.handshake.is_up()).map(|one| one.due).min();
+            let due = self.peers.values().filter(|one| !one.handshake.is_up()).map(|one| one.due).min();
+            let until = if has_more { Some(Instant::now()) } else { due };
             let ready = self.sleep(wake, until)?;
             if ready[0] {
                 silence(wake);
@@ -240,7 +245,7 @@ impl Maker {
                 self.datagrams.noticed()?;
             }
             let mut told = Vec::new();
-            self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
+            has_more = self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
             for told in told {
                 self.hear(&told);
             }
@@ -316,7 +321,8 @@ impl Maker {
     /// A peer tells.
     fn hear(&mut self, told: &Told) {
         let rank = told.from;
-        if told.to != self.common.me || rank == self.common.me || self.gone.contains(&rank) {
+        let Common { me, ranks, .. } = self.common;
+        if told.to != me || rank == me || rank.0 >= ranks || self.gone.contains(&rank) {
             return;
         }
         let making = if self.peers.contains_key(&rank) {

@@ -6,6 +6,7 @@ mod fake;
 use carrousel_transport::{Arrival, Context, Handle, Packet, RankId, Tag, Transport};
 use carrousel_transport_verbs::{Loss, Settings};
 use fake::{Adapter, End, Event, Reports, drive, meet};
+use std::time::Duration;
 
 const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
 const READ: Arrival = Arrival::Read(Handle { index: 1, generation: 0 });
@@ -108,4 +109,16 @@ fn who_was_given_up_before_there_was_a_connection_notices() {
         });
         assert_eq!((own.heard.packets, own.heard.lost), (0, vec![RankId(1)]));
     }
+}
+
+#[test]
+fn who_is_of_a_larger_job_is_not_connected_to() {
+    let own = End::new(Adapter(8), 0, 2, Settings::default());
+    let mut settings = Settings::default();
+    settings.patience = Duration::from_millis(200);
+    let mut other = End::new(Adapter(9), 2, 3, settings);
+    other.verbs.out().connect(RankId(0), &own.verbs.address());
+    other.send(0, &[1; 8]);
+    drive(&mut [&mut other], |ends| !ends[0].heard.lost.is_empty());
+    assert_eq!(other.verbs.out().loss_of(RankId(0)), Some(&Loss::NoAnswer));
 }
