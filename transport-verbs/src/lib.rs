@@ -24,7 +24,7 @@
 //! InfiniBand, and on-demand paging, are tested with functions that stand for the library, not with adapters that have them.
 //! Peers in another subnet of InfiniBand are addressed by GID, and with their own LID: that of a router on the way, which
 //! the subnet's manager knows, is not asked for.
-//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::post`.
+//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::send`.
 //!
 //! Without the feature `verbs`, which needs libibverbs, all of this has a name and nothing can be made.
 #![deny(unsafe_code)]

@@ -211,8 +211,9 @@ struct Maker {
     common: Common,
     datagrams: Datagrams,
     peers: BTreeMap<RankId, Making>,
-    /// Peers that have not answered, and are lost: what they tell now comes too late. A new queue pair would be of no
-    /// use to them, as they may be connected to the one that has gone (GIVEN_UP_STAYS).
+    /// Peers that have not answered, or for which the system has refused what a connection needs. They are lost: what they
+    /// tell now comes too late. A new queue pair would be of no use to them, as they may be connected to the one that has
+    /// gone (GIVEN_UP_STAYS).
     gone: BTreeSet<RankId>,
     told: Teller,
     random: u64,
