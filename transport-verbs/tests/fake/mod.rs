@@ -84,6 +84,12 @@ impl Adapter {
         self
     }
 
+    /// Takes at most so many bytes into a work request; queue pairs that are to take more it refuses.
+    pub(crate) fn with_inline(self, bytes: u32) -> Self {
+        world().adapters[self.0].inline_max = bytes;
+        self
+    }
+
     /// Has what newer versions of the library know.
     pub(crate) fn with(self, newer: Newer) -> Self {
         world().adapters[self.0].newer = newer;

@@ -321,12 +321,16 @@ extern "C" fn ibv_create_qp(
     let wanted = object::<sys::ibv_qp_init_attr>(attributes);
     let mut base = zero::<sys::ibv_qp>();
     (base.context, base.pd) = (object::<sys::ibv_pd>(domain).context, domain);
+    let mut world = world();
+    if wanted.cap.max_inline_data > world.adapters[adapter_of(base.context)].inline_max {
+        Errno::set_raw(REFUSED);
+        return null_mut();
+    }
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
     let posted = Ring::new(wanted.cap.max_recv_wr as usize);
     let depth = wanted.cap.max_send_wr;
     let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0, depth, sent: 0, known: 0 });
-    let mut world = world();
     object::<Pair>(pair).base.qp_num = world.add(pair);
     pair.cast()
 }

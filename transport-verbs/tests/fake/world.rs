@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) registered: Registered,
     /// How often that was for peers, too.
     pub(super) opened: u64,
+    /// What it takes for work requests of a connection: more is refused.
+    pub(super) inline_max: u32,
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -85,6 +87,7 @@ const fn states() -> [State; ADAPTERS] {
         newer: Newer::Absent,
         registered: Registered { pinned: 0, on_demand: 0 },
         opened: 0,
+        inline_max: u32::MAX,
         levels: 0,
         held: None,
         stalls: false,
