@@ -242,7 +242,8 @@ impl Out {
                 }
             }
             News::Up(rank) => self.up(rank),
-            News::Failed(rank, loss) => self.lose(rank, loss),
+            // Also one that this rank has not asked for: whoever asks later is not answered.
+            News::Failed(rank, loss) => self.give_up(rank, loss),
             News::PairFailed(number) => {
                 if let Some(rank) = self.by_number.get(&number) {
                     self.lose_unheard(*rank, Loss::Failed("its queue pair has failed"));
