@@ -258,6 +258,11 @@ impl Out {
         }
     }
 
+    /// Whether the device has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Nothing goes any more: everybody is lost.
     #[cold]
     pub(crate) fn fail(&mut self, loss: &Loss) {
