@@ -44,6 +44,8 @@ const RXE: u32 = 0xff_ffff;
 pub struct Device {
     context: *mut sys::ibv_context,
     domain: *mut sys::ibv_pd,
+    /// Another one, which no queue pair is in.
+    apart: *mut sys::ibv_pd,
     name: String,
     pub(crate) port: u8,
     pub(crate) link: LinkLayer,
@@ -156,6 +158,7 @@ impl Device {
         let mut open = Self {
             context,
             domain: std::ptr::null_mut(),
+            apart: std::ptr::null_mut(),
             name,
             port: 0,
             link: LinkLayer::Ethernet,
@@ -189,6 +192,8 @@ impl Device {
         open.choose_gid(choice)?;
         // SAFETY: an open device.
         open.domain = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
+        // SAFETY: as above.
+        open.apart = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
         let few = |number: i32| u8::try_from(number.clamp(0, 16)).unwrap_or(0);
         let many = |number: i32| u32::try_from(number).unwrap_or(0);
         open.limits = Limits {
@@ -339,6 +344,11 @@ impl Device {
         self.domain
     }
 
+    /// A protection domain that no queue pair is in: what is registered there no operation can name.
+    pub(super) fn domain_apart(&self) -> *mut sys::ibv_pd {
+        self.apart
+    }
+
     /// The way to a port of a peer.
     pub(super) fn way(&self, lid: u16, gid: [u8; 16], service_level: u8) -> sys::ibv_ah_attr {
         // In a subnet of InfiniBand a LID is enough, and headers are shorter. Both ends come to the same answer, so that
@@ -432,11 +442,13 @@ fn state(state: sys::ibv_port_state::Type) -> &'static str {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: everything that was made in the domain keeps the device alive and is gone; both are given back
+        // SAFETY: everything that was made in the domains keeps the device alive and is gone; all are given back
         // once. There is no domain if making it has failed.
         unsafe {
-            if !self.domain.is_null() {
-                sys::ibv_dealloc_pd(self.domain);
+            for domain in [self.apart, self.domain] {
+                if !domain.is_null() {
+                    sys::ibv_dealloc_pd(domain);
+                }
             }
             sys::ibv_close_device(self.context);
         }
