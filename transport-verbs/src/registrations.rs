@@ -117,8 +117,8 @@ impl Registrations {
     /// # Safety
     ///
     /// Until this is released, the bytes are valid for what `access` says whenever an operation of this process or of a
-    /// peer with these keys is outstanding, and nobody else writes to them meanwhile, or, with [`Access::Write`],
-    /// uses them at all. Afterwards there are no such operations.
+    /// peer with these keys is outstanding, and nobody else writes to them meanwhile, or, with [`Access::Write`]
+    /// or [`Access::Receive`], uses them at all. Afterwards there are no such operations.
     ///
     /// # Errors
     /// When the system refuses.
