@@ -5,6 +5,8 @@
 pub enum Access {
     /// This process's own operations may read from it.
     Own,
+    /// Packets may be received into it: peers put them where this process says, and have no key of it.
+    Receive,
     /// Those of peers may, too.
     Read,
     /// Operations of this process and its peers may read, write and change it atomically. The last, where the adapter pages

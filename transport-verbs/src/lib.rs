@@ -19,12 +19,14 @@
 //! for packets alone); to release a registration when its transfer is complete, and not before.
 //! **Limits.** A peer that was told the key of some memory can write there until the registration ends; one that is kept
 //! is of whole pages, for writing too, and ends when room is needed or its pages are gone.
-//! Where the adapter pages on demand, memory that has been sent from remains writable: such a registration is for writing.
+//! Where the adapter does not page on demand, only private anonymous memory stays registered. Guard pages that are put
+//! into it and removed again (`MADV_GUARD_INSTALL`, since Linux 6.13) go unnoticed: what is sent is what was there before.
+//! Where it pages on demand, memory that has been sent from remains writable: such a registration is for writing.
 //! Connections are made by datagrams, which only a peer of the same job can address.
 //! InfiniBand, and on-demand paging, are tested with functions that stand for the library, not with adapters that have them.
 //! Peers in another subnet of InfiniBand are addressed by GID, and with their own LID: that of a router on the way, which
 //! the subnet's manager knows, is not asked for.
-//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::post`.
+//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::send`.
 //!
 //! Without the feature `verbs`, which needs libibverbs, all of this has a name and nothing can be made.
 #![deny(unsafe_code)]

@@ -2,7 +2,7 @@
 
 use crate::control::Control;
 use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
-use crate::peer::{Change, Kind, Loan, Peer, Posted, Shared, State, Transfer, Waiting};
+use crate::peer::{Change, Kind, Loan, Peer, Shared, State, Transfer, Waiting};
 use crate::way::{Way, posted_to};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
@@ -32,6 +32,8 @@ pub struct Out {
     /// Peers that something waits for.
     active: VecDeque<RankId>,
     device: Arc<Device>,
+    /// Why nothing goes any more, if that is so.
+    failed: Option<Loss>,
 }
 
 /// The peer of this rank, if it is known.
@@ -54,6 +56,7 @@ impl Out {
             returned: VecDeque::new(),
             active: VecDeque::new(),
             device: Arc::clone(device),
+            failed: None,
         }
     }
 
@@ -62,7 +65,10 @@ impl Out {
     pub fn connect(&mut self, rank: RankId, address: &Address) {
         let Some(place @ None) = self.peers.get_mut(rank.0 as usize) else { return };
         *place = Some(Box::default());
-        self.wireup.connect(rank, *address);
+        match self.failed.clone() {
+            None => self.wireup.connect(rank, *address),
+            Some(loss) => self.lose_unheard(rank, loss),
+        }
     }
 
     /// Whether a connection to `rank` was asked for, is there, or is lost.
@@ -131,20 +137,27 @@ impl Out {
         self.returned.pop_front()
     }
 
-    /// Whether something waits for room, for credits, or for a connection.
+    /// Whether something waits for room, for credits, or for a connection, and its peer may need it.
     pub fn is_waiting(&self) -> bool {
-        self.active.iter().any(|rank| self.peer(*rank).is_some_and(|peer| !peer.waiting.is_empty()))
+        let is_waiting = |peer: &Peer| !peer.waiting.is_empty() && !peer.needs_nothing();
+        self.active.iter().any(|rank| self.peer(*rank).is_some_and(is_waiting))
     }
 
-    /// Whether peers have not acknowledged all that was posted; asks them to.
+    /// Whether peers have not acknowledged all that was posted, and may need it; asks them to. A peer that needs nothing may
+    /// look no more: then what it has no receive buffer for, as there are more ranks that say goodbye to it, stays posted.
     pub(crate) fn drain(&mut self) -> bool {
+        let mut is_busy = false;
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
+            if peer.needs_nothing() {
+                continue;
+            }
             if let Err(error) = peer.drain(shared) {
                 self.refused(rank, &error);
             }
+            is_busy |= self.peer(rank).is_some_and(Peer::is_busy);
         }
-        self.is_waiting() || self.shared.outstanding > 0
+        is_busy
     }
 
     /// Has everybody of whom no acknowledgement is expected acknowledge something: a peer that is gone is not noticed otherwise.
@@ -212,7 +225,13 @@ impl Out {
             News::Made { rank, pair, control, window } => {
                 let Some(place) = self.peers.get_mut(rank.0 as usize) else { return };
                 let peer = place.get_or_insert_default();
-                if matches!(peer.state, State::Asked) {
+                if matches!(peer.state, State::Lost(_)) {
+                    // It was given up before. The peer notices by this, as it would if there were no connection: if it cannot
+                    // be ended, or is ended before it begins, then there is none.
+                    for pair in [Some(pair), control].into_iter().flatten() {
+                        let _ = pair.fail();
+                    }
+                } else if matches!(peer.state, State::Asked) {
                     self.by_number
                         .extend([&pair].into_iter().chain(&control).map(|pair| (pair.number(), rank)));
                     peer.credits = Credits::new(window);
@@ -223,19 +242,32 @@ impl Out {
                 }
             }
             News::Up(rank) => self.up(rank),
-            News::Failed(rank, loss) => self.lose(rank, loss),
+            // Also one that this rank has not asked for: whoever asks later is not answered.
+            News::Failed(rank, loss) => self.give_up(rank, loss),
             News::PairFailed(number) => {
                 if let Some(rank) = self.by_number.get(&number) {
                     self.lose_unheard(*rank, Loss::Failed("its queue pair has failed"));
+                }
+            }
+            News::PairRefuses(number) => {
+                if let Some(rank) = self.by_number.get(&number) {
+                    self.lose(*rank, Loss::Nonsense("a request that its queue pair refuses".to_owned()));
                 }
             }
             News::DeviceFailed(why) => self.fail(&Loss::Device(why)),
         }
     }
 
+    /// Whether the device has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
     /// Nothing goes any more: everybody is lost.
     #[cold]
     pub(crate) fn fail(&mut self, loss: &Loss) {
+        // Of two reasons the first one is told to those who come later, too.
+        self.failed.get_or_insert_with(|| loss.clone());
         for rank in self.ranks() {
             self.lose_unheard(rank, loss.clone());
         }
@@ -346,23 +378,11 @@ impl Out {
         if let Some(failure) = completion.failure() {
             self.failed(rank, failure);
         }
-        let Self { peers, shared, done, returned, to_report, .. } = self;
+        let Self { peers, shared, done, returned, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        peer.completed(control, id as u32, |posted| {
-            shared.outstanding -= 1;
-            match posted {
-                Posted::Nothing => {}
-                Posted::Slot(slot) => shared.free.push(slot),
-                Posted::Write(request) => done.push_back(Arrival::Written(request)),
-                Posted::Read(request) => done.push_back(Arrival::Read(request)),
-                Posted::Lent(slot, name) => {
-                    shared.free.push(slot);
-                    returned.push_back(name);
-                }
-            }
-        });
-        if peer.settle(done) {
-            to_report.push_back(rank);
+        peer.completed(control, id as u32, |posted| shared.over(posted, done, returned));
+        if matches!(peer.state, State::Lost(_)) {
+            self.settle(rank);
         }
     }
 
@@ -400,30 +420,46 @@ impl Out {
     }
 
     fn forget(&mut self, rank: RankId, loss: Loss, mut is_heard: bool) {
-        let Self { peers, shared, done, to_report, .. } = self;
-        let Some(peer) = peer_of(peers, rank) else { return };
-        if matches!(peer.state, State::Lost(_)) {
-            // What would be waited for does not come any more.
-            if !is_heard && std::mem::take(&mut peer.untold) {
-                to_report.push_back(rank);
-                done.extend(peer.failed.drain(..));
+        let Some(peer) = self.peer_mut(rank) else { return };
+        let is_new = !matches!(peer.state, State::Lost(_));
+        if is_new {
+            // One that has sent everything, and is owed nothing, has ended as it should.
+            peer.untold = peer.owes();
+            peer.ended = peer.is_finished() && !peer.untold;
+            peer.ways_mut().for_each(|way| is_heard &= way.fail());
+            peer.state = State::Lost(loss);
+            peer.failed = peer.ways_mut().flat_map(Way::give_up_transfers).collect();
+            if !peer.untold && !peer.ended {
+                self.to_report.push_back(rank);
             }
-            return;
         }
-        // One that has sent everything, and is owed nothing, has ended as it should.
-        let owes = peer.owes();
-        peer.ended = peer.is_finished() && !owes;
-        peer.ways_mut().for_each(|way| is_heard &= way.fail(shared));
-        peer.state = State::Lost(loss);
-        let failed: Vec<Arrival> = peer.ways_mut().flat_map(Way::give_up_transfers).collect();
-        peer.untold = owes && is_heard;
-        if peer.untold {
-            peer.failed = failed;
-        } else {
-            done.extend(failed);
+        if !is_heard {
+            self.take_back(rank);
         }
-        let settled = peer.settle(done);
-        if settled || !peer.ended && !peer.untold {
+        if is_new || !is_heard {
+            self.settle(rank);
+        }
+    }
+
+    /// Takes back all that was posted to a lost peer, as the adapter may say no more of it: a connection that has failed
+    /// does nothing any more.
+    fn take_back(&mut self, rank: RankId) {
+        let Self { peers, shared, done, returned, .. } = self;
+        let Some(peer) = peer_of(peers, rank) else { return };
+        peer.ways_mut().for_each(|way| way.take_back(|posted| shared.over(posted, done, returned)));
+    }
+
+    /// Of a lost peer: ends what is left of it if nothing is posted any more.
+    #[cold]
+    fn settle(&mut self, rank: RankId) {
+        let Self { peers, shared, done, returned, to_report, .. } = self;
+        let Some(peer) = peer_of(peers, rank) else { return };
+        for way in peer.ways_mut() {
+            if !way.hears_of_rest(shared) {
+                way.take_back(|posted| shared.over(posted, done, returned));
+            }
+        }
+        if peer.settle(done) {
             to_report.push_back(rank);
         }
     }

@@ -136,6 +136,27 @@ impl Shared {
         self.outstanding + requests <= self.room
     }
 
+    /// A work request is complete, or nobody waits for that any more.
+    #[inline]
+    pub(crate) fn over(
+        &mut self,
+        posted: Posted,
+        done: &mut VecDeque<Arrival>,
+        returned: &mut VecDeque<u32>,
+    ) {
+        self.outstanding -= 1;
+        match posted {
+            Posted::Nothing => {}
+            Posted::Slot(slot) => self.free.push(slot),
+            Posted::Write(request) => done.push_back(Arrival::Written(request)),
+            Posted::Read(request) => done.push_back(Arrival::Read(request)),
+            Posted::Lent(slot, name) => {
+                self.free.push(slot);
+                returned.push_back(name);
+            }
+        }
+    }
+
     /// Whether completions are wanted, so that what is scarce becomes free again. Half of everything is only
     /// used by those that have one: so whoever waits for some gets it.
     pub(crate) fn is_scarce(&self) -> bool {
@@ -210,6 +231,18 @@ impl Peer {
     /// Whether it has said that it has sent all of its messages.
     pub(crate) fn is_finished(&self) -> bool {
         self.goodbyes > u8::from(self.control.is_some())
+    }
+
+    /// Whether it has had all that it needs, as it says that behind a barrier, and nothing is wanted of its memory.
+    pub(crate) fn needs_nothing(&self) -> bool {
+        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_));
+        let is_wanted = || self.ways().any(Way::has_transfers) || self.waiting.iter().any(is_transfer);
+        self.is_finished() && !is_wanted()
+    }
+
+    /// Whether something was posted, or waits, that has not been acknowledged.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.waiting.is_empty() || !self.ways().all(Way::is_empty)
     }
 
     /// Whether a completion will come: if the peer acknowledges, or because it does not.
@@ -408,12 +441,10 @@ impl Peer {
 
     /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
     /// True if somebody is to be told of its loss now.
-    #[inline]
     pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) -> bool {
         matches!(self.state, State::Lost(_)) && self.ways().all(Way::is_empty) && self.end(done)
     }
 
-    #[cold]
     fn end(&mut self, done: &mut VecDeque<Arrival>) -> bool {
         (self.data, self.control) = (None, None);
         done.extend(self.failed.drain(..));

@@ -117,8 +117,8 @@ impl Registrations {
     /// # Safety
     ///
     /// Until this is released, the bytes are valid for what `access` says whenever an operation of this process or of a
-    /// peer with these keys is outstanding, and nobody else writes to them meanwhile, or, with [`Access::Write`],
-    /// uses them at all. Afterwards there are no such operations.
+    /// peer with these keys is outstanding, and nobody else writes to them meanwhile, or, with [`Access::Write`]
+    /// or [`Access::Receive`], uses them at all. Afterwards there are no such operations.
     ///
     /// # Errors
     /// When the system refuses.
@@ -157,7 +157,7 @@ impl Registrations {
         self.deregister();
         match route {
             Route::Copy => None,
-            Route::Direct(id) => self.held(id),
+            Route::Direct(id) => self.usable(id, Span::new(address, len as u64)?),
             Route::Register(id, pages) => self.make(id, pages).ok().flatten(),
         }
     }
@@ -170,7 +170,7 @@ impl Registrations {
             let acquired = self.memory.acquire(span, &mut self.work);
             self.deregister();
             match acquired {
-                Acquired::Hit(id) => return self.held(id),
+                Acquired::Hit(id) => return self.usable(id, span),
                 Acquired::Register(id, pages) => {
                     if let Ok(held) = self.make(id, pages) {
                         return held;
@@ -179,6 +179,26 @@ impl Registrations {
                 Acquired::Refused(_) => return None,
             }
         }
+        None
+    }
+
+    /// A registration that was found, and is held: as long as its memory can be used in all ways that it permits.
+    #[inline]
+    fn usable(&mut self, id: RegionId, span: Span) -> Option<Held> {
+        // What is pinned stays as it was.
+        if matches!(self.means, Means::OnDemand) && !can_be_written(span) {
+            return self.spoiled(id, span);
+        }
+        self.held(id)
+    }
+
+    /// A registration that was found is of memory that has become read-only: nobody finds it any more.
+    #[cold]
+    fn spoiled(&mut self, id: RegionId, span: Span) -> Option<Held> {
+        self.memory.invalidate(span, &mut self.work);
+        // It is held, once: since it was found.
+        let _ = self.memory.release(id, &mut self.work);
+        self.deregister();
         None
     }
 
@@ -214,12 +234,8 @@ impl Registrations {
         }
         let start = std::ptr::with_exposed_provenance_mut::<u8>(pages.start() as usize);
         let on_demand = matches!(self.means, Means::OnDemand);
-        if on_demand {
-            // Pinning refuses memory that cannot be written to. Here that would be found by the adapter, which fails the
-            // operation, and with it the connection, even if that only reads: pages are faulted in for all that the
-            // registration permits.
-            // SAFETY: it changes no byte, and what cannot be written to is an error.
-            unsafe { madvise(start.cast(), pages.len() as usize, Advice::LinuxPopulateWrite) }.ok()?;
+        if on_demand && !can_be_written(pages) {
+            return None;
         }
         // SAFETY: operations are only posted, and peers only told the keys, while somebody holds the registration, for bytes
         // of which `acquire` was promised what is asked here.
@@ -257,6 +273,18 @@ impl Registrations {
             self.deregister();
         }
     }
+}
+
+/// Whether memory can be written to, all of its pages; they are faulted in.
+///
+/// Pinning refuses memory that cannot be. Where the adapter pages on demand it would find that itself, and fail the
+/// operation, and with it the connection, even if that only reads: pages are faulted in for all that the registration
+/// permits. As nobody tells that memory has become read-only, that is asked whenever it is used: a system call.
+fn can_be_written(span: Span) -> bool {
+    let Some(pages) = span.pages(Limits::default().page_bits) else { return false };
+    let start = std::ptr::with_exposed_provenance_mut(pages.start() as usize);
+    // SAFETY: it changes no byte, and what cannot be written to, or is not mapped, is an error (madvise(2)).
+    unsafe { madvise(start, pages.len() as usize, Advice::LinuxPopulateWrite) }.is_ok()
 }
 
 /// Whether the kernel can say if memory can be written to (since Linux 5.14). Without that, none is registered for paging on

@@ -10,6 +10,7 @@ use carrousel_link::{Credits, ORDERED_MAX, Rules};
 use carrousel_reuse::Policy;
 use carrousel_transport::wire::{Frame, HEAD_MAX, decode};
 use carrousel_transport::{Arrival, Handler, RankId, Transport};
+use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -83,6 +84,7 @@ impl Verbs {
         };
         let wireup = Wireup::start(Common {
             me,
+            ranks,
             device: Arc::clone(device),
             completions: Arc::clone(&completions),
             receives: Arc::clone(receives.queue()),
@@ -135,12 +137,14 @@ impl Verbs {
         }
     }
 
-    /// Says to all peers that this process has sent all of its messages: that it ends is no loss.
+    /// Says to all peers that this process has sent all of its messages, and needs no more of theirs: that it ends is no
+    /// loss. A barrier of all ranks comes before it.
     pub fn finish(&mut self) {
         self.out.say_goodbye();
     }
 
-    /// Whether something that was posted has not been acknowledged. The end of this transport would lose it.
+    /// Whether something that was posted has not been acknowledged, by a peer that has not [finished](Verbs::finish). The
+    /// end of this transport would lose it.
     pub fn is_busy(&mut self) -> bool {
         self.out.drain()
     }
@@ -157,15 +161,26 @@ impl Verbs {
         if taken > 0 {
             return taken;
         }
-        let fds = [self.completions.readable(), self.out.wireup.bell().as_fd()];
-        let [completions, bell] = ready::wait(fds, Some(timeout)).unwrap_or_default();
-        if completions {
-            self.armed = false;
-            let noticed = self.completions.noticed();
-            self.succeeds(noticed);
-        }
-        if bell {
-            self.out.wireup.heard();
+        let bell = self.out.wireup.bell().as_fd();
+        let ready = if self.out.has_failed() {
+            // What was to be readable may be gone; there is still the bell.
+            ready::wait([bell], Some(timeout)).map(|[bell]| [false, bell])
+        } else {
+            ready::wait([self.completions.readable(), bell], Some(timeout))
+        };
+        let failed = |why: Errno| VerbsError::System { what: "waiting for completions", why: why.into() };
+        match ready.map_err(failed) {
+            Ok([completions, bell]) => {
+                if completions {
+                    self.armed = false;
+                    let noticed = self.completions.noticed();
+                    self.succeeds(noticed);
+                }
+                if bell {
+                    self.out.wireup.heard();
+                }
+            }
+            Err(error) => self.out.device_failed(&error),
         }
         self.poll(handler)
     }

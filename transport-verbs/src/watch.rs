@@ -16,8 +16,8 @@
 use crate::VerbsError;
 use carrousel_reuse::Span;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,17 +95,16 @@ impl Watch {
         Ok(Self { watched: Some(watched), heard, stop, thread: Some(thread), covered: Vec::new() })
     }
 
-    /// Watches over these pages, from now on. Only memory without a file behind it can be watched.
+    /// Watches over these pages, from now on, if they are private memory without a file behind it.
     ///
     /// # Errors
-    /// When it cannot be.
+    /// When they are not, or the system refuses.
     pub(crate) fn cover(&mut self, pages: Span) -> Result<(), VerbsError> {
         if self.covered.iter().any(|covered| covered.contains(pages)) {
             return Ok(());
         }
-        let what = "reading /proc/self/maps";
-        let maps = fs::read_to_string("/proc/self/maps").map_err(|why| VerbsError::System { what, why })?;
-        let all = mappings(&maps, pages).unwrap_or(pages);
+        let maps = File::open("/proc/self/maps").and_then(|maps| mappings(BufReader::new(maps), pages));
+        let all = maps.map_err(|why| VerbsError::System { what: "watching memory", why })?;
         let start = std::ptr::with_exposed_provenance_mut(all.start() as usize);
         let mode = RegisterMode::WRITE_PROTECT;
         if let Some(watched) = &self.watched {
@@ -143,17 +142,41 @@ impl Watch {
     }
 }
 
-/// The mappings that have these pages, as one range, from what the kernel says of all mappings.
-fn mappings(maps: &str, pages: Span) -> Option<Span> {
-    let parse = |line: &str| {
-        let (start, end) = line.split(' ').next()?.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        Span::new(start, end.checked_sub(start)?)
-    };
-    let mut having = maps.lines().filter_map(parse).filter(|mapping| mapping.overlaps(pages));
-    let first = having.next()?;
-    let last = having.next_back().unwrap_or(first);
-    Span::new(first.start(), last.end() - first.start()).filter(|all| all.contains(pages))
+/// The mappings that have these pages, as one range, from what the kernel says of all mappings (proc(5)). An error if one of
+/// them is not private anonymous memory, or is missing.
+fn mappings(maps: impl BufRead, pages: Span) -> io::Result<Span> {
+    let unsupported = |why| io::Error::new(io::ErrorKind::Unsupported, why);
+    let mut all: Option<Span> = None;
+    for line in maps.lines() {
+        let line = line?;
+        let (span, is_anonymous) = mapping(&line).ok_or(io::ErrorKind::InvalidData)?;
+        // They are in the order of their addresses: what follows need not be made by the kernel, nor read.
+        if span.start() >= pages.end() {
+            break;
+        }
+        if !span.overlaps(pages) {
+            continue;
+        }
+        if !is_anonymous {
+            return Err(unsupported("a file is behind it, which can lose its pages unheard"));
+        }
+        // What is between two is not mapped; it is noticed below.
+        let first = all
+            .map_or(span.start(), |all| if all.end() == span.start() { all.start() } else { span.start() });
+        all = Span::new(first, span.end() - first);
+    }
+    all.filter(|all| all.contains(pages)).ok_or_else(|| unsupported("a part of it is not mapped"))
+}
+
+/// One line: which addresses, and whether that is private memory without a file. All that others can have as well has an
+/// inode, as shared anonymous memory and huge pages of a `hugetlbfs` have.
+fn mapping(line: &str) -> Option<(Span, bool)> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+    // Behind permissions, offset, and device.
+    let inode: u64 = words.nth(3)?.parse().ok()?;
+    Some((Span::new(start, end.checked_sub(start)?)?, inode == 0))
 }
 
 /// What the thread does. See above: it does not allocate.
@@ -205,11 +228,17 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
+    /// Several pages.
+    const LEN: usize = 16 << 10;
     const MAPS: &str = "\
 1000-3000 rw-p 00000000 00:00 0                          [heap]
-3000-4000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
+3000-4000 r--p 00000000 00:00 0 
 5000-9000 rw-p 00000000 00:00 0
+9000-a000 rw-s 00000000 00:01 1046                       /memfd:some thing (deleted)
+a000-b000 rw-p 00000000 00:01 1047                       /dev/zero (deleted)
+b000-c000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
 ";
 
     fn span(start: u64, end: u64) -> Span {
@@ -217,30 +246,47 @@ mod tests {
     }
 
     #[test]
-    fn mappings_are_taken_as_a_whole() {
+    fn mappings_of_private_anonymous_memory_are_taken_as_a_whole() {
+        use io::ErrorKind::Unsupported;
         for (pages, all) in [
-            ((0x2000, 0x3000), Some((0x1000, 0x3000))),
-            ((0x2000, 0x4000), Some((0x1000, 0x4000))),
-            ((0x6000, 0x7000), Some((0x5000, 0x9000))),
+            ((0x2000, 0x3000), Ok((0x1000, 0x3000))),
+            ((0x2000, 0x4000), Ok((0x1000, 0x4000))),
+            ((0x6000, 0x7000), Ok((0x5000, 0x9000))),
             // A part of it is not mapped.
-            ((0x8000, 0xa000), None),
-            ((0x4000, 0x5000), None),
+            ((0x3000, 0x6000), Err(Unsupported)),
+            ((0x4000, 0x5000), Err(Unsupported)),
+            ((0xb000, 0xd000), Err(Unsupported)),
+            // A file is behind a part of it.
+            ((0x8000, 0xa000), Err(Unsupported)),
+            ((0x9000, 0xa000), Err(Unsupported)),
+            ((0xa000, 0xb000), Err(Unsupported)),
+            ((0xb000, 0xc000), Err(Unsupported)),
         ] {
-            let found = mappings(MAPS, span(pages.0, pages.1));
+            let found = mappings(MAPS.as_bytes(), span(pages.0, pages.1)).map_err(|why| why.kind());
             assert_eq!(found, all.map(|(start, end)| span(start, end)), "{pages:x?}");
         }
-        assert_eq!(mappings("nonsense\n1-0 x\n", span(0x1000, 0x2000)), None);
     }
 
     #[test]
-    fn what_is_too_much_to_be_remembered_is_everything() {
-        let mut gone = Gone { spans: [None; REMEMBERED], count: 0 };
-        for at in 0..REMEMBERED as u64 {
-            gone.add(at * 4096, (at + 1) * 4096);
-        }
-        assert_eq!(gone.spans[0], Some(span(0, 4096)));
-        gone.add(1, 2);
-        assert_eq!(gone.spans[0], Some(Span::ALL));
-        assert_eq!(gone.count, REMEMBERED);
+    fn no_more_is_read_than_to_the_end_of_the_pages() {
+        let mut lines = MAPS.as_bytes();
+        mappings(&mut lines, span(0x1000, 0x3000)).expect("they are there");
+        assert!(lines.starts_with(b"5000"), "the line that ends them is the last");
+    }
+
+    #[test]
+    fn memory_of_a_file_is_not_watched() {
+        // Who may not watch at all is told so when a transport is made.
+        let Ok(mut watch) = Watch::start() else { return };
+        let map = |flags| {
+            // SAFETY: a new mapping, wherever there is room.
+            #[allow(unsafe_code)]
+            let start = unsafe { mmap_anonymous(std::ptr::null_mut(), LEN, ProtFlags::READ, flags) };
+            let start = start.expect("there is memory").addr() as u64;
+            span(start, start + LEN as u64)
+        };
+        watch.cover(map(MapFlags::PRIVATE)).expect("it is the process's own");
+        // A file in memory is behind it.
+        assert!(watch.cover(map(MapFlags::SHARED)).is_err());
     }
 }

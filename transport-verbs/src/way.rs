@@ -167,15 +167,24 @@ impl Way {
     }
 
     /// Ends the connection: what is posted completes with an error. False if the adapter is beyond that.
-    pub(crate) fn fail(&mut self, shared: &mut Shared) -> bool {
-        let fails = self.pair.fail().is_ok();
-        // What was posted without a completion of its own has none any more if it was done before the end. One more
-        // request does, as all that is posted from now on fails at once. A full queue has a completion of its own to
-        // come, as that is asked for long before.
-        if self.unsignaled > 0 {
-            let _ = self.post(shared, [self.nothing()], [Posted::Nothing]);
-        }
-        fails
+    pub(crate) fn fail(&self) -> bool {
+        self.pair.fail().is_ok()
+    }
+
+    /// Of a connection that has ended: whether all that is posted has a completion to come, or nothing is posted. What has
+    /// none of its own has none any more if it was done before the end. One more request does, as all that is posted from
+    /// now on fails at once; there is room for it when every completion that was to come has been taken. False if the
+    /// adapter does not take it.
+    pub(crate) fn hears_of_rest(&mut self, shared: &mut Shared) -> bool {
+        let is_left = !self.is_empty() && !self.expects();
+        !is_left || self.post(shared, [self.nothing()], [Posted::Nothing]).is_ok()
+    }
+
+    /// Hands over all that is posted: nobody waits for its completions.
+    pub(crate) fn take_back(&mut self, each: impl FnMut(Posted)) {
+        self.first = self.number(0);
+        self.unsignaled = 0;
+        self.posted.drain(..).for_each(each);
     }
 
     /// Of a connection that has ended: what is to be reported of its transfers. They are posted still, and nothing hangs on

@@ -32,8 +32,10 @@ pub(crate) enum News {
     Up(RankId),
     /// There is no connection to it, and there will be none.
     Failed(RankId, Loss),
-    /// The queue pair of this number has failed.
+    /// The queue pair of this number has failed, and may say no more.
     PairFailed(u32),
+    /// The queue pair of this number is at its end, as its peer has asked for what it does not do.
+    PairRefuses(u32),
     /// Nothing goes any more.
     DeviceFailed(String),
 }
@@ -50,6 +52,8 @@ enum Wish {
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     pub(crate) me: RankId,
+    /// Of the job.
+    pub(crate) ranks: u32,
     pub(crate) device: Arc<Device>,
     pub(crate) completions: Arc<Completions>,
     pub(crate) receives: Arc<ReceiveQueue>,
@@ -207,8 +211,9 @@ struct Maker {
     common: Common,
     datagrams: Datagrams,
     peers: BTreeMap<RankId, Making>,
-    /// Peers that have not answered, and are lost: what they tell now comes too late. A new queue pair would be of no
-    /// use to them, as they may be connected to the one that has gone (GIVEN_UP_STAYS).
+    /// Peers that have not answered, or for which the system has refused what a connection needs. They are lost: what they
+    /// tell now comes too late. A new queue pair would be of no use to them, as they may be connected to the one that has
+    /// gone (GIVEN_UP_STAYS).
     gone: BTreeSet<RankId>,
     told: Teller,
     random: u64,
@@ -216,8 +221,11 @@ struct Maker {
 
 impl Maker {
     fn run(&mut self, wished: &Receiver<Wish>, wake: &OwnedFd) -> Result<(), VerbsError> {
+        // Whether something has come that was not taken, and is not announced again.
+        let mut has_more = false;
         loop {
-            let until = self.peers.values().filter(|one| !one.handshake.is_up()).map(|one| one.due).min();
+            let due = self.peers.values().filter(|one| !one.handshake.is_up()).map(|one| one.due).min();
+            let until = if has_more { Some(Instant::now()) } else { due };
             let ready = self.sleep(wake, until)?;
             if ready[0] {
                 silence(wake);
@@ -238,7 +246,7 @@ impl Maker {
                 self.datagrams.noticed()?;
             }
             let mut told = Vec::new();
-            self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
+            has_more = self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
             for told in told {
                 self.hear(&told);
             }
@@ -314,7 +322,8 @@ impl Maker {
     /// A peer tells.
     fn hear(&mut self, told: &Told) {
         let rank = told.from;
-        if told.to != self.common.me || rank == self.common.me || self.gone.contains(&rank) {
+        let Common { me, ranks, .. } = self.common;
+        if told.to != me || rank == me || rank.0 >= ranks || self.gone.contains(&rank) {
             return;
         }
         let making = if self.peers.contains_key(&rank) {
@@ -388,6 +397,7 @@ impl Maker {
                 self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name())))
             }
             Some(DeviceEvent::Pair(number)) => self.told.tell(News::PairFailed(number)),
+            Some(DeviceEvent::PairRefuses(number)) => self.told.tell(News::PairRefuses(number)),
             Some(DeviceEvent::Other) | None => {}
         }
     }

@@ -4,11 +4,9 @@
 
 mod fake;
 
-use carrousel_transport::{
-    Arrival, Context, Handle, Handler, OnlyKeys, Outbound, Packet, Payload, RankId, Tag, Transport,
-};
-use carrousel_transport_verbs::{Out, Settings, Verbs};
-use fake::{Adapter, End, drive, meet};
+use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, RankId, Tag, Transport};
+use carrousel_transport_verbs::{Settings, Verbs};
+use fake::{Adapter, End, Reports, drive, meet};
 use std::time::Duration;
 
 /// The service level of data.
@@ -35,24 +33,6 @@ fn pair(adapters: [Adapter; 2], settings: [Settings; 2]) -> [End; 2] {
     let [one, other] = &mut ends;
     meet(one, other, 0, 1);
     ends
-}
-
-/// What was reported.
-#[derive(Default)]
-struct Reports(Vec<Arrival>, OnlyKeys);
-
-impl Handler<Out> for Reports {
-    type Regions = OnlyKeys;
-
-    fn regions(&mut self) -> &mut OnlyKeys {
-        &mut self.1
-    }
-
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
-        let is_whole = !matches!(arrival, Arrival::Packet { packet: EAGER, .. }) || data.len() == 3;
-        assert!(is_whole, "{arrival:?}");
-        self.0.push(arrival);
-    }
 }
 
 fn send(verbs: &mut Verbs, packet: Packet) {

@@ -3,12 +3,12 @@
 
 mod fake;
 
-use carrousel_transport::{Arrival, Handle, Handler, OnlyKeys, Payload, RankId, Transport};
-use carrousel_transport_verbs::{Choice, Device, Loss, Out, Settings, Verbs};
-use fake::{Adapter, End, Event, connected, drive, meet};
+use carrousel_transport::{Arrival, Handle, RankId, Transport};
+use carrousel_transport_verbs::{Choice, Device, Loss, Settings, Verbs};
+use fake::{Adapter, End, Event, Reports, connected, drive, meet};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn loss_of(end: &mut End, rank: u32) -> Option<Loss> {
     end.verbs.out().loss_of(RankId(rank)).cloned()
@@ -104,33 +104,6 @@ fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
     }
 }
 
-/// What was reported, in its order.
-#[derive(Default)]
-struct Reports(Vec<Arrival>, OnlyKeys);
-
-impl Handler<Out> for Reports {
-    type Regions = OnlyKeys;
-
-    fn regions(&mut self) -> &mut OnlyKeys {
-        &mut self.1
-    }
-
-    fn arrival(&mut self, arrival: Arrival, _: &(impl Payload + ?Sized), _: &mut Out) {
-        self.0.push(arrival);
-    }
-}
-
-impl Reports {
-    /// Waits until so much was reported.
-    fn hear(&mut self, end: &mut End, count: usize) {
-        let began = Instant::now();
-        while self.0.len() < count {
-            end.verbs.poll(self);
-            assert!(began.elapsed() < Duration::from_secs(60), "there are {:?}", self.0);
-        }
-    }
-}
-
 const READ: Arrival = Arrival::Read(Handle { index: 1, generation: 0 });
 const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
 const LOST: [Arrival; 2] = [Arrival::Lost(RankId(1)), Arrival::Lost(RankId(2))];
@@ -173,4 +146,20 @@ fn of_an_adapter_that_has_failed_nobody_waits_to_hear_more() {
         assert_eq!(reports.0, [LOST[0], LOST[1], READ], "waited for: {is_waited_for}");
         Adapter(11).stall(false);
     }
+}
+
+#[test]
+fn a_queue_pair_that_refuses_what_its_peer_asks_for_still_says_what_becomes_of_its_own() {
+    let ([mut own, _one, _other], mut reports) = (three([Adapter(13), Adapter(14)]), Reports::default());
+    Adapter(13).stall(true);
+    own.read_nothing(2);
+    Adapter(13).say(Event::PairRefuses);
+    for _ in 0..100 {
+        own.verbs.poll(&mut reports);
+    }
+    assert_eq!(reports.0, [], "it may be reading still");
+    assert!(matches!(loss_of(&mut own, 2), Some(Loss::Nonsense(_))));
+    Adapter(13).stall(false);
+    reports.hear(&mut own, 2);
+    assert_eq!(reports.0, [LOST[1], READ]);
 }

@@ -3,10 +3,11 @@
 
 mod fake;
 
+use carrousel_reuse::{Path, Policy, Thresholds};
 use carrousel_transport_verbs::{Access, Choice, Device, Registrations};
 use fake::{Adapter, Newer, Registered};
 use rdma_sys::ibv_odp_transport_cap_bits as can;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::sync::Arc;
 
 const SEND: u32 = can::IBV_ODP_SUPPORT_SEND.0;
@@ -24,6 +25,12 @@ impl Pages {
         // SAFETY: a new mapping, wherever there is room.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), LEN, protection, MapFlags::PRIVATE) };
         Self(start.expect("there is memory").cast())
+    }
+
+    /// Changes what may be done with the first page.
+    fn protect(&self, flags: MprotectFlags) {
+        // SAFETY: our mapping, to which nothing refers.
+        unsafe { mprotect(self.0.cast(), 4 << 10, flags) }.expect("it is mapped");
     }
 }
 
@@ -85,6 +92,29 @@ fn memory_that_cannot_be_written_to_is_pinned_for_each_use() {
     let pages = Pages::new(ProtFlags::READ);
     let used = used_twice(adapter, &mut registrations, &pages, Access::Read);
     assert_eq!(used, Registered { pinned: 2, on_demand: 0 });
+}
+
+#[test]
+fn memory_that_has_become_read_only_is_pinned_for_each_use_until_it_can_be_written_to_again() {
+    let adapter = Adapter(4).with(Newer::Paging(SEND | WRITE | READ));
+    let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
+    let mut registrations = Registrations::new(&open(adapter), true, Some(policy));
+    let pages = Pages::new(ProtFlags::READ | ProtFlags::WRITE);
+    let mut used = || used_twice(adapter, &mut registrations, &pages, Access::Read);
+    assert_eq!(used(), Registered { pinned: 0, on_demand: 1 });
+    pages.protect(MprotectFlags::READ);
+    assert_eq!(used(), Registered { pinned: 2, on_demand: 0 });
+    pages.protect(MprotectFlags::READ | MprotectFlags::WRITE);
+    assert_eq!(used(), Registered { pinned: 0, on_demand: 1 });
+    // Small ones are copied meanwhile.
+    let mut is_found = || {
+        // SAFETY: nothing is ever done with the keys.
+        let held = unsafe { registrations.acquire_often_used(pages.0, 512, Path::EagerByWrite) };
+        held.map(|held| registrations.release(held)).is_some()
+    };
+    assert!(is_found());
+    pages.protect(MprotectFlags::READ);
+    assert_eq!([(); 3].map(|()| is_found()), [false; 3]);
 }
 
 #[test]

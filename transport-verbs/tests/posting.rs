@@ -5,7 +5,9 @@
 mod fake;
 
 use allocation_counter::measure;
-use fake::{Adapter, End, connected};
+use carrousel_transport::{RankId, Transport};
+use carrousel_transport_verbs::{Loss, Settings};
+use fake::{Adapter, End, connected, drive};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::collections::BTreeMap;
 use std::env;
@@ -38,6 +40,32 @@ fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
         // Credits are given back for half a window at a time, or more.
         assert!(adapters[1].doorbells() - doorbells[1] <= MESSAGES / 16, "for messages of {size} bytes");
     }
+}
+
+#[test]
+fn a_message_is_inline_as_far_as_the_adapter_takes_it() {
+    let largest = Settings::default().inline;
+    for inline in [largest - 1, largest / 2, 80] {
+        let mut ends = connected([Adapter(8), Adapter(9)].map(|adapter| adapter.with_inline(inline)));
+        for len in [8, 64, 200] {
+            message(&mut ends, &vec![1; len]);
+        }
+        assert_eq!(ends[1].heard.packets, 4);
+    }
+    // What is not enough for a packet without data is refused, and told.
+    let mut one = End::new(Adapter(10).with_inline(8), 0, 2, Settings::default());
+    let other = End::new(Adapter(11), 1, 2, Settings::default());
+    one.verbs.out().connect(RankId(1), &other.verbs.address());
+    drive(&mut [&mut one], |ends| !ends[0].heard.lost.is_empty());
+    assert!(matches!(one.verbs.out().loss_of(RankId(1)), Some(Loss::System(_))));
+}
+
+#[test]
+fn peers_touch_no_memory_of_the_transport() {
+    let adapters = [Adapter(6), Adapter(7)];
+    let mut ends = connected(adapters);
+    message(&mut ends, &[1; 4 << 10]);
+    assert_eq!(adapters.map(Adapter::opened), [0, 0]);
 }
 
 #[test]

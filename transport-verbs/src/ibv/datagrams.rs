@@ -17,6 +17,10 @@ const HEADER: usize = 40;
 /// Buffers for receiving: what comes when all are full is lost, and told again.
 const RECEIVES: u32 = 256;
 const SENDS: u32 = 64;
+/// Completions that are taken at once.
+const BATCH: usize = 16;
+/// How often that is done before something else is.
+const BATCHES: usize = 16;
 /// The completion is one of a send.
 const SENT: u64 = 1 << 32;
 
@@ -54,7 +58,7 @@ impl Datagrams {
     /// A queue pair that takes what `key` stands in, and sends at this service level.
     pub(crate) fn new(device: &Arc<Device>, key: u32, service_level: u8) -> Result<Self, VerbsError> {
         let completions = Completions::new(device, RECEIVES + SENDS)?;
-        let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Write)?;
+        let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Receive)?;
         let sent = Slots::new(device, SENDS, LARGEST, Access::Own)?;
         let mut attributes = sys::ibv_qp_init_attr {
             qp_context: null_mut(),
@@ -178,16 +182,17 @@ impl Datagrams {
         checked("sending a datagram", result)
     }
 
-    /// Hands what has been received to `handler`, and takes completions of sends.
-    pub(crate) fn take(&mut self, mut handler: impl FnMut(&[u8])) -> Result<(), VerbsError> {
-        loop {
-            let mut room = [const { MaybeUninit::<Completion>::uninit() }; 16];
+    /// Hands what has been received to `handler`, and takes completions of sends, a bounded number of them: peers that send
+    /// all the time must not keep others waiting. True if there may be more.
+    pub(crate) fn take(&mut self, mut handler: impl FnMut(&[u8])) -> Result<bool, VerbsError> {
+        for _ in 0..BATCHES {
+            let mut room = [const { MaybeUninit::<Completion>::uninit() }; BATCH];
             let taken: Vec<(u64, bool, usize)> = {
                 let completions = self.completions.poll(&mut room)?;
                 completions.iter().map(|one| (one.id(), one.failure().is_none(), one.len())).collect()
             };
             if taken.is_empty() {
-                return Ok(());
+                return Ok(false);
             }
             for (id, good, len) in taken {
                 let slot = (id & 0xffff_ffff) as u32;
@@ -204,6 +209,7 @@ impl Datagrams {
                 }
             }
         }
+        Ok(true)
     }
 
     /// Becomes readable when something may have been received.

@@ -44,6 +44,8 @@ const RXE: u32 = 0xff_ffff;
 pub struct Device {
     context: *mut sys::ibv_context,
     domain: *mut sys::ibv_pd,
+    /// Another one, which no queue pair is in.
+    apart: *mut sys::ibv_pd,
     name: String,
     pub(crate) port: u8,
     pub(crate) link: LinkLayer,
@@ -156,6 +158,7 @@ impl Device {
         let mut open = Self {
             context,
             domain: std::ptr::null_mut(),
+            apart: std::ptr::null_mut(),
             name,
             port: 0,
             link: LinkLayer::Ethernet,
@@ -189,6 +192,8 @@ impl Device {
         open.choose_gid(choice)?;
         // SAFETY: an open device.
         open.domain = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
+        // SAFETY: as above.
+        open.apart = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
         let few = |number: i32| u8::try_from(number.clamp(0, 16)).unwrap_or(0);
         let many = |number: i32| u32::try_from(number).unwrap_or(0);
         open.limits = Limits {
@@ -339,6 +344,11 @@ impl Device {
         self.domain
     }
 
+    /// A protection domain that no queue pair is in: what is registered there no operation can name.
+    pub(super) fn domain_apart(&self) -> *mut sys::ibv_pd {
+        self.apart
+    }
+
     /// The way to a port of a peer.
     pub(super) fn way(&self, lid: u16, gid: [u8; 16], service_level: u8) -> sys::ibv_ah_attr {
         // In a subnet of InfiniBand a LID is enough, and headers are shorter. Both ends come to the same answer, so that
@@ -386,18 +396,17 @@ impl Device {
         const DEVICE: i32 = is::IBV_EVENT_DEVICE_FATAL as i32;
         const COMPLETIONS: i32 = is::IBV_EVENT_CQ_ERR as i32;
         const RECEIVES: i32 = is::IBV_EVENT_SRQ_ERR as i32;
-        const PAIR: [i32; 3] = [
-            is::IBV_EVENT_QP_FATAL as i32,
-            is::IBV_EVENT_QP_REQ_ERR as i32,
-            is::IBV_EVENT_QP_ACCESS_ERR as i32,
-        ];
+        const PAIR: i32 = is::IBV_EVENT_QP_FATAL as i32;
+        const PAIR_REFUSES: [i32; 2] = [is::IBV_EVENT_QP_REQ_ERR as i32, is::IBV_EVENT_QP_ACCESS_ERR as i32];
         let told = match kind {
             DEVICE => DeviceEvent::Fatal("the device has failed"),
             COMPLETIONS => DeviceEvent::Fatal("a completion queue has overrun"),
             RECEIVES => DeviceEvent::Fatal("the shared receive queue has failed"),
             // SAFETY: of a queue pair's event the queue pair is the element; its destruction waits until its events
             // are acknowledged, below (ibv_get_async_event(3)).
-            kind if PAIR.contains(&kind) => DeviceEvent::Pair(unsafe { (*element.qp).qp_num }),
+            PAIR => DeviceEvent::Pair(unsafe { (*element.qp).qp_num }),
+            // SAFETY: as above.
+            kind if PAIR_REFUSES.contains(&kind) => DeviceEvent::PairRefuses(unsafe { (*element.qp).qp_num }),
             _ => DeviceEvent::Other,
         };
         // SAFETY: an event from `ibv_get_async_event`, acknowledged once.
@@ -411,8 +420,12 @@ impl Device {
 pub(crate) enum DeviceEvent {
     /// Nothing goes any more.
     Fatal(&'static str),
-    /// The queue pair of this number has failed.
+    /// The queue pair of this number has failed, and may not say what becomes of what was posted to it (InfiniBand,
+    /// volume 1, 11.6.3.2: local work queue catastrophic error).
     Pair(u32),
+    /// The queue pair of this number is at its end, as its peer has asked for what it does not do (in the same place:
+    /// invalid request, local access violation). What was posted to it completes.
+    PairRefuses(u32),
     /// Nothing that matters here. Also that a port is down: it may come up again before anybody misses it, and who is missed
     /// meanwhile is told [why](Device::fault).
     Other,
@@ -429,11 +442,13 @@ fn state(state: sys::ibv_port_state::Type) -> &'static str {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: everything that was made in the domain keeps the device alive and is gone; both are given back
+        // SAFETY: everything that was made in the domains keeps the device alive and is gone; all are given back
         // once. There is no domain if making it has failed.
         unsafe {
-            if !self.domain.is_null() {
-                sys::ibv_dealloc_pd(self.domain);
+            for domain in [self.apart, self.domain] {
+                if !domain.is_null() {
+                    sys::ibv_dealloc_pd(domain);
+                }
             }
             sys::ibv_close_device(self.context);
         }

@@ -30,7 +30,7 @@ impl Region {
     ///
     /// As long as the region lives, the bytes are valid for what `access` says, whenever an operation of this
     /// process or of a peer with the region's key is outstanding, and nobody else writes to them meanwhile, or,
-    /// with [`Access::Write`], uses them at all.
+    /// with [`Access::Write`] or [`Access::Receive`], uses them at all.
     ///
     /// # Errors
     /// When the system refuses: memory that there is not, or more than may be locked.
@@ -41,9 +41,26 @@ impl Region {
         access: Access,
         on_demand: bool,
     ) -> Result<Self, VerbsError> {
+        // SAFETY: as the caller promises.
+        unsafe { Self::register_in(device, device.domain(), (start, len), access, on_demand) }
+    }
+
+    /// As [`Region::register`], in one of the device's protection domains.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Region::register`].
+    unsafe fn register_in(
+        device: &Arc<Device>,
+        domain: *mut sys::ibv_pd,
+        (start, len): (*mut u8, usize),
+        access: Access,
+        on_demand: bool,
+    ) -> Result<Self, VerbsError> {
         use sys::ibv_access_flags as flags;
         let access = match access {
             Access::Own => 0,
+            Access::Receive => flags::IBV_ACCESS_LOCAL_WRITE.0,
             Access::Read => flags::IBV_ACCESS_REMOTE_READ.0,
             Access::Write => {
                 flags::IBV_ACCESS_LOCAL_WRITE.0
@@ -54,7 +71,7 @@ impl Region {
         };
         let access = access | if on_demand { flags::IBV_ACCESS_ON_DEMAND.0 } else { 0 };
         // SAFETY: a live domain; of the memory the caller says that it may be touched.
-        let region = unsafe { sys::ibv_reg_mr(device.domain(), start.cast::<c_void>(), len, access as i32) };
+        let region = unsafe { sys::ibv_reg_mr(domain, start.cast::<c_void>(), len, access as i32) };
         Ok(Self { region: made("registering memory", region)?, device: Arc::clone(device) })
     }
 
@@ -90,9 +107,13 @@ impl<'a> Trial<'a> {
     /// As [`Region::register`].
     pub fn new(device: &Arc<Device>, memory: &'a mut [u8]) -> Result<Self, VerbsError> {
         let (start, len) = (memory.as_mut_ptr(), memory.len());
-        // SAFETY: no operation with its keys is ever outstanding: they are not handed out, and queue pairs that could be
-        // sent a key that was guessed are in other protection domains, as each `Verbs` opens a device for itself.
-        let region = unsafe { Region::register(device, start, len, Access::Write, device.is_on_demand())? };
+        let memory = (start, len);
+        // SAFETY: no operation with its keys is ever outstanding: they are not handed out, and a key that was guessed is good
+        // for nothing, as an adapter takes keys only of the queue pair's own protection domain (InfiniBand, volume 1,
+        // 10.2.3), and this one has no queue pairs.
+        let region = unsafe {
+            Region::register_in(device, device.domain_apart(), memory, Access::Write, device.is_on_demand())?
+        };
         Ok(Self { region, memory: PhantomData })
     }
 

@@ -1,7 +1,7 @@
 //! libibverbs in safe words: each type owns one object of the library, keeps alive what that needs, and
 //! destroys it.
 //!
-//! All `unsafe` code of the crate is here. What makes the rest safe: the adapter touches no byte but through a key
+//! All that calls the library is here. What makes it safe: the adapter touches no byte but through a key
 //! of registered memory, or through a slot of ours; so the promise about memory is made once, where it is
 //! registered ([`Region::register`]), and posting a work request with a wrong key is an error of that request.
 

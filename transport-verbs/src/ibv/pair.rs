@@ -3,8 +3,10 @@
 use super::queues::ReceiveQueue;
 use super::{Completions, Device, checked, made};
 use crate::VerbsError;
+use carrousel_transport::wire::HEAD_MAX;
 use rdma_sys as sys;
 use std::fmt;
+use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -114,25 +116,8 @@ impl QueuePair {
         shape: Shape,
         first: u32,
     ) -> Result<Self, VerbsError> {
-        let mut attributes = sys::ibv_qp_init_attr {
-            qp_context: std::ptr::null_mut(),
-            send_cq: completions.raw(),
-            recv_cq: completions.raw(),
-            srq: receives.raw(),
-            cap: sys::ibv_qp_cap {
-                max_send_wr: shape.depth,
-                max_recv_wr: 0,
-                max_send_sge: PIECES as u32,
-                max_recv_sge: 0,
-                max_inline_data: shape.inline,
-            },
-            qp_type: sys::ibv_qp_type::IBV_QPT_RC,
-            sq_sig_all: 0,
-        };
-        // SAFETY: a live domain, live queues of the same device, and what the pair shall be.
-        let pair = unsafe { sys::ibv_create_qp(device.domain(), &mut attributes) };
-        let pair = made("a queue pair", pair)?;
-        let shape = Shape { inline: attributes.cap.max_inline_data, ..shape };
+        let (pair, inline) = Self::make(device, completions, receives, shape)?;
+        let shape = Shape { inline, ..shape };
         let made = Self {
             pair,
             // SAFETY: a live pair, whose number does not change.
@@ -144,6 +129,45 @@ impl QueuePair {
         };
         made.prepare()?;
         Ok(made)
+    }
+
+    /// The object, and the bytes that may be copied into its work requests: those of the shape, or more, or less. How many
+    /// can be, a device does not say; one that takes less than it is asked for may refuse the pair.
+    fn make(
+        device: &Device,
+        completions: &Completions,
+        receives: &ReceiveQueue,
+        shape: Shape,
+    ) -> Result<(*mut sys::ibv_qp, u32), VerbsError> {
+        let mut inline = shape.inline;
+        loop {
+            let mut attributes = sys::ibv_qp_init_attr {
+                qp_context: std::ptr::null_mut(),
+                send_cq: completions.raw(),
+                recv_cq: completions.raw(),
+                srq: receives.raw(),
+                cap: sys::ibv_qp_cap {
+                    max_send_wr: shape.depth,
+                    max_recv_wr: 0,
+                    max_send_sge: PIECES as u32,
+                    max_recv_sge: 0,
+                    max_inline_data: inline,
+                },
+                qp_type: sys::ibv_qp_type::IBV_QPT_RC,
+                sq_sig_all: 0,
+            };
+            // SAFETY: a live domain, live queues of the same device, and what the pair shall be.
+            let pair = unsafe { sys::ibv_create_qp(device.domain(), &mut attributes) };
+            match made("a queue pair", pair) {
+                Ok(pair) => return Ok((pair, attributes.cap.max_inline_data)),
+                Err(VerbsError::System { why, .. })
+                    if why.kind() == io::ErrorKind::InvalidInput && inline > HEAD_MAX as u32 =>
+                {
+                    inline = (inline / 2).max(HEAD_MAX as u32);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     pub(crate) fn number(&self) -> u32 {

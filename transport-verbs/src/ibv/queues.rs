@@ -8,7 +8,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// One completion.
+/// One completion, as the library writes it.
+#[repr(transparent)]
 pub(crate) struct Completion(sys::ibv_wc);
 
 impl Completion {
@@ -134,11 +135,11 @@ impl Completions {
         &self,
         into: &'a mut [MaybeUninit<Completion>; N],
     ) -> Result<&'a [Completion], VerbsError> {
-        // SAFETY: a live queue, and room for N completions; `Completion` is a transparent `ibv_wc` in all but name:
-        // a struct of that one field.
+        // SAFETY: a live queue, and room for N completions: `Completion` is a transparent `ibv_wc`, and so is
+        // `MaybeUninit` of it.
         let count = unsafe { sys::ibv_poll_cq(self.queue, N as i32, into.as_mut_ptr().cast()) };
         let count = usize::try_from(count).map_err(|_| last("taking completions"))?;
-        // SAFETY: the library has filled so many.
+        // SAFETY: the library has filled so many, the first ones.
         Ok(unsafe { std::slice::from_raw_parts(into.as_ptr().cast(), count.min(N)) })
     }
 
@@ -225,7 +226,7 @@ impl Receives {
     /// `count` buffers of `size` bytes, as far as the device can have so many, all of them posted.
     pub(crate) fn new(device: &Arc<Device>, count: u32, size: usize) -> Result<Self, VerbsError> {
         let count = count.min(device.limits.receives).max(1);
-        let slots = Slots::new(device, count, size, Access::Write)?;
+        let slots = Slots::new(device, count, size, Access::Receive)?;
         let mut attributes = sys::ibv_srq_init_attr {
             srq_context: std::ptr::null_mut(),
             attr: sys::ibv_srq_attr { max_wr: count, max_sge: 1, srq_limit: 0 },

@@ -202,6 +202,56 @@ fn the_end_of_who_has_finished_is_no_loss() {
 
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
+fn who_looks_no_more_need_not_take_every_goodbye() {
+    const RECEIVES: u32 = 4;
+    const PEERS: u32 = 2 * RECEIVES;
+    let mut few = settings();
+    (few.receives, few.window) = (RECEIVES, 2);
+    let make = |me| {
+        let verbs = Verbs::new(RankId(me), PEERS + 1, &few).expect("there is a device");
+        let watch = Watch::new(&verbs);
+        (verbs, watch)
+    };
+    let mut last = [make(0)];
+    let mut peers: Vec<_> = (1..=PEERS).map(make).collect();
+    for (rank, (peer, watch)) in (1..).map(RankId).zip(&mut peers) {
+        let [(verbs, heard)] = &mut last;
+        verbs.out().connect(rank, &peer.address());
+        peer.out().connect(RankId(0), &verbs.address());
+        verbs.out().send(rank, Context::MESSAGES, &DONE, &[]);
+        peer.out().send(RankId(0), Context::MESSAGES, &DONE, &[]);
+        let began = Instant::now();
+        while watch.arrivals.is_empty()
+            || heard.arrivals.len() < rank.0 as usize
+            || verbs.is_busy()
+            || peer.is_busy()
+        {
+            verbs.poll(heard);
+            peer.poll(watch);
+            assert!(began.elapsed() < PATIENCE, "they meet");
+        }
+    }
+    let [(verbs, heard)] = &mut last;
+    verbs.finish();
+    let began = Instant::now();
+    while verbs.is_busy() {
+        verbs.poll(heard);
+        assert!(began.elapsed() < PATIENCE, "its own goodbyes are taken by the adapters of its peers");
+    }
+    // It looks no more, and has fewer buffers than there are goodbyes to come.
+    peers.iter_mut().for_each(|(peer, _)| peer.finish());
+    let began = Instant::now();
+    while peers.iter_mut().any(|(peer, _)| peer.is_busy()) {
+        for (peer, watch) in &mut peers {
+            peer.poll(watch);
+        }
+        assert!(began.elapsed() < PATIENCE, "a goodbye is waited for that is not taken");
+    }
+    assert!(peers.iter().all(|(_, watch)| watch.arrivals.len() == 1), "nobody is lost");
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
 fn what_is_posted_to_nobody_completes_after_the_loss() {
     let mut verbs = Verbs::new(RANKS[0], 2, &settings()).expect("there is a device");
     let mut watch = Watch::new(&verbs);

@@ -4,8 +4,10 @@
 use super::ends::{Watch, drive, pair, request};
 use carrousel_transport::{Arrival, Memory, OnlyKeys, Outbound, RankId, Transport, Write};
 use carrousel_transport_verbs::{Access, Registrations, Verbs};
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, mmap};
 use rustix::process::{Pid, Signal};
+use std::os::fd::OwnedFd;
 
 /// Bytes that are transferred.
 pub(super) const LEN: usize = 256;
@@ -24,6 +26,14 @@ impl Page {
         // SAFETY: a new mapping, wherever there is room, or in place of one of ours that nothing refers to.
         let start =
             unsafe { rustix::mm::mmap_anonymous(at, MAPPED, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        Self(start.expect("there is memory").cast())
+    }
+
+    /// Maps the beginning of a file.
+    fn of(file: &OwnedFd) -> Self {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, wherever there is room.
+        let start = unsafe { mmap(std::ptr::null_mut(), MAPPED, protection, MapFlags::SHARED, file, 0) };
         Self(start.expect("there is memory").cast())
     }
 
@@ -138,6 +148,32 @@ fn what_is_mapped_anew_is_sent_anew() {
                 }
             }
         }
+    }
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn what_a_file_has_after_it_was_emptied_is_sent() {
+    let mut scene = Scene::new(watched);
+    let file = memfd_create("pages", MemfdFlags::CLOEXEC).expect("there is memory");
+    ftruncate(&file, MAPPED as u64).expect("it can be so long");
+    let page = Page::of(&file);
+    for round in 1..10 {
+        page.fill(round);
+        assert_eq!(scene.send(&page), [round; LEN], "round {round}");
+        // None of them is told by the address.
+        match round % 3 {
+            0 => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&file, hole, 0, MAPPED as u64).expect("it can have holes");
+            }
+            1 => {
+                ftruncate(&file, 0).expect("it can be empty");
+                ftruncate(&file, MAPPED as u64).expect("it can be as long as before");
+            }
+            _ => continue,
+        }
+        assert_eq!(scene.send(&page), [0; LEN], "behind round {round}");
     }
 }
 

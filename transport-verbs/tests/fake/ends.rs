@@ -44,6 +44,36 @@ impl Handler<Out> for Heard {
     }
 }
 
+/// What was reported, in its order, to a rank that has no memory for its peers.
+#[derive(Debug, Default)]
+pub(crate) struct Reports(pub(crate) Vec<Arrival>, OnlyKeys);
+
+impl Handler<Out> for Reports {
+    type Regions = OnlyKeys;
+
+    fn regions(&mut self) -> &mut OnlyKeys {
+        &mut self.1
+    }
+
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
+        if let Arrival::Packet { packet: Packet::Eager { len, .. }, .. } = arrival {
+            assert_eq!(data.len() as u64, len, "it is whole");
+        }
+        self.0.push(arrival);
+    }
+}
+
+impl Reports {
+    /// Waits until so much was reported.
+    pub(crate) fn hear(&mut self, end: &mut End, count: usize) {
+        let began = Instant::now();
+        while self.0.len() < count {
+            end.verbs.poll(self);
+            assert!(began.elapsed() < PATIENCE, "there are {:?}", self.0);
+        }
+    }
+}
+
 /// A rank.
 pub(crate) struct End {
     pub(crate) verbs: Verbs,

@@ -18,7 +18,7 @@ mod objects;
 mod symbols;
 mod world;
 
-pub(crate) use self::ends::{End, connected, drive, meet};
+pub(crate) use self::ends::{End, Reports, connected, drive, meet};
 pub(crate) use self::library::Pair;
 pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;
@@ -37,6 +37,8 @@ pub(crate) enum Event {
     ReceivesFailed,
     /// The queue pair of it that was made last has failed.
     PairFailed,
+    /// Its peer has asked that queue pair for what it does not do: this is said before what becomes of what was posted.
+    PairRefuses,
 }
 
 /// What newer versions of the library know of an adapter.
@@ -82,6 +84,12 @@ impl Adapter {
         self
     }
 
+    /// Takes at most so many bytes into a work request; queue pairs that are to take more it refuses.
+    pub(crate) fn with_inline(self, bytes: u32) -> Self {
+        world().adapters[self.0].inline_max = bytes;
+        self
+    }
+
     /// Has what newer versions of the library know.
     pub(crate) fn with(self, newer: Newer) -> Self {
         world().adapters[self.0].newer = newer;
@@ -118,6 +126,11 @@ impl Adapter {
         world().adapters[self.0].registered
     }
 
+    /// How often memory was registered that peers may touch.
+    pub(crate) fn opened(self) -> u64 {
+        world().adapters[self.0].opened
+    }
+
     /// How often work requests were posted to its reliable connections: each time the adapter is told, which costs as much
     /// as many instructions.
     pub(crate) fn doorbells(self) -> u64 {
@@ -133,6 +146,7 @@ impl Adapter {
             Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port),
             Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port),
             Event::PairFailed => (ibv_event_type::IBV_EVENT_QP_FATAL, Element::LastPair),
+            Event::PairRefuses => (ibv_event_type::IBV_EVENT_QP_ACCESS_ERR, Element::LastPair),
         };
         let mut world = world();
         match event {

@@ -63,6 +63,8 @@ pub(super) struct Done {
     /// In network byte order.
     pub(super) immediate: Option<u32>,
     pub(super) pair: u32,
+    /// Of what was posted to a connection: how much that was by then. It is out of the queue when this is taken.
+    pub(super) posted: Option<u32>,
 }
 
 /// A receive buffer.
@@ -93,6 +95,11 @@ pub(super) struct Pair {
     pub(super) way: Option<Way>,
     /// The own port, counted from 1.
     pub(super) port: u8,
+    /// Work requests that there is room for.
+    pub(super) depth: u32,
+    /// Those that were ever posted, and those of them that are known to be out of the queue.
+    pub(super) sent: u32,
+    pub(super) known: u32,
 }
 
 /// A way for datagrams.

@@ -24,6 +24,8 @@ const COMPLETIONS_MAX: i32 = 1 << 16;
 const EVENTS: usize = 64;
 /// How the kernel answers what makes no sense.
 const REFUSED: c_int = Errno::EINVAL as c_int;
+/// How the library answers when there is no room.
+const FULL: c_int = Errno::ENOMEM as c_int;
 
 /// A list of all adapters: a device is its number, counted from 1, in the shape of a pointer.
 struct List([*mut sys::ibv_device; ADAPTERS]);
@@ -215,7 +217,11 @@ extern "C" fn ibv_reg_mr(
 ) -> *mut sys::ibv_mr {
     let context = object::<sys::ibv_pd>(domain).context;
     let state = &mut world().adapters[adapter_of(context)];
-    if access as u32 & sys::ibv_access_flags::IBV_ACCESS_ON_DEMAND.0 == 0 {
+    use sys::ibv_access_flags as may;
+    let for_peers =
+        may::IBV_ACCESS_REMOTE_READ.0 | may::IBV_ACCESS_REMOTE_WRITE.0 | may::IBV_ACCESS_REMOTE_ATOMIC.0;
+    state.opened += u64::from(access as u32 & for_peers != 0);
+    if access as u32 & may::IBV_ACCESS_ON_DEMAND.0 == 0 {
         state.registered.pinned += 1;
     } else if matches!(state.newer, Newer::Paging(_)) {
         state.registered.on_demand += 1;
@@ -315,11 +321,16 @@ extern "C" fn ibv_create_qp(
     let wanted = object::<sys::ibv_qp_init_attr>(attributes);
     let mut base = zero::<sys::ibv_qp>();
     (base.context, base.pd) = (object::<sys::ibv_pd>(domain).context, domain);
+    let mut world = world();
+    if wanted.cap.max_inline_data > world.adapters[adapter_of(base.context)].inline_max {
+        Errno::set_raw(REFUSED);
+        return null_mut();
+    }
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
     let posted = Ring::new(wanted.cap.max_recv_wr as usize);
-    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0 });
-    let mut world = world();
+    let depth = wanted.cap.max_send_wr;
+    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0, depth, sent: 0, known: 0 });
     object::<Pair>(pair).base.qp_num = world.add(pair);
     pair.cast()
 }
@@ -331,6 +342,13 @@ extern "C" fn ibv_modify_qp(pair: *mut sys::ibv_qp, attributes: *mut sys::ibv_qp
     let (pair, set) = (object::<Pair>(pair), object::<sys::ibv_qp_attr>(attributes));
     let has = |bit: sys::ibv_qp_attr_mask| mask as u32 & bit.0 != 0;
     let adapter = adapter_of(pair.base.context);
+    use sys::ibv_qp_state as state;
+    if pair.base.state == state::IBV_QPS_ERR
+        && ![state::IBV_QPS_RESET, state::IBV_QPS_ERR].contains(&set.qp_state)
+    {
+        // Nothing else comes behind an error (InfiniBand, volume 1, 10.3.1).
+        return REFUSED;
+    }
     if has(is::IBV_QP_PORT) {
         pair.port = set.port_num;
     }
@@ -387,10 +405,7 @@ extern "C" fn post_send(
     requests: *mut sys::ibv_send_wr,
     _: *mut *mut sys::ibv_send_wr,
 ) -> c_int {
-    aside(|| {
-        world().post(pair, requests);
-        0
-    })
+    aside(|| if world().post(pair, requests) { 0 } else { FULL })
 }
 
 /// Puts receive buffers into a queue.
@@ -427,10 +442,11 @@ extern "C" fn post_srq_recv(
 
 extern "C" fn poll_cq(queue: *mut sys::ibv_cq, room: c_int, into: *mut sys::ibv_wc) -> c_int {
     aside(|| {
-        let _world = world();
+        let mut world = world();
         let queue = object::<Queue>(queue);
         for count in 0..room {
             let Some(done) = queue.done.pop() else { return count };
+            world.taken(&done);
             let mut told = zero::<sys::ibv_wc>();
             (told.wr_id, told.status) = (done.id, done.status);
             (told.byte_len, told.qp_num) = (done.len, done.pair);

@@ -26,6 +26,10 @@ pub(super) struct State {
     pub(super) ways: Ways,
     pub(super) newer: Newer,
     pub(super) registered: Registered,
+    /// How often that was for peers, too.
+    pub(super) opened: u64,
+    /// What it takes for work requests of a connection: more is refused.
+    pub(super) inline_max: u32,
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -82,6 +86,8 @@ const fn states() -> [State; ADAPTERS] {
         ways: Ways { connection: None, datagram: None },
         newer: Newer::Absent,
         registered: Registered { pinned: 0, on_demand: 0 },
+        opened: 0,
+        inline_max: u32::MAX,
         levels: 0,
         held: None,
         stalls: false,
@@ -243,16 +249,28 @@ impl World {
         self.adapters[adapter].ports[0].is_down = is_down;
     }
 
-    /// Work requests of a queue pair, in order.
-    pub(super) fn post(&mut self, pair: *mut sys::ibv_qp, mut next: *mut sys::ibv_send_wr) {
+    /// Work requests of a queue pair, in order, as far as there is room. False if there is none for all.
+    pub(super) fn post(&mut self, pair: *mut sys::ibv_qp, mut next: *mut sys::ibv_send_wr) -> bool {
         let pair = object::<Pair>(pair);
         if pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_RC {
             self.adapters[adapter_of(pair.base.context)].doorbells += 1;
         }
         while !next.is_null() {
+            if pair.sent - pair.known >= pair.depth {
+                return false;
+            }
+            pair.sent += 1;
             let request = object::<sys::ibv_send_wr>(next);
             self.carry_out(pair, request);
             next = request.next;
+        }
+        true
+    }
+
+    /// Somebody has taken a completion: what was posted by then is out of the queue.
+    pub(super) fn taken(&mut self, done: &Done) {
+        if let (Some(posted), Some(pair)) = (done.posted, self.pair(done.pair)) {
+            pair.known = posted;
         }
     }
 
@@ -272,9 +290,9 @@ impl World {
         }
         if !is_good || request.send_flags & sys::ibv_send_flags::IBV_SEND_SIGNALED.0 != 0 {
             let is_reliable = pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_RC;
-            let (id, context) = (request.wr_id, pair.base.context);
+            let (id, context, posted) = (request.wr_id, pair.base.context, Some(pair.sent));
             let (pair, queue) = (pair.base.qp_num, pair.base.send_cq);
-            let done = Done { id, status, len: 0, immediate: None, pair };
+            let done = Done { id, status, len: 0, immediate: None, pair, posted };
             let sender = adapter_of(context);
             if is_reliable && self.adapters[sender].stalls {
                 let place = self.stalled.iter_mut().find(|late| late.is_none()).expect("so many can be held");
@@ -310,8 +328,8 @@ impl World {
                 // SAFETY: any bits are a number.
                 let immediate = Some(unsafe { request.imm_data_invalidated_rkey_union.imm_data });
                 let (status, number) = (status::IBV_WC_SUCCESS, peer.base.qp_num);
-                let (queue, done) =
-                    (peer.base.recv_cq, Done { id: buffer.id, status, len, immediate, pair: number });
+                let (queue, id) = (peer.base.recv_cq, buffer.id);
+                let done = Done { id, status, len, immediate, pair: number, posted: None };
                 let (sender, level) = (adapter_of(pair.base.context), pair.way.map(|way| way.service_level));
                 if level.is_some() && level == self.adapters[sender].held {
                     let place =
@@ -338,7 +356,7 @@ impl World {
         let status = sys::ibv_wc_status::IBV_WC_SUCCESS;
         let (id, pair) = (buffer.id, peer.base.qp_num);
         let len = gather(request, buffer, HEADER).expect("buffers for datagrams are as large as they may be");
-        complete(peer.base.recv_cq, Done { id, status, len, immediate: None, pair });
+        complete(peer.base.recv_cq, Done { id, status, len, immediate: None, pair, posted: None });
     }
 }
 
