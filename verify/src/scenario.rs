@@ -3,7 +3,7 @@
 use crate::later::{Later, later_of, receive, selector, send, source_of};
 use crate::program::{Act, Buffer, Job, Ordinal, Program, Sought, Start};
 use carrousel_options::protocol;
-use carrousel_rank::{Kind, Options, Speculation};
+use carrousel_rank::{Kind, NO_WINDOW, Options, Speculation};
 use carrousel_scenario as scn;
 use carrousel_scenario::{Deferred, Op, Scenario};
 use std::collections::{HashMap, HashSet};
@@ -71,7 +71,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     if portable {
         // Any size may be buffered, or not: a choice of each send.
         options.eager_threshold = u64::MAX;
-        options.eager_window = u64::MAX;
+        options.eager_window = NO_WINDOW;
         options.speculation = Speculation::Off;
     }
     let mut compiled: HashMap<*const scn::Program, Arc<Program>> = HashMap::new();

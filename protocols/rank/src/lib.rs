@@ -49,8 +49,8 @@ pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
 };
 pub use carrousel_rendezvous::{
-    Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, Packet, Protocol, Published, Release, Rtr,
-    cost, wire,
+    Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,
+    Release, Rtr, cost, wire,
 };
 pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
