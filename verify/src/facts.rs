@@ -1,9 +1,9 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
+use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
 use carrousel_rendezvous::{Notice, Protocol, Release};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts about a job.
 #[derive(Clone, Debug)]
@@ -69,6 +69,9 @@ pub(crate) struct RankFacts {
     pub(crate) last_from_any: Option<u16>,
     /// The last test.
     pub(crate) last_test: Option<u16>,
+    /// The last step, or the end, before which more receives may be posted than those that are announced: what takes one
+    /// of the oldest lets another one be announced, whomever that is from.
+    pub(crate) last_crowded: Option<u16>,
     /// The collectives: the steps that enter them, and their requests.
     pub(crate) collectives: Vec<(u16, Ordinal)>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
@@ -151,7 +154,7 @@ impl Facts {
 
 impl RankFacts {
     fn new(program: &Program, job: &Job) -> Self {
-        let mut facts = Self::default();
+        let mut facts = Self { last_crowded: last_crowded(program, job), ..Self::default() };
         for (pc, step) in program.steps.iter().enumerate() {
             let pc = pc as u16;
             match &step.act {
@@ -240,6 +243,32 @@ impl RankFacts {
             None => self.receive(pc, None, len, job),
         }
     }
+}
+
+/// The last step, or the end, before which more receives may be posted than those that are announced: every one that the
+/// program has started and not waited for, and one of each such collective.
+fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
+    if job.options.speculation == Speculation::Off {
+        return None;
+    }
+    let is_posted = |ordinal: &Ordinal| match program.starts[usize::from(*ordinal)] {
+        Start::Receive { .. } | Start::Collective { .. } => true,
+        Start::Later(index) => !program.later[usize::from(index)].sends,
+        Start::Send { .. } => false,
+    };
+    let mut posted: BTreeSet<Ordinal> = BTreeSet::new();
+    let mut last = None;
+    for (pc, step) in program.steps.iter().enumerate() {
+        match &step.act {
+            Act::Start(ordinal) if is_posted(ordinal) => _ = posted.insert(*ordinal),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| _ = posted.remove(ordinal)),
+            _ => {}
+        }
+        if posted.len() > ANNOUNCED_FROM {
+            last = Some(pc as u16 + 1);
+        }
+    }
+    last
 }
 
 /// Whether a rank may send more eager messages to another one, in one communicator, than the window takes, if no receive

@@ -12,7 +12,8 @@
 //! - arrivals and announcements at one end of a flow that may be announced or cancelled
 //!   ([`Facts::is_ordered`]), with the sends and cancellations of the program there; where posting a
 //!   receive may send an answer ([`Facts::answers_posts`]), with that too;
-//! - arrivals from different ranks, while a receive from any source is pending or to come;
+//! - arrivals from different ranks, while a receive from any source is pending or to come, or while so many receives are
+//!   or will be posted that only the oldest are announced (there, arrivals of collectives too);
 //! - a test, with whatever may complete its request.
 //!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
@@ -157,6 +158,13 @@ impl<P: Protocol> View<'_, P> {
     /// Whether a rank has arrivals from different ranks in conflict.
     fn is_wild(&self, rank: u16) -> bool {
         self.model.may_receive_from_any(self.state.job, rank, &self.state.procs[usize::from(rank)])
+            || self.is_crowded(rank)
+    }
+
+    /// Whether a rank may have more receives posted than those that are announced: each arrival that takes one may let
+    /// one of another flow be announced.
+    fn is_crowded(&self, rank: u16) -> bool {
+        self.is_before(rank, self.facts.rank(rank).last_crowded)
     }
 
     fn is_before(&self, rank: u16, last: Option<u16>) -> bool {
@@ -259,7 +267,7 @@ impl<P: Protocol> View<'_, P> {
             return false;
         }
         match what {
-            _ if context.is_collective() => true,
+            _ if context.is_collective() => !self.is_crowded(at),
             What::Written if self.facts.writes_end_silently() => true,
             What::Read(_) if self.facts.reads_end_silently() && matches!(flight, Flight::Completion(_)) => {
                 true

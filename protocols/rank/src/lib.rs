@@ -43,6 +43,7 @@ mod requests;
 mod signature;
 mod work;
 
+pub use announce::ANNOUNCED_FROM;
 pub use calls::{Call, Collective, Event, Receive, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{

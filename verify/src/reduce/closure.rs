@@ -67,6 +67,9 @@ impl<P: Protocol> View<'_, P> {
                 if conflict && self.is_before(at, last_receive) || self.will_test(at) {
                     need(Node::Step(at));
                 }
+                if self.is_crowded(at) {
+                    need(Node::Collective(at));
+                }
                 (0..self.ranks()).for_each(|peer| self.needs_messages(at, peer, need));
             }
             Node::Post(rank, from) => {
@@ -82,6 +85,9 @@ impl<P: Protocol> View<'_, P> {
             Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
+                }
+                if self.is_crowded(at) {
+                    need(Node::ReceiveEnds(at));
                 }
                 for peer in (0..self.ranks()).filter(|peer| *peer != at) {
                     let last = self.facts.rank(peer).collectives.last();
