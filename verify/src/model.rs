@@ -289,7 +289,7 @@ impl<P: Protocol> Model<P> {
     pub(crate) fn is_alone_in(&self, state: &State<P>, rank: u16, collective: Ordinal) -> bool {
         let facts = self.facts(state.job);
         let number = facts.rank(rank).number_of(collective);
-        (0..).zip(&state.procs).any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
+        state.ranks().any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
     }
 
     /// Ranks other than the first whose message a receive or a probe from any source could take or find.

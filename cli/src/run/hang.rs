@@ -4,6 +4,7 @@ use carrousel::{Waiting, WaitingRequest};
 use carrousel_scenario::Scenario;
 use carrousel_verify::cycle;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// Ranks that are told one by one.
 const TOLD: usize = 16;
@@ -39,7 +40,7 @@ struct Account<'a> {
     ranks: u32,
     scenario: Option<&'a Scenario>,
     /// Whom each rank waits for.
-    edges: HashMap<u32, Vec<u32>>,
+    edges: HashMap<u32, Vec<Rc<[u32]>>>,
 }
 
 /// The requests that a rank's call waits for; all that are pending, if it waits for none in particular.
@@ -49,22 +50,22 @@ fn awaited(waiting: &Waiting) -> impl Iterator<Item = &WaitingRequest> {
 }
 
 /// Whom each rank waits for: one of them, or all, have to do something.
-fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<u32>> {
+fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<Rc<[u32]>>> {
     let is_in_collective = |rank: &u32| {
         let waiting = by_rank.get(rank);
         waiting.is_some_and(|waiting| waiting.requests.iter().any(WaitingRequest::is_collective))
     };
-    let outside: Vec<u32> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
-    let others = |request: &WaitingRequest| match request.peer {
-        Some(peer) => vec![peer],
-        // A collective waits for those that are in none.
-        None if request.is_collective() => outside.clone(),
+    let outside: Rc<[u32]> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
+    let others = |rank: u32, request: &WaitingRequest| match request.peer {
+        Some(peer) => (peer != rank).then(|| [peer].into()),
+        // A collective waits for those that are in none: not for this rank.
+        None if request.is_collective() => Some(Rc::clone(&outside)),
         // A receive from any source would be served by anyone: nobody in particular.
-        None => Vec::new(),
+        None => None,
     };
     let of = |waiting: &Waiting| {
-        let peers = awaited(waiting).flat_map(others).filter(|other| *other != waiting.rank);
-        (waiting.rank, peers.collect())
+        let rank = waiting.rank;
+        (rank, awaited(waiting).filter_map(|request| others(rank, request)).collect())
     };
     by_rank.values().map(of).collect()
 }
@@ -108,7 +109,7 @@ impl Account<'_> {
             let chain: Vec<String> = around.map(|rank| format!("rank {rank}")).collect();
             return format!("Deadlock: they wait for each other: {}.", chain.join(" -> "));
         }
-        let awaited = self.edges.values().flatten().copied();
+        let awaited = self.edges.values().flatten().flat_map(|ranks| ranks.iter().copied());
         let missing: BTreeSet<u32> = awaited.filter(|rank| !self.by_rank.contains_key(rank)).collect();
         if missing.is_empty() {
             return "Nobody in particular is missing: what they wait for has not been sent, or has been \
