@@ -56,6 +56,10 @@ impl Several {
     fn contains(&self, rank: u16) -> bool {
         self.all || self.named.binary_search(&rank).is_ok()
     }
+
+    fn is_empty(&self) -> bool {
+        !self.all && self.named.is_empty()
+    }
 }
 
 /// Facts about one rank's program. A step is named by its position.
@@ -142,6 +146,13 @@ impl Facts {
             || facts.ordered_from.contains(from) && self.empty_to_any.binary_search(&from).is_ok()
     }
 
+    /// Whether posting a receive from any source may.
+    pub(crate) fn answers_some_posts(&self, to: u16) -> bool {
+        let facts = self.rank(to);
+        !facts.answers_posts_from.is_empty()
+            || self.empty_to_any.iter().any(|from| facts.ordered_from.contains(*from))
+    }
+
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
         &self.ranks[usize::from(rank)]
     }
@@ -189,6 +200,11 @@ impl RankFacts {
         facts.ordered_from.named.sort_unstable();
         facts.ordered_from.named.dedup();
         facts
+    }
+
+    /// Whether the order of events matters at the receiving end of some flow.
+    pub(crate) fn has_ordered(&self) -> bool {
+        !self.ordered_from.is_empty()
     }
 
     /// How many collectives a rank has entered that is at step `pc`.
