@@ -3,7 +3,7 @@
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
 use carrousel_rank::{Context, Event, Lane, RankId};
 use carrousel_trace::End;
-use carrousel_verify::replay::Verdict;
+use carrousel_verify::replay::{Misuse, Verdict};
 use std::collections::VecDeque;
 
 /// Whichever of the two has the lower number: the parts are gone through in that order.
@@ -88,6 +88,29 @@ fn a_part_that_is_cut_is_followed_as_far_as_it_goes() {
         told += &format!("{:?}\n", report.gaps);
     }
     insta::assert_snapshot!(told);
+}
+
+/// Where it was sent is known although thousands of messages with other tags came and went.
+#[test]
+fn a_message_that_is_left_is_told_however_many_tags_there_are() {
+    let place = Place::new();
+    let mut pair = Pair::new(&place);
+    for tag in 0..5000 {
+        let sent = pair.call(0, 10 + tag, send(1, tag, 8));
+        pair.end(0, sent);
+        pair.settle();
+        if tag != 3 {
+            let got = pair.call(1, 1, receive(0, tag, 8));
+            pair.settle();
+            pair.end(1, got);
+        }
+    }
+    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(End::Finalized));
+    let report = replayed(&place).expect("it is a trace");
+    let [Misuse::NotReceived { tag: 3, count: 1, place, .. }] = &report.misuses[..] else {
+        panic!("{:?}", report.misuses)
+    };
+    assert_eq!((report.verdict, place.line), (Verdict::Allowed, Some(13)));
 }
 
 #[test]
