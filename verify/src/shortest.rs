@@ -64,10 +64,12 @@ pub fn shorten<P: Protocol>(
     shortening.reduces &= outcome.broken.is_none();
     let ranks = job.ranks.len() as u64;
     shortening.left = outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS));
-    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already.
+    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already; so is
+    // what is wrong from the beginning.
     let by_depth = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
-        let is_known = by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
+        let is_known = path.steps.len() <= 1
+            || by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
         let mut best = Shortest { check, path, is_known };
         if !is_known {
             shortening.shorten(&mut best);
