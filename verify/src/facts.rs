@@ -1,9 +1,9 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
+use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
 use carrousel_rendezvous::{Notice, Protocol, Release};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts about a job.
 #[derive(Clone, Debug)]
@@ -56,6 +56,10 @@ impl Several {
     fn contains(&self, rank: u16) -> bool {
         self.all || self.named.binary_search(&rank).is_ok()
     }
+
+    fn is_empty(&self) -> bool {
+        !self.all && self.named.is_empty()
+    }
 }
 
 /// Facts about one rank's program. A step is named by its position.
@@ -69,6 +73,9 @@ pub(crate) struct RankFacts {
     pub(crate) last_from_any: Option<u16>,
     /// The last test.
     pub(crate) last_test: Option<u16>,
+    /// The last step, or the end, before which more receives may be posted than those that are announced: what takes one
+    /// of the oldest lets another one be announced, whomever that is from.
+    pub(crate) last_crowded: Option<u16>,
     /// The collectives: the steps that enter them, and their requests.
     pub(crate) collectives: Vec<(u16, Ordinal)>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
@@ -139,6 +146,13 @@ impl Facts {
             || facts.ordered_from.contains(from) && self.empty_to_any.binary_search(&from).is_ok()
     }
 
+    /// Whether posting a receive from any source may.
+    pub(crate) fn answers_some_posts(&self, to: u16) -> bool {
+        let facts = self.rank(to);
+        !facts.answers_posts_from.is_empty()
+            || self.empty_to_any.iter().any(|from| facts.ordered_from.contains(*from))
+    }
+
     pub(crate) fn rank(&self, rank: u16) -> &RankFacts {
         &self.ranks[usize::from(rank)]
     }
@@ -151,7 +165,7 @@ impl Facts {
 
 impl RankFacts {
     fn new(program: &Program, job: &Job) -> Self {
-        let mut facts = Self::default();
+        let mut facts = Self { last_crowded: last_crowded(program, job), ..Self::default() };
         for (pc, step) in program.steps.iter().enumerate() {
             let pc = pc as u16;
             match &step.act {
@@ -186,6 +200,11 @@ impl RankFacts {
         facts.ordered_from.named.sort_unstable();
         facts.ordered_from.named.dedup();
         facts
+    }
+
+    /// Whether the order of events matters at the receiving end of some flow.
+    pub(crate) fn has_ordered(&self) -> bool {
+        !self.ordered_from.is_empty()
     }
 
     /// How many collectives a rank has entered that is at step `pc`.
@@ -240,6 +259,32 @@ impl RankFacts {
             None => self.receive(pc, None, len, job),
         }
     }
+}
+
+/// The last step, or the end, before which more receives may be posted than those that are announced: every one that the
+/// program has started and not waited for, and one of each such collective.
+fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
+    if job.options.speculation == Speculation::Off {
+        return None;
+    }
+    let is_posted = |ordinal: &Ordinal| match program.starts[usize::from(*ordinal)] {
+        Start::Receive { .. } | Start::Collective { .. } => true,
+        Start::Later(index) => !program.later[usize::from(index)].sends,
+        Start::Send { .. } => false,
+    };
+    let mut posted: BTreeSet<Ordinal> = BTreeSet::new();
+    let mut last = None;
+    for (pc, step) in program.steps.iter().enumerate() {
+        match &step.act {
+            Act::Start(ordinal) if is_posted(ordinal) => _ = posted.insert(*ordinal),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| _ = posted.remove(ordinal)),
+            _ => {}
+        }
+        if posted.len() > ANNOUNCED_FROM {
+            last = Some(pc as u16 + 1);
+        }
+    }
+    last
 }
 
 /// Whether a rank may send more eager messages to another one, in one communicator, than the window takes, if no receive

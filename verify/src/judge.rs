@@ -41,7 +41,7 @@ pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
         state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
         return;
     }
-    let of_collective = (0..).zip(&state.procs).find_map(|(at, proc)| {
+    let of_collective = state.ranks().find_map(|(at, proc)| {
         let mut unexpected = proc.rank.unexpected();
         let left = unexpected.find(|message| message.context.is_collective())?;
         Some(Note::UnmatchedOfCollective { at, from: left.source.0 as u16 })

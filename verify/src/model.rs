@@ -10,8 +10,8 @@ use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What an exploration may leave out, and what it adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,9 @@ pub(crate) use properties;
 /// Some jobs over protocol `P`, each in every order of events.
 pub struct Model<P: Protocol> {
     jobs: Arc<[Job]>,
-    facts: Vec<Facts>,
+    facts: Arc<[Facts]>,
+    /// The states in which the jobs begin, once somebody has asked for them.
+    initial: Arc<OnceLock<Vec<State<P>>>>,
     settings: Settings,
     reduces: bool,
     shared: Arc<Shared>,
@@ -136,6 +138,15 @@ pub struct Shared {
 }
 
 impl Shared {
+    fn new(jobs: &[Job]) -> Self {
+        let receives = match jobs {
+            [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
+            // Families of jobs are about the protocol, not about their programs.
+            _ => 0,
+        };
+        Self { matches: (0..receives).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
+    }
+
     /// How often something was met.
     pub fn reached(&self, what: Reached) -> u64 {
         self.reached[what as usize].load(Ordering::Relaxed)
@@ -156,22 +167,27 @@ impl Shared {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts: Vec<Facts> = jobs.iter().map(Facts::new::<P>).collect();
+        let facts: Arc<[Facts]> = jobs.iter().map(Facts::new::<P>).collect();
         let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
-        let receives = match &*jobs {
-            [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
-            // Families of jobs are about the protocol, not about their programs.
-            _ => 0,
-        };
-        let matches = (0..receives).map(|_| AtomicU64::new(0)).collect();
-        let shared = Arc::new(Shared { matches, ..Shared::default() });
-        Self { jobs, facts, settings, reduces, shared, focus: None, protocol: PhantomData }
+        let shared = Arc::new(Shared::new(&jobs));
+        let initial = Arc::default();
+        Self { jobs, facts, initial, settings, reduces, shared, focus: None, protocol: PhantomData }
     }
 
-    /// The same for a search that is for something.
-    pub(crate) fn focused(jobs: Arc<[Job]>, settings: Settings, focus: Focus) -> Self {
-        Self { focus: Some(focus), ..Self::new(jobs, settings) }
+    /// The same for a search that is for something. What is known of the jobs is not found out again: on many ranks
+    /// there are as many searches.
+    pub(crate) fn focused(&self, reduce: bool, focus: Focus) -> Self {
+        Self {
+            jobs: Arc::clone(&self.jobs),
+            facts: Arc::clone(&self.facts),
+            initial: Arc::clone(&self.initial),
+            settings: Settings { reduce, ..self.settings },
+            reduces: reduce && self.reduces,
+            shared: Arc::new(Shared::new(&self.jobs)),
+            focus: Some(focus),
+            protocol: PhantomData,
+        }
     }
 
     /// Whether orders that make no difference are left out.
@@ -289,7 +305,7 @@ impl<P: Protocol> Model<P> {
     pub(crate) fn is_alone_in(&self, state: &State<P>, rank: u16, collective: Ordinal) -> bool {
         let facts = self.facts(state.job);
         let number = facts.rank(rank).number_of(collective);
-        (0..).zip(&state.procs).any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
+        state.ranks().any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
     }
 
     /// Ranks other than the first whose message a receive or a probe from any source could take or find.
@@ -455,7 +471,8 @@ impl<P: Protocol> stateright::Model for Model<P> {
     type Action = Action;
 
     fn init_states(&self) -> Vec<Self::State> {
-        (0..self.jobs.len() as u32).map(|job| step::initial(self, job)).collect()
+        let initial = || (0..self.jobs.len() as u32).map(|job| step::initial(self, job)).collect();
+        self.initial.get_or_init(initial).clone()
     }
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
@@ -477,7 +494,8 @@ impl<P: Protocol> stateright::Model for Model<P> {
     }
 
     fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
-        Some(step::after(self, state, action))
+        // One state of very many ranks may have more successors than there is memory for.
+        (!self.shared.stop.load(Ordering::Relaxed)).then(|| step::after(self, state, action))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

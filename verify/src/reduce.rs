@@ -12,7 +12,8 @@
 //! - arrivals and announcements at one end of a flow that may be announced or cancelled
 //!   ([`Facts::is_ordered`]), with the sends and cancellations of the program there; where posting a
 //!   receive may send an answer ([`Facts::answers_posts`]), with that too;
-//! - arrivals from different ranks, while a receive from any source is pending or to come;
+//! - arrivals from different ranks, while a receive from any source is pending or to come, or while so many receives are
+//!   or will be posted that only the oldest are announced (there, arrivals of collectives too);
 //! - a test, with whatever may complete its request.
 //!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
@@ -29,9 +30,14 @@ use crate::program::{Act, Ordinal, Start};
 use crate::state::{Flight, Route, State, What};
 use crate::step::Action;
 use carrousel_rank::{Protocol, Source};
+use std::cell::Cell;
+
+/// What the persistent sets of one state may cost, in nodes and in peers of theirs: on very many ranks, that of each seed may
+/// hold nearly everything.
+const WORK_MAX: usize = 1 << 22;
 
 /// A group of actions that enter a persistent set together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Node {
     /// The rank goes on with its program.
     Step(u16),
@@ -60,7 +66,8 @@ enum Flow {
 
 /// Appends a persistent set of the actions that are possible in `state`; all of them at worst.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
-    let view = View { model, state, facts: model.facts(state.job), far: false };
+    let work = Cell::new(WORK_MAX);
+    let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let far = View { far: true, ..view };
     if view.lone_action(actions) {
         return;
@@ -83,7 +90,8 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     let views: &[_] = if state.procs.len() > 2 { &[&view, &far] } else { &[&view] };
     'seeds: for seed in seeds {
         for view in views {
-            let found = view.closure(seed);
+            // What has been found by then is right; which is the smallest set is of no use if it takes for ever.
+            let Some(found) = view.closure(seed) else { break 'seeds };
             let better = best.as_ref().is_none_or(|best| found.len() < best.len());
             if better && !found.is_empty() {
                 let alone = found.len() == 1;
@@ -96,6 +104,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     }
     match best {
         Some(best) => actions.extend(best),
+        None if work.get() == 0 => model.all_actions(state, actions),
         // Only announcements are possible, or nothing: no rank goes on any more, and they do not even meet.
         None => {
             model.all_actions(state, actions);
@@ -120,7 +129,8 @@ pub(crate) fn actions_towards<P: Protocol>(
     place: Place,
     actions: &mut Vec<Action>,
 ) {
-    let view = View { model, state, facts: model.facts(state.job), far: false };
+    let work = Cell::new(WORK_MAX);
+    let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let mut seeds = Vec::new();
     match place {
         Place::Step(rank) => seeds.push(Node::Step(rank)),
@@ -132,8 +142,14 @@ pub(crate) fn actions_towards<P: Protocol>(
         }
     }
     let far = View { far: true, ..view };
-    let (near, far) = (view.closure_of(seeds.clone()), far.closure_of(seeds));
-    actions.extend(if near.is_empty() || (!far.is_empty() && far.len() < near.len()) { far } else { near });
+    match (view.closure_of(&seeds), far.closure_of(&seeds)) {
+        (Some(near), Some(far)) => {
+            let is_far = near.is_empty() || (!far.is_empty() && far.len() < near.len());
+            actions.extend(if is_far { far } else { near });
+        }
+        (Some(found), None) | (None, Some(found)) => actions.extend(found),
+        (None, None) => model.all_actions(state, actions),
+    }
 }
 
 struct View<'a, P: Protocol> {
@@ -143,6 +159,8 @@ struct View<'a, P: Protocol> {
     /// What a rank has to wait for before it does something stands for the step that it is at. Either is
     /// right; which leads to the smaller set depends.
     far: bool,
+    /// What looking for persistent sets may still cost.
+    work: &'a Cell<usize>,
 }
 
 impl<P: Protocol> View<'_, P> {
@@ -157,6 +175,13 @@ impl<P: Protocol> View<'_, P> {
     /// Whether a rank has arrivals from different ranks in conflict.
     fn is_wild(&self, rank: u16) -> bool {
         self.model.may_receive_from_any(self.state.job, rank, &self.state.procs[usize::from(rank)])
+            || self.is_crowded(rank)
+    }
+
+    /// Whether a rank may have more receives posted than those that are announced: each arrival that takes one may let
+    /// one of another flow be announced.
+    fn is_crowded(&self, rank: u16) -> bool {
+        self.is_before(rank, self.facts.rank(rank).last_crowded)
     }
 
     fn is_before(&self, rank: u16, last: Option<u16>) -> bool {
@@ -246,9 +271,8 @@ impl<P: Protocol> View<'_, P> {
                     self.facts.answers_posts(from, rank).then(|| self.receive_end(rank, from))
                 }
                 // Under the weakest MPI it chooses among what has arrived.
-                Start::Receive { .. } => (self.model.is_portable()
-                    || (0..self.ranks()).any(|from| self.facts.answers_posts(from, rank)))
-                .then_some(Node::ReceiveEnds(rank)),
+                Start::Receive { .. } => (self.model.is_portable() || self.facts.answers_some_posts(rank))
+                    .then_some(Node::ReceiveEnds(rank)),
             },
         }
     }
@@ -259,7 +283,7 @@ impl<P: Protocol> View<'_, P> {
             return false;
         }
         match what {
-            _ if context.is_collective() => true,
+            _ if context.is_collective() => !self.is_crowded(at),
             What::Written if self.facts.writes_end_silently() => true,
             What::Read(_) if self.facts.reads_end_silently() && matches!(flight, Flight::Completion(_)) => {
                 true

@@ -3,10 +3,10 @@
 use crate::later::{Later, later_of, receive, selector, send, source_of};
 use crate::program::{Act, Buffer, Job, Ordinal, Program, Sought, Start};
 use carrousel_options::protocol;
-use carrousel_rank::{Kind, Options, Speculation};
+use carrousel_rank::{Kind, NO_WINDOW, Options, Speculation};
 use carrousel_scenario as scn;
 use carrousel_scenario::{Deferred, Op, Scenario};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Something that a scenario may say and that cannot be explored.
@@ -71,7 +71,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     if portable {
         // Any size may be buffered, or not: a choice of each send.
         options.eager_threshold = u64::MAX;
-        options.eager_window = u64::MAX;
+        options.eager_window = NO_WINDOW;
         options.speculation = Speculation::Off;
     }
     let mut compiled: HashMap<*const scn::Program, Arc<Program>> = HashMap::new();
@@ -96,7 +96,11 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
 struct Names {
     bound: HashMap<scn::RequestId, Ordinal>,
     /// Started and not waited for. A test may succeed, so its request stays: waiting again is harmless.
-    open: Vec<Ordinal>,
+    open: BTreeSet<Ordinal>,
+    /// Those of them that have a name.
+    named: BTreeMap<Ordinal, scn::RequestId>,
+    /// The names of each list that some step waits for, once each.
+    lists: HashMap<*const scn::RequestId, HashSet<scn::RequestId, ahash::RandomState>>,
     /// By step that waits for them first, or finds them: receives and probes with a name.
     known: HashMap<u16, Vec<(Option<Ordinal>, scn::RequestId)>>,
 }
@@ -111,20 +115,35 @@ impl Names {
         // Of what is lost nobody asks any more.
         if let Some(lost) = before.filter(|before| self.open.contains(before)) {
             program.keeps.remove(&lost);
+            self.named.remove(&lost);
         }
         if let Some(request) = request {
             program.keeps.insert(request, name);
+            self.named.insert(request, name);
         }
+    }
+
+    /// What is open of a list of names, in ascending order. Waiting again is harmless, and not worth a list of its own in
+    /// each round; nor is a long list worth being gone through in each.
+    fn open_of(&mut self, list: &Arc<[scn::RequestId]>) -> Vec<Ordinal> {
+        let Self { bound, named, lists, .. } = self;
+        let list = lists.entry(list.as_ptr()).or_insert_with(|| list.iter().copied().collect());
+        if named.len() < list.len() {
+            return named.iter().filter(|(_, name)| list.contains(name)).map(|(open, _)| *open).collect();
+        }
+        let mut open: Vec<Ordinal> = list.iter().filter_map(|name| bound.get(name).copied()).collect();
+        open.retain(|request| named.contains_key(request));
+        open.sort_unstable();
+        open
     }
 
     /// The next step waits for these: from then on the messages of the receives among them are known.
     fn wait(&mut self, program: &Program, requests: &[Ordinal]) {
-        let known = requests
-            .iter()
-            .filter(|request| self.open.contains(request))
-            .filter_map(|request| program.keeps.get(request).map(|name| (Some(*request), *name)));
-        self.known.entry(program.steps.len() as u16).or_default().extend(known);
-        self.open.retain(|open| !requests.contains(open));
+        let known = self.known.entry(program.steps.len() as u16).or_default();
+        for request in requests.iter().filter(|request| self.open.remove(request)) {
+            self.named.remove(request);
+            known.extend(program.keeps.get(request).map(|name| (Some(*request), *name)));
+        }
     }
 }
 
@@ -179,18 +198,12 @@ fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refu
                 probe(&mut program, &mut names, step, Sought::Known(source_of(*from), selector(*tag)));
             }
             Op::Wait(requests) => {
-                // Waiting again is harmless, and not worth a list of its own in each round.
-                let mut ordinals: Vec<Ordinal> =
-                    requests.iter().filter_map(|name| names.bound.get(name).copied()).collect();
-                ordinals.sort_unstable();
-                ordinals.dedup();
-                ordinals.retain(|request| names.open.contains(request));
-                let ordinals: Arc<[Ordinal]> = ordinals.into();
+                let ordinals: Arc<[Ordinal]> = names.open_of(requests).into();
                 names.wait(&program, &ordinals);
                 program.act(line, Act::Wait(ordinals));
             }
             Op::WaitAll => {
-                let ordinals: Arc<[Ordinal]> = names.open.as_slice().into();
+                let ordinals: Arc<[Ordinal]> = names.open.iter().copied().collect();
                 names.wait(&program, &ordinals);
                 program.act(line, Act::Wait(ordinals));
             }
@@ -228,7 +241,7 @@ fn request(program: &mut Program, names: &mut Names, step: &scn::Step, start: St
     if let Some(name) = step.bind {
         names.bind(program, name, Some(ordinal));
     }
-    names.open.push(ordinal);
+    names.open.insert(ordinal);
     if blocking {
         names.wait(program, &[ordinal]);
         program.act(step.line, Act::Wait([ordinal].into()));
@@ -242,7 +255,7 @@ fn both(program: &mut Program, names: &mut Names, step: &scn::Step, receive: Sta
     if let Some(name) = step.bind {
         names.bind(program, name, Some(receive));
     }
-    names.open.push(receive);
+    names.open.insert(receive);
     names.wait(program, &[receive]);
     program.act(step.line, Act::Wait([receive, send].into()));
 }

@@ -15,8 +15,8 @@
 //! - *A broken promise* of the library, or a search without reduction: all orders are searched. That the reduction
 //!   is right rests on the promises.
 //!
-//! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`]; a counterexample that is
-//! not known to be a shortest one by then says so.
+//! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`] (fewer of very many ranks, of
+//! which each state is large); a counterexample that is not known to be a shortest one by then says so.
 
 use crate::explore::{Limits, Outcome, Path, search};
 use crate::model::{Focus, Model, Place, Settings};
@@ -26,10 +26,11 @@ use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::iter;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 /// States that may be expanded however small the first search was.
 pub const EXPANDED_MIN: u64 = 5_000;
+/// Of jobs with more ranks than this, as many fewer.
+const RANKS: u64 = 256;
 
 /// A counterexample.
 pub struct Shortest<P: Protocol> {
@@ -61,11 +62,14 @@ pub fn shorten<P: Protocol>(
     let mut shortening = Shortening::new(job, settings, limits);
     let is_whole = !shortening.reduces;
     shortening.reduces &= outcome.broken.is_none();
-    shortening.left = outcome.states.max(EXPANDED_MIN);
-    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already.
+    let ranks = job.ranks.len() as u64;
+    shortening.left = outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS));
+    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already; so is
+    // what is wrong from the beginning.
     let by_depth = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
-        let is_known = by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
+        let is_known = path.steps.len() <= 1
+            || by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
         let mut best = Shortest { check, path, is_known };
         if !is_known {
             shortening.shorten(&mut best);
@@ -99,8 +103,7 @@ enum Ended {
 }
 
 struct Shortening<'a, P: Protocol> {
-    jobs: Arc<[Job]>,
-    settings: Settings,
+    model: Model<P>,
     /// The reduction may be used.
     reduces: bool,
     limits: Limits<'a>,
@@ -111,11 +114,10 @@ struct Shortening<'a, P: Protocol> {
 
 impl<'a, P: Protocol> Shortening<'a, P> {
     fn new(job: &Job, settings: Settings, limits: &Limits<'a>) -> Self {
-        let jobs: Arc<[Job]> = [job.clone()].into();
+        let model = Model::new([job.clone()].into(), settings);
         Self {
-            reduces: Model::<P>::new(Arc::clone(&jobs), settings).reduces(),
-            jobs,
-            settings,
+            reduces: model.reduces(),
+            model,
             limits: Limits { threads: 1, max_states: None, progress: None, ..*limits },
             left: u64::MAX,
             done: Shortened { counterexamples: Vec::new(), states: 0, generated: 0 },
@@ -124,7 +126,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
 
     /// Whether a check is violated only where nothing happens any more.
     fn is_at_the_end(&self, check: Check) -> bool {
-        let mut programs = self.jobs.iter().flat_map(|job| &job.ranks);
+        let mut programs = self.model.jobs().iter().flat_map(|job| &job.ranks);
         match check {
             Check::DeadlockFreedom => programs.all(|program| program.later.is_empty()),
             check => check == Check::UnmatchedMessage,
@@ -132,7 +134,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
     }
 
     fn shorten(&mut self, best: &mut Shortest<P>) {
-        let ranks = || 0..self.jobs[0].ranks.len() as u16;
+        let ranks = || 0..self.model.jobs()[0].ranks.len() as u16;
         let places: Vec<Option<Place>> = if !self.reduces || self.is_at_the_end(best.check) {
             vec![None]
         } else if best.check == Check::DeadlockFreedom {
@@ -181,8 +183,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
             return None;
         }
         let focus = Focus { check, at, most: self.left };
-        let settings = Settings { reduce: self.reduces, ..self.settings };
-        let model = Model::<P>::focused(Arc::clone(&self.jobs), settings, focus);
+        let model = self.model.focused(self.reduces, focus);
         // A search to depth d looks at states whose path has less than d states, and no path has none.
         let found = search(model, &self.limits, NonZeroUsize::new(states.max(1)));
         self.left = self.left.saturating_sub(found.states);

@@ -356,6 +356,11 @@ impl<P: Protocol> State<P> {
             || self.flights.iter().any(|(route, flight)| route.at == to && brings(flight))
     }
 
+    /// The ranks by their numbers, of which there may be as many as fit.
+    pub fn ranks(&self) -> impl Iterator<Item = (u16, &Shared<Proc<P>>)> {
+        (0..=u16::MAX).zip(&self.procs)
+    }
+
     /// The oldest thing on each route that is not empty.
     pub fn heads(&self) -> impl Iterator<Item = &(Route, Flight)> {
         heads(&self.flights)

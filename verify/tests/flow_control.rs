@@ -65,6 +65,17 @@ fn what_mpi_allows_is_not_stopped_by_room_for_one_message() {
     assert!(allowed > 20 && buffered > 20 && stopped > 20, "{allowed} {buffered} {stopped}");
 }
 
+/// Neither end miscounts, whether there is a window or not.
+#[test]
+fn messages_of_any_size_may_follow_each_other() {
+    let sends = ["send to 1-me tag 0 size 9223372036854775807"; 3];
+    let receives = ["recv from 1-me tag 0 size 9223372036854775807"; 3];
+    let largest = "option eager_threshold 9223372036854775807\noption eager_window 9223372036854775807\n";
+    for (option, portable) in [("", true), (largest, false)] {
+        assert!(is_free(&text(option, [&sends, &receives]), portable), "{option}");
+    }
+}
+
 #[test]
 fn a_program_that_counts_on_more_room_than_there_is_waits_for_ever() {
     let sends = ["send to 1-me tag 0 size 8"; 3];

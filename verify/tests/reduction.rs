@@ -6,10 +6,12 @@
 mod asking;
 mod jobs;
 
-use carrousel_rank::{Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{
+    ANNOUNCED_FROM, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector,
+};
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
-use carrousel_verify::model::Settings;
+use carrousel_verify::model::{Reached, Settings};
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_verify::scenario::job;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
@@ -148,6 +150,50 @@ fn ranks_that_ask_without_speculation() {
 #[test]
 fn ranks_that_ask_under_the_weakest_mpi() {
     compare_asking::<Mirror>(3, 200, "off", true);
+}
+
+/// What an exploration meets, and the violated checks.
+fn met(job: &Job, reduce: bool) -> (Vec<bool>, Vec<Check>, u64) {
+    let settings = Settings { reduce, ..Settings::default() };
+    let limits = Limits { threads: 1, max_states: Some(1_000_000), ..Limits::default() };
+    let outcome = explore::<Mirror>([job.clone()].into(), settings, &limits);
+    assert!(outcome.exhaustive && outcome.broken.is_none(), "{} states", outcome.states);
+    let checks = outcome.violations.iter().map(|(check, _)| *check).collect();
+    (outcome.reached.iter().map(|times| *times > 0).collect(), checks, outcome.states)
+}
+
+/// Only the oldest receives are announced: one behind these may be so only once another one, from another rank or of a
+/// collective, has its message.
+#[test]
+fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
+    let message = |from: u32, len| {
+        let (from, tag) = (Source::Rank(RankId(from)), TagSelector::Tag(Tag(0)));
+        Start::Receive { from, tag, len, buffer: 0 }
+    };
+    let send = |tag, len| Start::Send { to: 0, tag, len, synchronous: false, buffer: 0 };
+    let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
+    for collective in [false, true] {
+        let mut receiver = Program::default();
+        let first = receiver.start(0, if collective { Start::BARRIER } else { message(2, 1) });
+        let others: Vec<Ordinal> = (1..ANNOUNCED_FROM).map(|_| receiver.start(0, message(2, 1))).collect();
+        let last = receiver.start(0, message(1, 2));
+        receiver.act(0, Act::Wait([first].into()));
+        receiver.act(0, Act::Wait([last].into()));
+        receiver.act(0, Act::Cancel(others[0]));
+        let (mut one, mut other) = (Program::default(), Program::default());
+        one.start(0, send(0, 2));
+        // No receive is for this one if the first thing to come is of a barrier.
+        other.start(0, send(u32::from(collective), 1));
+        if collective {
+            one.start(0, Start::BARRIER);
+            other.start(0, Start::BARRIER);
+        }
+        let job = Job { ranks: [receiver, one, other].map(Arc::new).into(), options };
+        let ((reduced, few, fewer), (whole, checks, states)) = (met(&job, true), met(&job, false));
+        assert!(whole[Reached::Written as usize] && whole[Reached::Crossed as usize], "{whole:?}");
+        assert_eq!((reduced, few), (whole, checks), "collective: {collective}");
+        assert!(fewer < states, "{fewer} of {states}");
+    }
 }
 
 /// Every program of two ranks with up to two sends and two receives, over two tags, any tag and any source.

@@ -4,6 +4,7 @@ use carrousel::{Waiting, WaitingRequest};
 use carrousel_scenario::Scenario;
 use carrousel_verify::cycle;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 /// Ranks that are told one by one.
 const TOLD: usize = 16;
@@ -39,7 +40,7 @@ struct Account<'a> {
     ranks: u32,
     scenario: Option<&'a Scenario>,
     /// Whom each rank waits for.
-    edges: HashMap<u32, Vec<u32>>,
+    edges: HashMap<u32, Vec<Rc<[u32]>>>,
 }
 
 /// The requests that a rank's call waits for; all that are pending, if it waits for none in particular.
@@ -49,22 +50,22 @@ fn awaited(waiting: &Waiting) -> impl Iterator<Item = &WaitingRequest> {
 }
 
 /// Whom each rank waits for: one of them, or all, have to do something.
-fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<u32>> {
+fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<Rc<[u32]>>> {
     let is_in_collective = |rank: &u32| {
         let waiting = by_rank.get(rank);
         waiting.is_some_and(|waiting| waiting.requests.iter().any(WaitingRequest::is_collective))
     };
-    let outside: Vec<u32> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
-    let others = |request: &WaitingRequest| match request.peer {
-        Some(peer) => vec![peer],
-        // A collective waits for those that are in none.
-        None if request.is_collective() => outside.clone(),
+    let outside: Rc<[u32]> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
+    let others = |rank: u32, request: &WaitingRequest| match request.peer {
+        Some(peer) => (peer != rank).then(|| [peer].into()),
+        // A collective waits for those that are in none: not for this rank.
+        None if request.is_collective() => Some(Rc::clone(&outside)),
         // A receive from any source would be served by anyone: nobody in particular.
-        None => Vec::new(),
+        None => None,
     };
     let of = |waiting: &Waiting| {
-        let peers = awaited(waiting).flat_map(others).filter(|other| *other != waiting.rank);
-        (waiting.rank, peers.collect())
+        let rank = waiting.rank;
+        (rank, awaited(waiting).filter_map(|request| others(rank, request)).collect())
     };
     by_rank.values().map(of).collect()
 }
@@ -108,7 +109,7 @@ impl Account<'_> {
             let chain: Vec<String> = around.map(|rank| format!("rank {rank}")).collect();
             return format!("Deadlock: they wait for each other: {}.", chain.join(" -> "));
         }
-        let awaited = self.edges.values().flatten().copied();
+        let awaited = self.edges.values().flatten().flat_map(|ranks| ranks.iter().copied());
         let missing: BTreeSet<u32> = awaited.filter(|rank| !self.by_rank.contains_key(rank)).collect();
         if missing.is_empty() {
             return "Nobody in particular is missing: what they wait for has not been sent, or has been \
@@ -179,11 +180,13 @@ mod tests {
 
     #[test]
     fn a_missing_partner_is_named() {
-        let text = account(3, &[(0, vec![request("receive", Some(2))]), (1, vec![request("barrier", None)])]);
-        assert!(
-            text.contains("They wait for rank 0, rank 2") || text.contains("They wait for rank 2"),
-            "{text}"
-        );
+        let barrier = request("barrier", None);
+        // A barrier waits for rank 0 as well, which waits itself: it is not the one that is missing.
+        let text = account(3, &[(0, vec![request("receive", Some(2))]), (1, vec![barrier.clone()])]);
+        let end = "They wait for rank 2, which does not wait: computing, or past the call that would match.";
+        assert!(text.ends_with(end), "{text}");
+        let text = account(4, &[(0, vec![barrier.clone()]), (2, vec![barrier])]);
+        assert!(text.contains("\nThey wait for rank 1, rank 3, which do not wait: "), "{text}");
     }
 
     #[test]

@@ -13,9 +13,8 @@ const ENDLESS: &str = "ranks 8\nrank *\n  repeat 40\n    isend to (me+1)%size ta
 
 const HANGS: Duration = Duration::from_secs(120);
 
-/// Runs `verify` under a limit of the shell, such as `ulimit -v 300000`.
-fn under(limit: &str, words: &str) -> Ran {
-    let place = Place::new().with("endless.scn", ENDLESS);
+/// Runs a command under a limit of the shell, such as `ulimit -v 300000`.
+fn under(place: &Place, limit: &str, words: &str) -> Ran {
     let command = place.command();
     let mut shell = Command::new("sh");
     let program = command.get_program().to_string_lossy().into_owned();
@@ -27,13 +26,45 @@ fn under(limit: &str, words: &str) -> Ran {
 /// An allocation that fails aborts the process; it ends with a report before.
 #[test]
 fn limits_of_address_space_and_data_end_a_search_with_a_report() {
+    let place = Place::new().with("endless.scn", ENDLESS);
     for limit in ["ulimit -v 400000", "ulimit -v 250000", "ulimit -d 120000"] {
-        let ran = under(limit, "verify --threads 2 endless.scn --no-reduction").status(3);
+        let ran = under(&place, limit, "verify --threads 2 endless.scn --no-reduction").status(3);
         assert!(
             ran.out.contains("a bound was hit") && ran.out.contains("limits of this process"),
             "{}",
             ran.out
         );
+    }
+}
+
+/// A few lines may be about tens of thousands of ranks, or be gone through tens of thousands of times. What is looked at
+/// for each of them beside all the others would take minutes, or all memory.
+#[test]
+fn small_files_about_very_much_end_in_time_and_memory() {
+    let asking = "ranks 65535\nrank *\n  p = probe from any tag any\n  send to source(p) tag 0 size 8\n";
+    let posting = "ranks 65535\nrank *\n  isend to (me+1)%size tag 0 size 64KiB\n  \
+                   recv from any tag 0 size 64KiB\n  p = probe from any tag any\n  \
+                   send to source(p) tag 0 size 8\n  wait all\n";
+    let entering = "ranks 65535\nrank *\n  barrier\n  recv from (me+1)%size tag 0 size 8\n";
+    let fewer = posting.replacen("65535", "2000", 1);
+    let names = "r ".repeat(65_536);
+    let waiting = format!(
+        "ranks 1\nrank 0\n  r = irecv from 0 tag 0 size 8\n  send to 0 tag 0 size 8\n  repeat 60000\n    \
+         wait {names}\n  end\n"
+    );
+    for (name, text, most, status) in [
+        // Nobody sends: that is the first state.
+        ("asking", asking, 5, 1),
+        ("posting", posting, 5, 3),
+        ("entering", entering, 5, 3),
+        ("posting on fewer ranks", &fewer, 10_000, 3),
+        ("waiting", &waiting, 5, 3),
+    ] {
+        let begin = Instant::now();
+        let place = Place::new().with("small.scn", text);
+        let words = format!("verify --threads 1 --max-states {most} small.scn");
+        let ran = under(&place, "ulimit -v 4000000", &words).status(status);
+        assert!(begin.elapsed() < HANGS / 2, "{name}: {:?}\n{}", begin.elapsed(), ran.out);
     }
 }
 

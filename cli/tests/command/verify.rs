@@ -1,7 +1,7 @@
 //! `carrousel verify` as scripts and people meet it.
 
 use crate::common::{Place, Ran};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const RING: &str = "scenario \"ring\"\nranks 3\nrank *\n  isend to (me+1)%size tag 0 size 64KiB\n  \
                     irecv from (me+size-1)%size tag 0 size 64KiB\n  wait all\n";
@@ -204,7 +204,46 @@ fn a_scenario_may_come_by_standard_input() {
 fn reports_of_all_shards_are_merged_and_others_are_not() {
     let place = Place::new().with("none.json", "{}");
     place.run("verify --merge none.json").status(2).complains("none.json is no report of a suite");
-    // Files without end.
+    let report = |words: &str| -> Value {
+        let ran = place.run(&format!("verify --format json --suite {words}")).status(0);
+        serde_json::from_str(&ran.out).expect("it is one JSON object")
+    };
+    let (first, last) = (report("memory --shard 1/9"), report("memory --shard 9/9"));
+    let row = &first["rows"][0];
+    assert_eq!((first["rows"].as_array().map(Vec::len), &last["rows"]), (Some(1), &json!([])));
+    // As if the second part had half of the same line, and those between the second and the last one nothing.
+    let as_part = |report: &Value, number: u32| {
+        let mut part = report.clone();
+        part["shard"] = json!([number, 9]);
+        part.to_string()
+    };
+    let parts = (1..=9).map(|number| (number, if number <= 2 { &first } else { &last }));
+    let place = parts.fold(Place::new(), |place, (number, report)| {
+        place.with(&format!("{number}.json"), &as_part(report, number))
+    });
+    let merge = |parts: &str| place.run(&format!("verify --format json --merge {parts}"));
+    let whole: Value = serde_json::from_str(
+        &merge("1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json 9.json").status(0).out,
+    )
+    .expect("it is one JSON object");
+    assert_eq!((&whole["shard"], whole["rows"].as_array().map(Vec::len)), (&json!([1, 1]), Some(1)));
+    for count in ["programs", "states", "transitions"] {
+        let of_one = row[count].as_u64().filter(|count| *count > 0);
+        assert_eq!(whole["rows"][0][count].as_u64(), of_one.map(|count| 2 * count), "{count}");
+    }
+    let but_last = "1.json 2.json 3.json 4.json 5.json 6.json 7.json 8.json";
+    merge(but_last).status(2).complains("part 9 of 9 is there 0 times");
+    merge(&format!("{but_last} 9.json 3.json")).status(2).complains("part 3 of 9 is there 2 times");
+    let mut other = last.clone();
+    other["suite"] = json!("link");
+    let place = place.with("other.json", &other.to_string());
+    let ran = place.run(&format!("verify --merge {but_last} other.json")).status(2);
+    ran.complains("the reports are not parts of one run: `memory, 9 parts` and `link, 9 parts`");
+}
+
+#[test]
+fn files_without_end_and_parts_that_do_not_exist_are_refused() {
+    let place = Place::new();
     place.run("verify --merge /dev/zero").status(2).complains("/dev/zero: it is too large, or has no end");
     std::os::unix::fs::symlink("/dev/zero", place.path("endless.scn")).expect("it can be made");
     for command in ["verify", "sim", "run", "fmt --check"] {

@@ -7,7 +7,7 @@ use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, Rec
 
 /// Only so many of the oldest receives are announced, however many are posted: those behind them get their turn
 /// before their messages are due, and who has posted a hundred thousand does not look at all of them again and again.
-const NEXT: usize = 64;
+pub const ANNOUNCED_FROM: usize = 64;
 
 /// A receive that may be announced now.
 struct Candidate {
@@ -31,7 +31,8 @@ impl<P: Protocol> Rank<P> {
     #[inline(never)]
     fn first_announceable(&self) -> Option<Handle> {
         // A window of receives from a peer to which nothing may be announced is not looked at one by one.
-        let (pattern, _) = self.posted.iter().take(NEXT).find(|(_, posting)| posting.is_unannounced())?;
+        let (pattern, _) =
+            self.posted.iter().take(ANNOUNCED_FROM).find(|(_, posting)| posting.is_unannounced())?;
         if let Source::Rank(from) = pattern.source
             && let Some(flow) = self.flows.get(from, pattern.context)
             && flow.candidates == self.candidates
@@ -64,7 +65,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     fn announcement_candidates(&self) -> impl Iterator<Item = Candidate> {
-        let posted = if self.candidates > 0 { NEXT } else { 0 };
+        let posted = if self.candidates > 0 { ANNOUNCED_FROM } else { 0 };
         self.posted.iter().take(posted).enumerate().filter_map(|(at, (pattern, posting))| {
             let Source::Rank(from) = pattern.source else { return None };
             let request = posting.request;

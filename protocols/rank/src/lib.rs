@@ -43,14 +43,15 @@ mod requests;
 mod signature;
 mod work;
 
+pub use announce::ANNOUNCED_FROM;
 pub use calls::{Call, Collective, Event, Receive, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
 };
 pub use carrousel_rendezvous::{
-    Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, Packet, Protocol, Published, Release, Rtr,
-    cost, wire,
+    Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,
+    Release, Rtr, cost, wire,
 };
 pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};

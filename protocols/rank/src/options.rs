@@ -35,7 +35,8 @@ pub struct Options {
     /// Largest message, in bytes, that a standard send sends eagerly.
     pub eager_threshold: u64,
     /// Bytes of eager messages, each with [`carrousel_rendezvous::MESSAGE_COST`] more, that a rank may have sent to another
-    /// one in one communicator, and no receive has taken; beyond it a message is a rendezvous. One always fits.
+    /// one in one communicator, and no receive has taken; beyond it a message is a rendezvous. One always fits,
+    /// and all do with [`carrousel_rendezvous::NO_WINDOW`].
     pub eager_window: u64,
     /// When receives are announced.
     pub speculation: Speculation,

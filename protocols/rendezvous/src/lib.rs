@@ -52,4 +52,4 @@ pub use sides::{
     Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Release, Route, SendSide,
     Target, Unmark, Violation,
 };
-pub use window::{EagerSent, EagerTaken, MESSAGE_COST, cost};
+pub use window::{EagerSent, EagerTaken, MESSAGE_COST, NO_WINDOW, cost};

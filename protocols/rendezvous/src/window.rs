@@ -11,6 +11,9 @@ use crate::Violation;
 /// What a message takes beside its data: messages without any are kept, too.
 pub const MESSAGE_COST: u64 = 64;
 
+/// The window that takes everything: nobody counts, as what is held may be more than can be counted.
+pub const NO_WINDOW: u64 = u64::MAX;
+
 /// What a message of so many bytes counts.
 #[inline]
 pub const fn cost(len: u64) -> u64 {
@@ -70,7 +73,7 @@ impl EagerTaken {
     #[inline]
     pub fn take(&mut self, len: u64, window: u64) -> bool {
         self.taken = self.taken.wrapping_add(cost(len));
-        self.taken.wrapping_sub(self.told) > window / 2
+        self.taken.wrapping_sub(self.told) > window / 2 && window != NO_WINDOW
     }
 
     /// What to tell the sender, which is told then.
@@ -101,6 +104,18 @@ mod tests {
                 admitted += 1;
             }
             assert_eq!(admitted, (window / cost(100)).max(1), "{window}");
+        }
+    }
+
+    #[test]
+    fn without_a_window_more_than_can_be_counted_has_room() {
+        let (mut sent, mut taken) = (EagerSent::default(), EagerTaken::default());
+        for _ in 0..3 {
+            assert!(sent.admits(1 << 63, NO_WINDOW));
+            sent.sent(1 << 63);
+            assert!(!taken.take(1 << 63, NO_WINDOW));
+            // Said for another reason.
+            assert_eq!(sent.taken(taken.told()), Ok(()));
         }
     }
 

@@ -88,7 +88,7 @@ fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usi
     let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
         Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
     };
-    (0..).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
+    (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
 }
 
 /// What one step does, from one state to the next.

@@ -21,6 +21,7 @@ pub(super) fn before_deadlock(
     ranks: &[u16],
     messages: &HashSet<Message>,
 ) -> Vec<bool> {
+    let ranks: HashSet<u16> = ranks.iter().copied().collect();
     let is_told = |beat: &Beat| beat.kept.is_some_and(|message| messages.contains(&message));
     past(beats, flights, |beat| {
         let is_step = beat.landed.is_none() || beat.matched.is_some() || !beat.completed.is_empty();

@@ -18,7 +18,7 @@ pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state
     let walk = Walk::of_state(state);
     let names = Names::new(job, source, &walk.begun, faults(job, Some(state)));
     let mut text = String::new();
-    for (rank, proc) in (0..).zip(&state.procs) {
+    for (rank, proc) in state.ranks() {
         let pc = usize::from(proc.pc);
         let place = match names.act(rank, pc) {
             Some(_) => format!("is {}", names.place(rank, pc)),

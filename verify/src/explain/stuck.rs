@@ -1,5 +1,6 @@
 //! Deadlocks: who waits for whom, and the cycle.
 
+mod ahead;
 mod scene;
 
 use super::names::{Names, bytes, ranks};
@@ -10,7 +11,9 @@ use crate::program::{Ordinal, Start};
 use crate::state::Message;
 use carrousel_rank::{Kind, Protocol};
 use scene::Scene;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::rc::Rc;
 
 /// Ranks of a cycle that are named one by one if there are no more, and stuck ranks whose steps are told.
 const LISTED_MAX: usize = 8;
@@ -38,8 +41,8 @@ pub(super) struct Waiting {
     request: Option<Ordinal>,
     /// One for each request that it waits for.
     reasons: Vec<Reason>,
-    /// Unfinished ranks that could end it.
-    edges: Vec<u16>,
+    /// Unfinished ranks that could end it, in lists that others may have as well; no list is empty.
+    edges: Vec<Rc<[u16]>>,
 }
 
 /// Why a request is not complete.
@@ -79,7 +82,7 @@ impl Deadlock {
         let Some((state, _)) = path.steps.last() else {
             return Self { waiting: Vec::new(), cycle: Vec::new() };
         };
-        let scene = Scene { names, walk, state };
+        let scene = Scene::new(names, walk, state);
         let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| scene.waiting(rank)).collect();
         let cycle = cycle(&waiting);
         Self { waiting, cycle }
@@ -97,6 +100,7 @@ impl Deadlock {
 
     /// The messages that have come and that the reasons of these ranks are about.
     pub(super) fn messages(&self, ranks: &[u16]) -> HashSet<Message> {
+        let ranks: HashSet<u16> = ranks.iter().copied().collect();
         let told = self.waiting.iter().filter(|waiting| ranks.contains(&waiting.rank));
         told.flat_map(|waiting| &waiting.reasons).filter_map(|reason| reason.message).collect()
     }
@@ -106,8 +110,9 @@ impl Deadlock {
         let mut sayings = self.sayings();
         if sayings.len() > SAYINGS_MAX {
             // What keeps the others comes first: a cycle, or what nobody can end.
-            sayings.sort_by_key(|saying| {
-                let is_cause = |rank: &u16| self.cycle.contains(rank);
+            let cycle: HashSet<u16> = self.cycle.iter().copied().collect();
+            sayings.sort_by_cached_key(|saying| {
+                let is_cause = |rank: &u16| cycle.contains(rank);
                 !(saying.ranks.iter().any(is_cause) || saying.first.edges.is_empty())
             });
             sayings.truncate(EXAMPLES);
@@ -146,17 +151,15 @@ impl Deadlock {
     /// What is said of the stuck ranks, equal things once.
     fn sayings(&self) -> Vec<Saying<'_>> {
         let mut sayings = Vec::new();
-        for alike in classes(self.waiting.iter(), Waiting::is_like) {
-            let mut same = classes(alike.iter().copied(), Waiting::is_as);
+        for alike in classes(self.waiting.iter(), Waiting::likeness) {
+            let mut same = classes(alike.iter().copied(), Waiting::account);
             if same.len() > 1 && alike.len() < ALIKE_MIN {
                 sayings.extend(same.iter().map(|ranks| Saying::new(ranks, &[])));
             } else {
                 let first = same.swap_remove(0);
-                let others: Vec<u16> = alike
-                    .iter()
-                    .map(|w| w.rank)
-                    .filter(|rank| first.iter().all(|w| w.rank != *rank))
-                    .collect();
+                let told: HashSet<u16> = first.iter().map(|waiting| waiting.rank).collect();
+                let others: Vec<u16> =
+                    alike.iter().map(|waiting| waiting.rank).filter(|rank| !told.contains(rank)).collect();
                 sayings.push(Saying::new(&first, &others));
             }
         }
@@ -182,22 +185,18 @@ impl<'a> Saying<'a> {
 }
 
 impl Waiting {
-    /// Whether another rank waits in the same way: at the same line, for requests of the same lines that
-    /// stand alike.
-    fn is_like(&self, other: &Self) -> bool {
-        let shapes = |waiting: &Self| waiting.reasons.iter().map(|reason| reason.shape).collect::<Vec<_>>();
-        self.rank == other.rank
-            || (self.line.is_some() && self.line == other.line && shapes(self) == shapes(other))
+    /// What is equal of ranks that wait in the same way: at the same line, for requests of the same lines that stand
+    /// alike. Nothing else is like a rank of which the line is not known.
+    fn likeness(&self) -> Result<(u32, Vec<Shape>), u16> {
+        let shapes = || self.reasons.iter().map(|reason| reason.shape).collect();
+        self.line.map(|line| (line, shapes())).ok_or(self.rank)
     }
 
-    /// Whether what is said of this rank is true of the other one, word by word.
-    fn is_as(&self, other: &Self) -> bool {
-        let is_common = |waiting: &Self| waiting.reasons.iter().all(|reason| reason.common);
-        self.rank == other.rank
-            || (self.place == other.place
-                && is_common(self)
-                && is_common(other)
-                && self.reasons.iter().map(|reason| &reason.text).eq(other.reasons.iter().map(|r| &r.text)))
+    /// What is equal of ranks if what is said of one is true of the other one, word by word.
+    fn account(&self) -> Result<(&str, Vec<&str>), u16> {
+        let is_common = self.reasons.iter().all(|reason| reason.common);
+        let texts = || self.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        is_common.then(|| (self.place.as_str(), texts())).ok_or(self.rank)
     }
 
     /// `for ..., and for ..., and for 2 more requests`.
@@ -214,17 +213,19 @@ impl Waiting {
     }
 }
 
-/// Equivalence classes, in the order of their first members.
-fn classes<'a>(
+/// Those of equal keys together, in the order of their first members.
+fn classes<'a, K: Eq + Hash>(
     all: impl Iterator<Item = &'a Waiting>,
-    is_same: impl Fn(&Waiting, &Waiting) -> bool,
+    key: impl Fn(&'a Waiting) -> K,
 ) -> Vec<Vec<&'a Waiting>> {
     let mut classes: Vec<Vec<&Waiting>> = Vec::new();
+    let mut by_key: HashMap<K, usize> = HashMap::new();
     for waiting in all {
-        match classes.iter_mut().find(|class| is_same(class[0], waiting)) {
-            Some(class) => class.push(waiting),
-            None => classes.push(vec![waiting]),
+        let class = *by_key.entry(key(waiting)).or_insert(classes.len());
+        if class == classes.len() {
+            classes.push(Vec::new());
         }
+        classes[class].push(waiting);
     }
     classes
 }

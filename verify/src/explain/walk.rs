@@ -90,7 +90,7 @@ impl Walk {
     pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
         let mut walk = Self::default();
         walk.begin(state);
-        for (at, proc) in (0..).zip(&state.procs) {
+        for (at, proc) in state.ranks() {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
             walk.names.extend(named);
         }

@@ -7,27 +7,62 @@ use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, Route, What};
 use crate::step::Action;
 use carrousel_rank::{Call, Context, Protocol, Source};
+use std::collections::HashSet;
+
+/// So few nodes are compared one by one.
+const FEW: usize = 64;
+
+/// The nodes of a set, in the order in which they have entered it.
+#[derive(Default)]
+struct Nodes {
+    list: Vec<Node>,
+    /// All of them, where there are many.
+    many: HashSet<Node, ahash::RandomState>,
+}
+
+impl Nodes {
+    fn contains(&self, node: &Node) -> bool {
+        if self.list.len() > FEW { self.many.contains(node) } else { self.list.contains(node) }
+    }
+
+    fn insert(&mut self, node: Node) {
+        if self.contains(&node) {
+            return;
+        }
+        self.list.push(node);
+        match self.list.len() {
+            len if len == FEW + 1 => self.many.extend(&self.list),
+            len if len > FEW => _ = self.many.insert(node),
+            _ => {}
+        }
+    }
+}
 
 impl<P: Protocol> View<'_, P> {
     /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
-    /// for what is not possible yet, under what could make it possible.
-    pub(super) fn closure(&self, seed: Node) -> Vec<Action> {
-        self.closure_of(vec![seed])
+    /// for what is not possible yet, under what could make it possible. `None` if it is too large to be looked for.
+    pub(super) fn closure(&self, seed: Node) -> Option<Vec<Action>> {
+        self.closure_of(&[seed])
     }
 
     /// The same of several seeds.
-    pub(super) fn closure_of(&self, mut nodes: Vec<Node>) -> Vec<Action> {
+    pub(super) fn closure_of(&self, seeds: &[Node]) -> Option<Vec<Action>> {
+        let mut nodes = Nodes::default();
+        seeds.iter().for_each(|seed| nodes.insert(*seed));
         let mut next = 0;
-        while next < nodes.len() {
-            let node = nodes[next];
+        while let Some(node) = nodes.list.get(next).copied() {
             next += 1;
-            self.needs(node, &mut |needed| {
-                if !nodes.contains(&needed) {
-                    nodes.push(needed);
-                }
-            });
+            // What belongs to the flows of all peers has to be looked at for each.
+            let peers = match node {
+                Node::ReceiveEnds(_) | Node::Collective(_) => usize::from(self.ranks()),
+                _ => 0,
+            };
+            let left = self.work.get().checked_sub(1 + peers);
+            self.work.set(left.unwrap_or(0));
+            left?;
+            self.needs(node, &mut |needed| nodes.insert(needed));
         }
-        self.possible(&nodes)
+        Some(self.possible(&nodes))
     }
 
     fn needs(&self, node: Node, need: &mut dyn FnMut(Node)) {
@@ -62,10 +97,12 @@ impl<P: Protocol> View<'_, P> {
             Node::ReceiveEnds(at) => {
                 let facts = self.facts.rank(at);
                 let last_receive = facts.last_receive.of_any().max(facts.last_from_any);
-                let conflict =
-                    self.model.is_portable() || (0..self.ranks()).any(|peer| self.posts_matter(at, peer));
+                let conflict = self.model.is_portable() || self.facts.rank(at).has_ordered();
                 if conflict && self.is_before(at, last_receive) || self.will_test(at) {
                     need(Node::Step(at));
+                }
+                if self.is_crowded(at) {
+                    need(Node::Collective(at));
                 }
                 (0..self.ranks()).for_each(|peer| self.needs_messages(at, peer, need));
             }
@@ -82,6 +119,9 @@ impl<P: Protocol> View<'_, P> {
             Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
+                }
+                if self.is_crowded(at) {
+                    need(Node::ReceiveEnds(at));
                 }
                 for peer in (0..self.ranks()).filter(|peer| *peer != at) {
                     let last = self.facts.rank(peer).collectives.last();
@@ -111,7 +151,7 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             })
         };
-        self.state.heads().any(|(route, _)| self.end_of(*route) == end) || announces()
+        self.state.heads_at(at).any(|(route, _)| self.end_of(*route) == end) || announces()
     }
 
     /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
@@ -275,9 +315,9 @@ impl<P: Protocol> View<'_, P> {
         self.state.flights.binary_search_by(|(other, _)| other.cmp(&route)).is_ok()
     }
 
-    fn possible(&self, nodes: &[Node]) -> Vec<Action> {
+    fn possible(&self, nodes: &Nodes) -> Vec<Action> {
         let mut actions = Vec::new();
-        for node in nodes {
+        for node in &nodes.list {
             if let Node::Step(rank) = node {
                 self.model.steps(self.state, *rank, &mut actions);
             }

@@ -182,11 +182,14 @@ impl Replay {
         loop {
             let before = self.records();
             let mut crowded = false;
-            for player in &mut self.players {
-                let stop = player.turn(&mut self.network, &mut self.usage, most)?;
+            for player in 0..self.players.len() {
+                let stop = self.players[player].turn(&mut self.network, &mut self.usage, most)?;
                 crowded |= matches!(stop, Stop::Crowded);
                 if let Stop::Departed(departure) = stop {
                     return Ok(Some(departure));
+                }
+                if self.usage.is_full() {
+                    self.forget_what_was_received();
                 }
             }
             let after = self.records();
@@ -200,6 +203,12 @@ impl Replay {
             // What is in flight really was, all at once.
             most *= 2;
         }
+    }
+
+    fn forget_what_was_received(&mut self) {
+        let arrived = self.players.iter().flat_map(Player::unexpected);
+        let on_the_way = player::on_the_way(&self.network).map(|(to, envelope, _)| (to, envelope));
+        self.usage.keep(arrived.chain(on_the_way));
     }
 
     fn records(&self) -> u64 {

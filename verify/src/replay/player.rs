@@ -30,7 +30,7 @@ impl Counts {
 pub(super) enum Stop {
     /// The part is over, or the rank needs something that is not in flight yet.
     Over,
-    /// Too much is in flight.
+    /// Too much is in flight, or noted of what was sent.
     Crowded,
     /// The model does not allow the next record.
     Departed(Departure),
@@ -56,6 +56,17 @@ pub(super) struct Player {
 struct Differs {
     happened: String,
     allowed: String,
+}
+
+/// The messages that have not come, to whom, and how long they are.
+pub(super) fn on_the_way(network: &State<Mirror>) -> impl Iterator<Item = (RankId, Envelope, u64)> {
+    network.flights.iter().filter_map(|(route, flight)| {
+        let (Packet::Eager { tag, len } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
+            return None;
+        };
+        let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
+        Some((RankId(route.at.into()), envelope, len))
+    })
 }
 
 fn differs<T>(happened: impl Into<String>, allowed: impl Into<String>) -> Result<T, Differs> {
@@ -85,7 +96,7 @@ impl Player {
         most: usize,
     ) -> Result<Stop, TraceError> {
         loop {
-            if network.flights.len() > most && self.awaited.is_none() {
+            if (network.flights.len() > most || usage.is_full()) && self.awaited.is_none() {
                 return Ok(Stop::Crowded);
             }
             let done = if let Some((from, context, packet)) = self.awaited.take() {
@@ -170,15 +181,15 @@ impl Player {
             self.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes)
         };
         let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
-        let on_the_way = network.flights.iter().filter_map(|(route, flight)| {
-            let (Packet::Eager { tag, len } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
-                return None;
-            };
-            let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
-            // What a lost peer had sent, and this rank has not got, it could not receive.
-            (route.at == self.me && !self.lost.contains(&envelope.source)).then_some((me, envelope, len))
-        });
+        // What a lost peer had sent, and this rank has not got, it could not receive.
+        let on_the_way = on_the_way(network)
+            .filter(|(to, envelope, _)| *to == me && !self.lost.contains(&envelope.source));
         arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
+    }
+
+    /// The messages that have come and have not been received.
+    pub(super) fn unexpected(&self) -> impl Iterator<Item = (RankId, Envelope)> {
+        self.rank.unexpected().map(|envelope| (RankId(self.me.into()), *envelope))
     }
 
     fn record(

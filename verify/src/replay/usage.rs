@@ -8,12 +8,14 @@
 
 use carrousel_rank::{Collective, Communicator, Context, Envelope, RankId, Send, Signature, Tag};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
 /// Sends of one kind whose lines are kept: the last ones.
 const LINES: usize = 64;
+/// Kinds of sends whose lines are kept without asking which of them are still to be received.
+const STREAMS: usize = 1024;
 
 /// What MPI forbids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -140,6 +142,8 @@ pub(super) struct Usage {
     calls: HashMap<Group, Calls>,
     /// Where the last messages of a stream were sent.
     sends: HashMap<Stream, VecDeque<Place>>,
+    /// Of so many streams those that have been received are forgotten.
+    most: usize,
     misuses: Vec<Misuse>,
 }
 
@@ -152,6 +156,7 @@ impl Usage {
             called: HashMap::new(),
             calls: HashMap::new(),
             sends: HashMap::new(),
+            most: STREAMS,
             misuses: Vec::new(),
         }
     }
@@ -173,6 +178,20 @@ impl Usage {
             places.pop_front();
         }
         places.push_back(place.clone());
+    }
+
+    /// Whether there are so many streams that somebody has to say which of them matter.
+    pub(super) fn is_full(&self) -> bool {
+        self.sends.len() >= self.most
+    }
+
+    /// These are all the messages that have not been received: where others were sent nobody will ask. A program may use
+    /// as many tags as it likes.
+    pub(super) fn keep(&mut self, left: impl Iterator<Item = (RankId, Envelope)>) {
+        let left: HashSet<Stream> =
+            left.map(|(to, Envelope { source, tag, context })| (source, to, context, tag)).collect();
+        self.sends.retain(|stream, _| left.contains(stream));
+        self.most = STREAMS.max(2 * self.sends.len());
     }
 
     /// A rank has called a collective.
@@ -221,5 +240,36 @@ impl Usage {
             self.misuses.push(Misuse::NotReceived { from, to, tag, communicator, bytes, count, place });
         }
         self.misuses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::Memory;
+
+    #[test]
+    fn lines_are_kept_of_what_has_not_been_received_however_many_tags_there_are() {
+        let mut usage = Usage::new(2);
+        let left = |tag| {
+            let context = Communicator::WORLD.messages();
+            (RankId(1), Envelope { source: RankId(0), tag: Tag(tag), context })
+        };
+        for tag in 0..10 * STREAMS as u32 {
+            let memory = Memory { address: 0, key: 0 };
+            let (to, communicator) = (RankId(1), Communicator::WORLD);
+            let send = Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false };
+            usage.send(0, &send, &Place { file: None, line: Some(tag + 1) });
+            if usage.is_full() {
+                usage.keep([left(7), left(tag)].into_iter());
+            }
+            assert!(usage.sends.len() <= STREAMS, "{}", usage.sends.len());
+        }
+        let left = left(7);
+        let misuses = usage.end([(left.0, left.1, 8)].into_iter());
+        let [Misuse::NotReceived { tag: 7, count: 1, place, .. }] = &misuses[..] else {
+            panic!("{misuses:?}")
+        };
+        assert_eq!(place.line, Some(8));
     }
 }

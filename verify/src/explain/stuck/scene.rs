@@ -1,20 +1,58 @@
 //! The state in which nothing moves: for what each stuck rank waits, and why that does not come.
 
+use super::ahead::{Ahead, Missing};
 use super::{Reason, Waiting};
 use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
 use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Open, Proc, State};
-use carrousel_rank::{Context, Envelope, Pattern, Protocol, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Protocol, RankId, Source, Tag, TagSelector};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 pub(super) struct Scene<'a, P: Protocol> {
-    pub(super) names: &'a Names<'a>,
-    pub(super) walk: &'a Walk,
-    pub(super) state: &'a State<P>,
+    names: &'a Names<'a>,
+    state: &'a State<P>,
+    ahead: Ahead,
+    /// By rank: the receives that have got a message, and which, in this order.
+    matched: HashMap<u16, Vec<(Ordinal, Message)>>,
 }
 
-impl<P: Protocol> Scene<'_, P> {
+/// Unfinished ranks that could end a wait.
+#[derive(Default)]
+struct Edges {
+    own: Vec<u16>,
+    /// Those that others share.
+    shared: Vec<Rc<[u16]>>,
+}
+
+impl Edges {
+    fn share(&mut self, ranks: &Rc<[u16]>) {
+        if !ranks.is_empty() && self.shared.iter().all(|other| !Rc::ptr_eq(other, ranks)) {
+            self.shared.push(Rc::clone(ranks));
+        }
+    }
+
+    fn lists(mut self) -> Vec<Rc<[u16]>> {
+        self.own.sort_unstable();
+        self.own.dedup();
+        let own = (!self.own.is_empty()).then(|| self.own.into());
+        own.into_iter().chain(self.shared).collect()
+    }
+}
+
+impl<'a, P: Protocol> Scene<'a, P> {
+    pub(super) fn new(names: &'a Names<'a>, walk: &Walk, state: &'a State<P>) -> Self {
+        let mut matched: HashMap<u16, Vec<(Ordinal, Message)>> = HashMap::new();
+        for beat in &walk.beats {
+            if let Some(of_beat) = beat.matched {
+                matched.entry(beat.at).or_default().push(of_beat);
+            }
+        }
+        Self { names, state, ahead: Ahead::new(names, state), matched }
+    }
+
     fn proc(&self, rank: u16) -> Option<&Proc<P>> {
         self.state.procs.get(usize::from(rank)).map(|proc| &**proc)
     }
@@ -35,7 +73,7 @@ impl<P: Protocol> Scene<'_, P> {
     pub(super) fn waiting(&self, rank: u16) -> Option<Waiting> {
         let proc = self.proc(rank)?;
         let pc = usize::from(proc.pc);
-        let mut edges = Vec::new();
+        let mut edges = Edges::default();
         let mut request = None;
         let reasons: Vec<Reason> = match self.names.act(rank, pc)? {
             Act::Wait(ordinals) => {
@@ -59,10 +97,8 @@ impl<P: Protocol> Scene<'_, P> {
             }
             _ => Vec::new(),
         };
-        edges.sort_unstable();
-        edges.dedup();
         let (line, place) = (self.line(rank, pc), self.names.place(rank, pc));
-        Some(Waiting { rank, pc, line, place, request, reasons, edges })
+        Some(Waiting { rank, pc, line, place, request, reasons, edges: edges.lists() })
     }
 
     /// Whether a request is complete; a collective that the library was not told of, when all ranks have entered it.
@@ -79,20 +115,17 @@ impl<P: Protocol> Scene<'_, P> {
         let message = Message { from: rank, send: request };
         match self.names.start(rank, request) {
             Some(Start::Send { to, .. }) => self.state.is_unmatched(message, *to as u16),
-            Some(Start::Collective { .. }) => {
-                let number = self.number_of_collective(rank, request);
-                (0..self.names.ranks()).any(|rank| self.entered(rank) < number)
-            }
+            Some(Start::Collective { .. }) => !self.missing(rank, request).all.list.is_empty(),
             _ => false,
         }
     }
 
     /// `for rank 1 to receive it at line 9`.
-    fn reason(&self, rank: u16, pc: usize, ordinal: Ordinal, edges: &mut Vec<u16>) -> Reason {
+    fn reason(&self, rank: u16, pc: usize, ordinal: Ordinal, edges: &mut Edges) -> Reason {
         // A blocking statement waits for what it has started itself.
-        let own = self.names.step_of(rank, ordinal).is_some_and(|start| {
-            self.names.has_lines() && self.names.statement(rank, start) == self.names.statement(rank, pc)
-        });
+        let line = self.line(rank, pc);
+        let own = line.is_some()
+            && line == self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
         let its = (!own).then_some(ordinal);
         let mut reason = match self.names.start(rank, ordinal) {
             Some(Start::Send { to, tag, .. }) => {
@@ -114,7 +147,7 @@ impl<P: Protocol> Scene<'_, P> {
         to: u16,
         tag: u32,
         its: Option<Ordinal>,
-        edges: &mut Vec<u16>,
+        edges: &mut Edges,
     ) -> Reason {
         let rank = message.from;
         let it =
@@ -124,12 +157,10 @@ impl<P: Protocol> Scene<'_, P> {
             return Reason::new(format!("for {it}, which rank {to} has received already"), "received");
         }
         let wanted = format!("for rank {to} to receive {it}");
-        let envelope =
-            Envelope { source: RankId(u32::from(rank)), tag: Tag(tag), context: Context::MESSAGES };
         let reason = if self.is_finished(to) {
             Reason::new(format!("{wanted}, but rank {to} has finished"), "finished")
-        } else if let Some(pc) = self.later_receive(to, &envelope) {
-            edges.push(to);
+        } else if let Some(pc) = self.ahead.receive(to, RankId(u32::from(rank)), tag) {
+            edges.own.push(to);
             let reason = Reason::new(format!("{wanted} {}", self.at_line(to, pc)), "later");
             Reason { shape: (None, reason.shape.1, self.line(to, pc)), ..reason }
         } else {
@@ -145,7 +176,7 @@ impl<P: Protocol> Scene<'_, P> {
         from: Source,
         tag: TagSelector,
         its: Option<Ordinal>,
-        edges: &mut Vec<u16>,
+        edges: &mut Edges,
     ) -> Reason {
         let request = its.map(|receive| format!("for its {}", self.names.request_in_full(rank, receive)));
         let tag_text = match tag {
@@ -169,8 +200,8 @@ impl<P: Protocol> Scene<'_, P> {
                         None => Reason::new(text + one, "finished"),
                         Some(taken) => Reason::new(format!("{text}{another}: {}", taken.text), "taken"),
                     }
-                } else if let Some(pc) = self.later_send(from, rank, tag) {
-                    edges.push(from);
+                } else if let Some(pc) = self.ahead.send(from, rank, tag) {
+                    edges.own.push(from);
                     let who = if its.is_none() { "it".to_owned() } else { format!("rank {from}") };
                     let text = format!("{wanted}, {which} {who} would send {}", self.at_line(from, pc));
                     Reason { shape: (None, "later", self.line(from, pc)), ..Reason::new(text, "later") }
@@ -183,15 +214,21 @@ impl<P: Protocol> Scene<'_, P> {
                 }
             }
             Source::Any => {
-                let senders: Vec<u16> = (0..self.names.ranks())
-                    .filter(|from| self.later_send(*from, rank, tag).is_some())
-                    .collect();
+                let (own, others) = self.ahead.senders(rank, tag);
                 let wanted = request.unwrap_or_else(|| format!("for a message of any rank{tag_text}"));
+                let senders = if own.is_empty() {
+                    others.name.clone()
+                } else {
+                    let mut all: Vec<u16> = own.iter().chain(&*others.list).copied().collect();
+                    all.sort_unstable();
+                    ranks(&all)
+                };
                 if senders.is_empty() {
                     Reason::new(format!("{wanted}, but no rank has {one} left to send"), "none left")
                 } else {
-                    edges.extend(&senders);
-                    Reason::new(format!("{wanted} ({} would send {one})", ranks(&senders)), "later")
+                    edges.own.extend(own);
+                    edges.share(&others.list);
+                    Reason::new(format!("{wanted} ({senders} would send {one})"), "later")
                 }
             }
         };
@@ -211,10 +248,9 @@ impl<P: Protocol> Scene<'_, P> {
             Some(Start::Send { tag: sent, .. }) => message.from == from && tag.matches(Tag(*sent)),
             _ => false,
         };
-        let here = self.walk.beats.iter().filter(|beat| beat.at == rank);
-        let matched = here.filter_map(|beat| beat.matched).filter(|(_, message)| fits(*message));
+        let matched = self.matched.get(&rank)?.iter().filter(|(_, message)| fits(*message));
         let (receive, message) =
-            matched.enumerate().max_by_key(|(at, (receive, _))| (is_wild(*receive), *at))?.1;
+            *matched.enumerate().max_by_key(|(at, (receive, _))| (is_wild(*receive), *at))?.1;
         let text = format!(
             "its {} went to the receive {}",
             self.names.message_itself(message),
@@ -248,32 +284,27 @@ impl<P: Protocol> Scene<'_, P> {
         self.starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_collective).count()
     }
 
-    /// How many collectives a rank has entered.
-    fn entered(&self, rank: u16) -> usize {
-        let steps = self.names.program(rank).map_or(&[][..], |program| &program.steps);
-        let begun = steps.iter().take(self.pc(rank)).filter(|step| matches!(step.act, Act::Start(_))).count();
-        self.starts(rank).iter().take(begun).filter(is_collective).count()
+    /// Who has not entered a collective that a rank has.
+    fn missing(&self, rank: u16, ordinal: Ordinal) -> Rc<Missing> {
+        self.ahead.missing(self.number_of_collective(rank, ordinal), |rank| self.is_finished(rank))
     }
 
     /// Why a collective waits: who has not entered it.
-    fn for_collective(&self, rank: u16, ordinal: Ordinal, name: &str, edges: &mut Vec<u16>) -> Reason {
-        let number = self.number_of_collective(rank, ordinal);
-        let missing: Vec<u16> = (0..self.names.ranks()).filter(|rank| self.entered(*rank) < number).collect();
-        let (gone, late): (Vec<u16>, Vec<u16>) = missing.iter().partition(|rank| self.is_finished(**rank));
-        let (coming, never): (Vec<u16>, Vec<u16>) =
-            late.iter().partition(|rank| self.starts(**rank).iter().filter(is_collective).count() >= number);
-        edges.extend(&coming);
-        let mut text = match missing.is_empty() {
+    fn for_collective(&self, rank: u16, ordinal: Ordinal, name: &str, edges: &mut Edges) -> Reason {
+        let missing = self.missing(rank, ordinal);
+        let Missing { all, gone, coming, never } = &*missing;
+        edges.share(coming);
+        let mut text = match all.list.is_empty() {
             true => format!("for the {name}, which all ranks have entered"),
-            false => format!("for {} to enter the {name}", ranks(&missing)),
+            false => format!("for {} to enter the {name}", all.name),
         };
         let mut but = Vec::new();
-        if !gone.is_empty() {
-            let verb = if gone.len() == 1 { "has" } else { "have" };
-            but.push(format!("{} {verb} finished", ranks(&gone)));
+        if !gone.list.is_empty() {
+            let verb = if gone.list.len() == 1 { "has" } else { "have" };
+            but.push(format!("{} {verb} finished", gone.name));
         }
-        if !never.is_empty() {
-            but.push(format!("no later statement of {} does", ranks(&never)));
+        if !never.list.is_empty() {
+            but.push(format!("no later statement of {} does", never.name));
         }
         if !but.is_empty() {
             text.push_str(&format!(", but {}", but.join(" and ")));
@@ -287,47 +318,6 @@ impl<P: Protocol> Scene<'_, P> {
             Some(line) => format!("at line {line}"),
             None => format!("in `{}`", self.names.statement(rank, pc)),
         }
-    }
-
-    fn later_receive(&self, rank: u16, envelope: &Envelope) -> Option<usize> {
-        self.later(rank, |start| match *start {
-            // It may be one.
-            Start::Later(index) => self.later_is(rank, index, false, envelope.source.0),
-            Start::Receive { from, tag, .. } => {
-                Pattern { source: from, tag, context: Context::MESSAGES }.matches(envelope)
-            }
-            _ => false,
-        })
-    }
-
-    fn later_send(&self, rank: u16, receiver: u16, wanted: TagSelector) -> Option<usize> {
-        self.later(rank, |start| match *start {
-            // It may be one.
-            Start::Later(index) => self.later_is(rank, index, true, u32::from(receiver)),
-            Start::Send { to, tag, .. } => to == u32::from(receiver) && wanted.matches(Tag(tag)),
-            _ => false,
-        })
-    }
-
-    /// Whether a statement whose values are not known yet may send to a rank, or receive from it.
-    fn later_is(&self, rank: u16, index: u16, sends: bool, peer: u32) -> bool {
-        let later = self.names.program(rank).and_then(|program| program.later.get(usize::from(index)));
-        later.is_some_and(|later| {
-            let is_from = |from: Source| from == Source::Any || from == Source::Rank(RankId(peer));
-            let may_be =
-                if sends { later.to().is_none_or(|to| to == peer) } else { later.from().is_none_or(is_from) };
-            later.sends == sends && may_be
-        })
-    }
-
-    /// The next step of a rank that starts something of a kind.
-    fn later(&self, rank: u16, is_wanted: impl Fn(&Start) -> bool) -> Option<usize> {
-        let program = self.names.program(rank)?;
-        let steps = program.steps.iter().enumerate().skip(self.pc(rank));
-        steps.map(|(pc, step)| (pc, &step.act)).find_map(|(pc, act)| match act {
-            Act::Start(ordinal) => is_wanted(program.starts.get(usize::from(*ordinal))?).then_some(pc),
-            _ => None,
-        })
     }
 }
 

@@ -1,0 +1,177 @@
+//! What ranks have still to do where nothing moves, put together once: each of many thousand ranks may ask what all the
+//! others would send, receive or enter.
+
+use crate::explain::names::{Names, ranks};
+use crate::program::{Act, Later, Start};
+use crate::state::State;
+use carrousel_rank::{Protocol, RankId, Source, TagSelector};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// The statements that ranks have not got to, by what others wait for: the first such step of each rank.
+pub(super) struct Ahead {
+    /// By receiver, tag and sender; under no tag, whatever the tag is.
+    sends: BTreeMap<(u16, Option<u32>, u16), usize>,
+    /// By receiver and sender: with a tag that only an execution knows.
+    sends_of_any_tag: BTreeMap<(u16, u16), usize>,
+    /// By sender: to whomever its program says when it runs.
+    sends_to_any: BTreeMap<u16, usize>,
+    /// The ranks of these.
+    senders_to_any: Ranks,
+    /// By receiver, source and tag; nothing stands for any.
+    receives: HashMap<(u16, Option<u32>, Option<u32>), usize>,
+    /// How many collectives each rank has entered, and has in all.
+    collectives: Vec<(usize, usize)>,
+    /// By number of a collective, from 1: who has not entered it.
+    missing: RefCell<HashMap<usize, Rc<Missing>>>,
+}
+
+/// Some ranks, and what they are called.
+pub(super) struct Ranks {
+    pub(super) list: Rc<[u16]>,
+    pub(super) name: String,
+}
+
+impl Ranks {
+    fn new(list: Vec<u16>) -> Self {
+        Self { name: if list.is_empty() { String::new() } else { ranks(&list) }, list: list.into() }
+    }
+}
+
+/// The ranks that have not entered a collective.
+pub(super) struct Missing {
+    pub(super) all: Ranks,
+    /// Those that have finished.
+    pub(super) gone: Ranks,
+    /// Those that have a statement that enters it.
+    pub(super) coming: Rc<[u16]>,
+    /// Those that have not finished, and have none.
+    pub(super) never: Ranks,
+}
+
+impl Ahead {
+    pub(super) fn new<P: Protocol>(names: &Names<'_>, state: &State<P>) -> Self {
+        let mut ahead = Self {
+            sends: BTreeMap::new(),
+            sends_of_any_tag: BTreeMap::new(),
+            sends_to_any: BTreeMap::new(),
+            senders_to_any: Ranks::new(Vec::new()),
+            receives: HashMap::new(),
+            collectives: Vec::with_capacity(state.procs.len()),
+            missing: RefCell::default(),
+        };
+        for (rank, proc) in state.ranks() {
+            let Some(program) = names.program(rank) else { continue };
+            let (mut entered, mut in_all) = (0, 0);
+            for (pc, step) in program.steps.iter().enumerate() {
+                let Act::Start(ordinal) = step.act else { continue };
+                let start = program.starts.get(usize::from(ordinal));
+                let is_ahead = pc >= usize::from(proc.pc);
+                match start {
+                    Some(Start::Collective { .. }) => {
+                        in_all += 1;
+                        entered += usize::from(!is_ahead);
+                    }
+                    Some(Start::Later(index)) if is_ahead => {
+                        if let Some(later) = program.later.get(usize::from(*index)) {
+                            ahead.later(rank, pc, later);
+                        }
+                    }
+                    Some(start) if is_ahead => ahead.start(rank, pc, start),
+                    _ => {}
+                }
+            }
+            ahead.collectives.push((entered, in_all));
+        }
+        ahead.senders_to_any = Ranks::new(ahead.sends_to_any.keys().copied().collect());
+        ahead
+    }
+
+    fn start(&mut self, rank: u16, pc: usize, start: &Start) {
+        match *start {
+            Start::Send { to, tag, .. } => {
+                self.sends.entry((to as u16, Some(tag), rank)).or_insert(pc);
+                self.sends.entry((to as u16, None, rank)).or_insert(pc);
+            }
+            Start::Receive { from, tag, .. } => {
+                let tag = match tag {
+                    TagSelector::Tag(tag) => Some(tag.0),
+                    TagSelector::Any => None,
+                };
+                self.receives.entry((rank, rank_of(from), tag)).or_insert(pc);
+            }
+            Start::Collective { .. } | Start::Later(_) => {}
+        }
+    }
+
+    /// A statement with values that are not known yet may be the one that is waited for.
+    fn later(&mut self, rank: u16, pc: usize, later: &Later) {
+        match (later.sends, later.to()) {
+            (true, Some(to)) => _ = self.sends_of_any_tag.entry((to as u16, rank)).or_insert(pc),
+            (true, None) => _ = self.sends_to_any.entry(rank).or_insert(pc),
+            (false, _) => {
+                let from = later.from().and_then(rank_of);
+                self.receives.entry((rank, from, None)).or_insert(pc);
+            }
+        }
+    }
+
+    /// The next step of a rank that may send another one such a message.
+    pub(super) fn send(&self, from: u16, to: u16, tag: TagSelector) -> Option<usize> {
+        let known = self.sends.get(&(to, wanted(tag), from));
+        let others = [self.sends_of_any_tag.get(&(to, from)), self.sends_to_any.get(&from)];
+        others.into_iter().chain([known]).flatten().min().copied()
+    }
+
+    /// Who may send a rank such a message: some ranks of its own, or all of those that may send to any.
+    pub(super) fn senders(&self, to: u16, tag: TagSelector) -> (Vec<u16>, &Ranks) {
+        let tag = wanted(tag);
+        let known = self.sends.range((to, tag, 0)..=(to, tag, u16::MAX)).map(|((.., from), _)| *from);
+        let of_any_tag = self.sends_of_any_tag.range((to, 0)..=(to, u16::MAX)).map(|((_, from), _)| *from);
+        let mut own: Vec<u16> = known.chain(of_any_tag).collect();
+        own.sort_unstable();
+        own.dedup();
+        own.retain(|from| !self.sends_to_any.contains_key(from));
+        (own, &self.senders_to_any)
+    }
+
+    /// The next step of a rank that may receive a message of this source with this tag.
+    pub(super) fn receive(&self, rank: u16, from: RankId, tag: u32) -> Option<usize> {
+        let sources = [Some(from.0), None].into_iter();
+        let keys = sources.flat_map(|from| [Some(tag), None].map(|tag| (rank, from, tag)));
+        keys.filter_map(|key| self.receives.get(&key)).min().copied()
+    }
+
+    /// Who has not entered the collective of this number.
+    pub(super) fn missing(&self, number: usize, is_finished: impl Fn(u16) -> bool) -> Rc<Missing> {
+        let find = || {
+            let late = (0..=u16::MAX).zip(&self.collectives).filter(|(_, (entered, _))| *entered < number);
+            let all: Vec<u16> = late.map(|(rank, _)| rank).collect();
+            let (gone, rest): (Vec<u16>, Vec<u16>) = all.iter().partition(|rank| is_finished(**rank));
+            let is_coming = |rank: &&u16| self.collectives[usize::from(**rank)].1 >= number;
+            let (coming, never): (Vec<u16>, Vec<u16>) = rest.iter().partition(is_coming);
+            Rc::new(Missing {
+                all: Ranks::new(all),
+                gone: Ranks::new(gone),
+                coming: coming.into(),
+                never: Ranks::new(never),
+            })
+        };
+        Rc::clone(self.missing.borrow_mut().entry(number).or_insert_with(find))
+    }
+}
+
+fn rank_of(source: Source) -> Option<u32> {
+    match source {
+        Source::Rank(rank) => Some(rank.0),
+        Source::Any => None,
+    }
+}
+
+fn wanted(tag: TagSelector) -> Option<u32> {
+    match tag {
+        TagSelector::Tag(tag) => Some(tag.0),
+        TagSelector::Any => None,
+    }
+}
