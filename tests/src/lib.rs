@@ -4,6 +4,8 @@
 //! each of which says itself what is wrong with it.
 #![forbid(unsafe_code)]
 
+pub mod modules;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,71 @@
+//! Within a crate, too, arrows point down: files do not name each other in circles.
+
+use carrousel_tests::modules::{Circle, Modules};
+use carrousel_tests::{cargo, root};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// The root files of all libraries and programs of the workspace.
+fn roots() -> Vec<PathBuf> {
+    let output = cargo().args(["metadata", "--no-deps", "--format-version", "1"]).output();
+    let output = output.expect("cargo can be started");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let packages = metadata["packages"].as_array().expect("there are packages");
+    let targets = packages.iter().flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let ships = |target: &&serde_json::Value| {
+        let kinds = target["kind"].as_array().into_iter().flatten();
+        kinds.filter_map(|kind| kind.as_str()).any(|kind| matches!(kind, "lib" | "bin" | "cdylib"))
+    };
+    targets.filter(ships).filter_map(|target| target["src_path"].as_str().map(PathBuf::from)).collect()
+}
+
+/// A circle in words: each arrow, and the names that make it one.
+fn told(circle: &Circle) -> String {
+    let mut text = String::new();
+    for (from, to) in circle {
+        for (to, names) in to {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            writeln!(text, "    {from} -> {to}: {}", names.join(", ")).expect("memory can be written to");
+        }
+    }
+    text
+}
+
+/// Crates in which there are circles yet, and how many files are in them: none may be added.
+const KNOWN: [(&str, usize); 6] = [
+    ("cli/src/main.rs", 2),
+    ("engine/src/lib.rs", 23),
+    ("protocols/rank/src/lib.rs", 7),
+    ("scenario/src/lib.rs", 4),
+    ("transport-verbs/src/lib.rs", 8),
+    ("verify/src/lib.rs", 23),
+];
+
+#[test]
+fn files_form_no_circles() {
+    for file in roots() {
+        let name = file.strip_prefix(root()).unwrap_or(&file).display().to_string();
+        let circles = Modules::read(&file).circles();
+        let files: usize = circles.iter().map(Circle::len).sum();
+        let known = KNOWN.iter().find(|(root, _)| *root == name).map_or(0, |(_, files)| *files);
+        let told: String = circles.iter().map(told).collect();
+        assert!(files == known, "{name} has {files} files in circles, where {known} are known:\n{told}");
+    }
+}
+
+/// A crate whose files name each other in a circle of two, one of them behind a re-export.
+#[test]
+fn a_circle_is_found_behind_re_exports_and_not_in_tests() {
+    let place = tempfile::tempdir().expect("it can be made");
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect("it is ours");
+    write("lib.rs", "mod a; mod b; mod c; pub use a::One;");
+    write("a.rs", "use crate::b::Two; pub struct One; fn f(_: Two) {}");
+    write("b.rs", "pub struct Two; fn g() { let _ = crate::One; }");
+    write("c.rs", "use crate::b::Two; #[cfg(test)] mod tests { use crate::b::Two; }");
+    let circles = Modules::read(&place.path().join("lib.rs")).circles();
+    let files: Vec<Vec<&str>> =
+        circles.iter().map(|circle| circle.keys().map(String::as_str).collect()).collect();
+    assert_eq!(files, [["a.rs", "b.rs"]]);
+    write("b.rs", "pub struct Two; #[cfg(test)] mod tests { use crate::One; }");
+    assert!(Modules::read(&place.path().join("lib.rs")).circles().is_empty());
+}
