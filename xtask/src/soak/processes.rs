@@ -74,9 +74,12 @@ pub(super) fn signal_to(pid: i32, signal: Signal) {
 /// Waits until no process of a job is left, no longer than this. Those that are left then are killed, and returned.
 pub(super) fn all_end(mark: &str, limit: Duration) -> Vec<Process> {
     let begun = Instant::now();
+    // A process that is about to run another program has no environment for a moment: one look in vain proves nothing.
+    let mut in_vain = 0;
     loop {
         let left = of_job(mark);
-        if left.is_empty() {
+        in_vain = if left.is_empty() { in_vain + 1 } else { 0 };
+        if in_vain == 3 {
             return left;
         }
         if begun.elapsed() > limit {
