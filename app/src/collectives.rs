@@ -4,7 +4,7 @@ use crate::request::Request;
 use crate::world::{Kind, World};
 use carrousel::{CallSite, Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
-use carrousel_transport_sim::{Gathering, Operation};
+use carrousel_transport_sim::{Gathering, ReduceOp};
 use std::future::Future;
 use std::panic::Location;
 use zerocopy::IntoBytes;
@@ -12,7 +12,7 @@ use zerocopy::IntoBytes;
 /// A barrier in the simulator.
 fn barrier() -> Gathering {
     let call = Collective::barrier(Communicator::WORLD);
-    Gathering { call, source: Vec::new(), target: Vec::new(), operation: None }
+    Gathering { call, source: Vec::new(), target: Vec::new(), op: None }
 }
 
 impl World {
@@ -24,18 +24,18 @@ impl World {
         root: u32,
         source: &[T],
         target: &mut [T],
-        operation: Option<Operation>,
+        op: Option<ReduceOp>,
     ) -> impl Future<Output = Result<(), Error>> {
         let place = Location::caller();
         async move {
             match &self.0 {
                 Kind::Real(world, _) => {
-                    world.at(CallSite::Source(place)).collective(kind, root, source, target, operation)
+                    world.at(CallSite::Source(place)).collective(kind, root, source, target, op)
                 }
                 Kind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
-                    let gathering = Gathering { call, source, target: room, operation };
+                    let gathering = Gathering { call, source, target: room, op };
                     let ended = port.collective(gathering, place).await?;
                     target.as_mut_bytes().copy_from_slice(&ended.bytes);
                     Ok(())
@@ -107,7 +107,7 @@ impl World {
         source: &[T],
         target: &mut [T],
         root: u32,
-        combine: impl Fn(T, T) -> T + 'static,
+        combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> impl Future<Output = Result<(), Error>> {
         self.collective(rank::Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
@@ -122,7 +122,7 @@ impl World {
         &self,
         source: &[T],
         target: &mut [T],
-        combine: impl Fn(T, T) -> T + 'static,
+        combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> impl Future<Output = Result<(), Error>> {
         self.collective(rank::Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }

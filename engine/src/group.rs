@@ -2,7 +2,7 @@
 
 use crate::core::{COMPARED, Membership};
 use crate::{Communicator, Error};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The members of a communicator, as ranks of the job.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub(crate) enum Group {
     /// All ranks of the job, so many, each under its own number.
     All(u32),
     /// Some of them, by place.
-    Some(Rc<Membership>),
+    Some(Arc<Membership>),
 }
 
 impl Group {

@@ -1,7 +1,7 @@
 //! Collectives, and communicators of some ranks, between ranks that are threads.
 
 use carrousel::{Any, Class, Communicator, Error, threads};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Elements in each contribution: nothing, little, and more than one message is sent eagerly with.
 const LENGTHS: [usize; 4] = [0, 1, 300, 5_000];
@@ -216,10 +216,10 @@ fn a_number_stays_in_use_until_all_of_its_members_agree() {
 #[test]
 fn an_operation_is_the_applications_again_when_its_collective_is_over() {
     run(2, |world| {
-        let one = Rc::new(1);
-        let lent = Rc::clone(&one);
+        let one = Arc::new(1);
+        let lent = Arc::clone(&one);
         world.allreduce(&[1], &mut [0], move |left, right| left * *lent + right).expect("all are there");
-        assert_eq!(Rc::strong_count(&one), 1);
+        assert_eq!(Arc::strong_count(&one), 1);
     });
 }
 

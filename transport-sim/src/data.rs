@@ -7,10 +7,10 @@ use carrousel_rank::{Handle, Kept, Memory, Work};
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Combines what stands in the first bytes with the second ones, into the first.
-pub type Operation = Rc<dyn Fn(&mut [u8], &[u8])>;
+pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 
 /// The bytes of one rank.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub(crate) struct Lent {
     /// Which of these is wanted back.
     pub(crate) back: Option<u32>,
     /// What a reduction does.
-    pub(crate) operation: Option<Operation>,
+    pub(crate) op: Option<ReduceOp>,
 }
 
 impl fmt::Debug for Data {
@@ -141,8 +141,8 @@ impl Data {
     /// Combines by the operation of a reduction.
     fn combine(&mut self, request: Handle, from: Memory, into: Memory, len: u64) {
         let (from, mut result) = (self.bytes(from, len), self.bytes(into, len).to_vec());
-        if let Some(operation) = self.lent.get(&request).and_then(|lent| lent.operation.as_ref()) {
-            operation(&mut result, from);
+        if let Some(op) = self.lent.get(&request).and_then(|lent| lent.op.as_ref()) {
+            op(&mut result, from);
             self.write(into, &result);
         }
     }
@@ -174,7 +174,7 @@ mod tests {
     fn a_buffer_is_there_until_its_request_ends() {
         let mut data = Data::default();
         let memory = data.register(vec![1, 2, 3, 4]);
-        data.lend(REQUEST, Lent { keys: vec![memory.key], back: Some(memory.key), operation: None });
+        data.lend(REQUEST, Lent { keys: vec![memory.key], back: Some(memory.key), op: None });
         data.write(Memory { address: 2, ..memory }, &[9, 9]);
         assert_eq!(data.bytes(memory, 4), [1, 2, 9, 9]);
         assert_eq!(data.end(REQUEST), [1, 2, 9, 9]);
@@ -198,8 +198,8 @@ mod tests {
     fn a_reduction_combines_by_its_own_operation() {
         let mut data = Data::default();
         let (from, into) = (data.register(vec![1, 2]), data.register(vec![10, 20]));
-        let add: Operation = Rc::new(|into, from| into.iter_mut().zip(from).for_each(|(l, r)| *l += r));
-        data.lend(REQUEST, Lent { keys: vec![], back: None, operation: Some(add) });
+        let add: ReduceOp = Arc::new(|into, from| into.iter_mut().zip(from).for_each(|(l, r)| *l += r));
+        data.lend(REQUEST, Lent { keys: vec![], back: None, op: Some(add) });
         data.combine(Handle { index: 4, generation: 1 }, from, into, 2);
         assert_eq!(data.bytes(into, 2), [10, 20], "of a request that is no reduction");
         data.combine(REQUEST, from, into, 2);

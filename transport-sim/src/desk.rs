@@ -1,6 +1,6 @@
 //! Where a task and its simulated rank meet: what the one asks, and what the other answers.
 
-use crate::data::Operation;
+use crate::data::ReduceOp;
 use carrousel_rank::{Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -66,7 +66,7 @@ pub struct Gathering {
     /// Where its result goes; comes back as [`Ended::bytes`].
     pub target: Vec<u8>,
     /// What a reduction does.
-    pub operation: Option<Operation>,
+    pub op: Option<ReduceOp>,
 }
 
 /// A statement of a task, as a person reads it.

@@ -49,7 +49,7 @@ pub mod timeline;
 mod world;
 
 pub use config::{Config, Limits, Progress, Protocol, UnknownWord};
-pub use data::Operation;
+pub use data::ReduceOp;
 pub use desk::{Ended, Gathering, Incoming, Outgoing};
 pub use error::{SimError, Stuck};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};

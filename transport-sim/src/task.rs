@@ -334,7 +334,7 @@ fn calls<P: Protocol>(
                 .map(|bytes| data.register(bytes));
             let call = Collective { source, target, scratch, ..gathering.call };
             let keys = [source, target, scratch].map(|memory| memory.key).to_vec();
-            let lent = Lent { keys, back: Some(target.key), operation: gathering.operation };
+            let lent = Lent { keys, back: Some(target.key), op: gathering.op };
             ([Some(Call::Collective(call)), None], [Some(lent), None])
         }
     }
@@ -344,13 +344,13 @@ fn send(Outgoing { to, tag, data: bytes, synchronous }: Outgoing, data: &mut Dat
     let (len, memory) = (bytes.len() as u64, data.register(bytes));
     let (to, tag, communicator) = (RankId(to), Tag(tag), Communicator::WORLD);
     let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous });
-    (call, Lent { keys: vec![memory.key], back: None, operation: None })
+    (call, Lent { keys: vec![memory.key], back: None, op: None })
 }
 
 fn receive(Incoming { from, tag, room }: Incoming, data: &mut Data) -> (Call, Lent) {
     let (len, memory) = (room as u64, data.register(vec![0; room]));
     let call = Call::Receive(Receive { from, tag, communicator: Communicator::WORLD, len, memory });
-    (call, Lent { keys: vec![memory.key], back: Some(memory.key), operation: None })
+    (call, Lent { keys: vec![memory.key], back: Some(memory.key), op: None })
 }
 
 /// What a panic says.

@@ -7,8 +7,7 @@
 //! part counts as in use.
 
 use carrousel_rank::Communicator;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many numbers ranks compare at a time: those that most programs ever have.
 pub(crate) const COMPARED: usize = 2048;
@@ -31,7 +30,14 @@ fn bit_in(block: usize, communicator: Communicator) -> Option<(usize, u64)> {
 
 /// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
 #[derive(Clone, Debug, Default)]
-struct GivenUp(Rc<RefCell<Vec<Members>>>);
+struct GivenUp(Arc<Mutex<Vec<Members>>>);
+
+impl GivenUp {
+    /// Nobody who has the list can fail, so it is whole.
+    fn list(&self) -> MutexGuard<'_, Vec<Members>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A communicator, and its members, as ranks of the job.
 type Members = (Communicator, Box<[u32]>);
@@ -75,7 +81,7 @@ impl Membership {
 impl Drop for Membership {
     fn drop(&mut self) {
         if let Some((communicator, given_up)) = self.own.take() {
-            given_up.0.borrow_mut().push((communicator, std::mem::take(&mut self.members)));
+            given_up.list().push((communicator, std::mem::take(&mut self.members)));
         }
     }
 }
@@ -102,7 +108,7 @@ impl Communicators {
                 false => self.taken.get(word).copied().unwrap_or(0) | u64::from(word == 0),
             };
         }
-        for (communicator, members) in self.given_up.0.borrow().iter() {
+        for (communicator, members) in self.given_up.list().iter() {
             if let Some((at, bit)) = bit_in(block, *communicator)
                 && may_end(*communicator, members)
             {
@@ -116,7 +122,7 @@ impl Communicators {
     /// more.
     pub(super) fn agreed(&mut self, block: usize, all: &Taken, mut forget: impl FnMut(Communicator) -> bool) {
         let Self { taken, given_up } = self;
-        given_up.0.borrow_mut().retain(|(communicator, _)| {
+        given_up.list().retain(|(communicator, _)| {
             let is_free = bit_in(block, *communicator).is_some_and(|(at, bit)| all[at] & bit == 0);
             let ends = is_free && forget(*communicator);
             if ends {

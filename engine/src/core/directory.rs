@@ -9,7 +9,7 @@ use carrousel_transport_verbs as verbs;
 use std::fmt;
 
 /// Finds what a rank has published: its address on its node and, behind a space, that for other nodes, if it has one.
-pub(crate) type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error>>;
+pub(crate) type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
 
 /// Where peers are.
 pub(crate) struct Directory {

@@ -2,8 +2,9 @@
 
 use super::directory::Directory;
 use super::kept::Store;
+use super::reductions::Reductions;
 use super::trouble::Trouble;
-use super::usage::{Exchanges, SendSites};
+use super::usage::SendSites;
 use super::ways::Ways;
 use crate::Error;
 use crate::lend::Registry;
@@ -15,7 +16,6 @@ use carrousel_rank::{
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
 use std::collections::{HashMap, VecDeque};
-use std::rc::Rc;
 
 /// What is on its way from this process to itself.
 #[derive(Debug)]
@@ -25,9 +25,6 @@ pub(super) enum Local {
     Read(Handle),
 }
 
-/// Combines what stands in the first bytes with the second ones, into the first.
-pub(crate) type Operation = Rc<dyn Fn(&mut [u8], &[u8])>;
-
 /// What outputs are carried out with, but the transport.
 pub(super) struct Tools {
     pub(super) me: RankId,
@@ -35,10 +32,7 @@ pub(super) struct Tools {
     pub(super) kept: Store,
     pub(super) local: VecDeque<Local>,
     pub(super) directory: Directory,
-    /// The operation of the reduction that is under way.
-    pub(super) operation: Option<Operation>,
-    /// Those whose operation is another one.
-    pub(super) exchanges: Exchanges,
+    pub(super) reductions: Reductions,
     /// What went wrong beside a request.
     pub(super) trouble: Trouble,
 }
@@ -176,9 +170,9 @@ impl Tools {
 
     #[inline(never)]
     fn combine(&mut self, request: Handle, from: Memory, into: Memory, len: u64) {
-        let operation = self.exchanges.operation(request).or(self.operation.as_ref());
-        if let (Some(operation), Some((from, into))) = (operation, self.registry.pair(from, into, len)) {
-            operation(into, from);
+        let op = self.reductions.of(request);
+        if let (Some(op), Some((from, into))) = (op, self.registry.pair(from, into, len)) {
+            op(into, from);
         }
     }
 

@@ -3,20 +3,24 @@
 use crate::Error;
 use carrousel_launch::{Client, News};
 use carrousel_rank::RankId;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connection to the launcher, if there is one and this rank has not left the job.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Link(Rc<RefCell<Option<Client>>>);
+pub(crate) struct Link(Arc<Mutex<Option<Client>>>);
 
 impl Link {
     pub(crate) fn new(client: Option<Client>) -> Self {
-        Self(Rc::new(RefCell::new(client)))
+        Self(Arc::new(Mutex::new(client)))
+    }
+
+    /// What a call that has panicked leaves is a connection: what is wrong with it shows when it is used.
+    fn client(&self) -> MutexGuard<'_, Option<Client>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<T>(&self, ask: impl FnOnce(&mut Client) -> Result<T, Error>) -> Result<Option<T>, Error> {
-        self.0.borrow_mut().as_mut().map(ask).transpose()
+        self.client().as_mut().map(ask).transpose()
     }
 
     /// What a rank has published.
@@ -64,7 +68,7 @@ impl Link {
 
     /// Leaves the job.
     pub(crate) fn finalize(&self) -> Result<(), Error> {
-        match self.0.borrow_mut().take() {
+        match self.client().take() {
             Some(client) => Ok(client.finalize()?),
             None => Ok(()),
         }

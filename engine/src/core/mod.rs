@@ -9,6 +9,7 @@ mod link;
 mod pace;
 mod pending;
 mod recording;
+mod reductions;
 mod sending;
 mod trouble;
 mod usage;
@@ -16,12 +17,12 @@ mod waiting;
 mod ways;
 
 pub(crate) use self::communicators::{COMPARED, Membership, Taken};
-pub(crate) use self::hands::Operation;
 pub(crate) use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};
 pub(crate) use self::link::Link;
 pub(crate) use self::pace::Pace;
 pub(crate) use self::pending::Awaited;
+pub(crate) use self::reductions::ReduceOp;
 pub(crate) use self::sending::SendKind;
 pub(crate) use self::usage::LeftBehind;
 
@@ -31,8 +32,8 @@ use self::hands::{Hands, Tools};
 use self::kept::Store;
 use self::pace::Glances;
 use self::pending::{Known, Pending, What};
+use self::reductions::Reductions;
 use self::trouble::Trouble;
-use self::usage::Exchanges;
 use self::ways::{Far, FromFar, FromNear, Ways};
 use crate::Error;
 use crate::error::Fault;
@@ -94,6 +95,12 @@ pub(crate) struct Core {
     awaited: Option<(Awaited, CallSite)>,
 }
 
+/// A rank may be driven by one thread after another, or by several behind a lock.
+const _: fn() = || {
+    fn sends<T: Send>() {}
+    sends::<Core>();
+};
+
 impl Core {
     /// The rank at `place`, which reaches other nodes by `far`, or there is a reason why not. Its [`Core::address`] has
     /// to be published before any peer is used.
@@ -120,8 +127,7 @@ impl Core {
             kept: Store::default(),
             local: VecDeque::new(),
             directory: Directory::new(look_up),
-            operation: None,
-            exchanges: Exchanges::default(),
+            reductions: Reductions::default(),
             trouble: Trouble::default(),
         };
         let rank = Rank::new(place.me, &Job { ranks: place.ranks }, &options);
@@ -252,18 +258,20 @@ impl Core {
     pub(crate) fn collective(
         &mut self,
         call: Collective,
-        operation: Option<Operation>,
+        op: Option<ReduceOp>,
         kind: Kind,
         site: CallSite,
     ) -> Result<Handle, Fault> {
         self.reach_all()?;
-        self.hands.tools.operation = operation;
-        self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site)
+        self.hands.tools.reductions.start(op);
+        let request = self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site);
+        self.hands.tools.reductions.started(request.as_ref().ok().copied());
+        request
     }
 
-    /// The collective that has waited is over.
-    pub(crate) fn end_collective(&mut self) {
-        self.hands.tools.operation = None;
+    /// A collective that has an operation has ended.
+    pub(crate) fn end_collective(&mut self, request: Handle) {
+        self.hands.tools.reductions.end(request);
     }
 
     /// Whether a collective may begin.

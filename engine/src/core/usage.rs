@@ -1,17 +1,11 @@
 //! What a rank knows for the checks of the option `check_usage`: where it has sent, and what it has not received.
 
 use super::Core;
-use super::hands::Operation;
-use super::pending::{Awaited, What};
+use super::pending::Awaited;
 use super::ways::Ways;
-use crate::error::Fault;
-use crate::lend::{Registry, on_bytes};
 use crate::site::CallSite;
-use crate::usage::Summary;
 use carrousel_options::CheckUsage;
-use carrousel_rank::{
-    Call, Collective, Context, Envelope, Handle, Kind, Pattern, RankId, Send, Source, Tag, TagSelector,
-};
+use carrousel_rank::{Context, Envelope, Pattern, RankId, Send, Source, Tag, TagSelector};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Messages of one rank with one tag that were not received.
@@ -49,23 +43,6 @@ impl SendSites {
     }
 }
 
-/// The exchanges of calls that nobody waits for: what their rounds combine are summaries.
-#[derive(Default)]
-pub(super) struct Exchanges {
-    open: Vec<Handle>,
-    /// One begins, whose request has no name yet.
-    begins: bool,
-    operation: Option<Operation>,
-}
-
-impl Exchanges {
-    /// The operation of this request, if it is an exchange. While one begins no other collective is under way but
-    /// exchanges: calls that wait have returned.
-    pub(super) fn operation(&self, request: Handle) -> Option<&Operation> {
-        self.operation.as_ref().filter(|_| self.begins || self.open.contains(&request))
-    }
-}
-
 impl Core {
     /// From now on calls may be made on behalf of another place than that where the library is called.
     pub(crate) fn observe(&mut self) {
@@ -81,30 +58,6 @@ impl Core {
     /// What is done about wrong use that no rank sees alone.
     pub(crate) fn check_usage(&self) -> CheckUsage {
         self.check_usage
-    }
-
-    /// Begins an exchange of calls, whose memory is registered, and which a report names as `kind`.
-    pub(crate) fn begin_exchange(
-        &mut self,
-        call: Collective,
-        kind: Kind,
-        site: CallSite,
-    ) -> Result<Handle, Fault> {
-        let exchanges = &mut self.hands.tools.exchanges;
-        exchanges.operation.get_or_insert_with(|| on_bytes(Summary::with));
-        exchanges.begins = true;
-        let request = self.reach_all().and_then(|()| {
-            self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site)
-        });
-        let exchanges = &mut self.hands.tools.exchanges;
-        exchanges.begins = false;
-        exchanges.open.extend(request.as_ref().ok());
-        request
-    }
-
-    /// An exchange of calls has ended.
-    pub(crate) fn end_exchange(&mut self, request: Handle) {
-        self.hands.tools.exchanges.open.retain(|open| *open != request);
     }
 
     /// Waits until all that this rank has sent has arrived, or at least lies where its receiver looks next.

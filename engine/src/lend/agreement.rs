@@ -46,9 +46,9 @@ impl Core {
         }
         let own = Summary::of(self.me(), call, site);
         let mut all = Summary::NONE;
-        let (operation, kind) = (on_bytes(Summary::with), reported(call));
+        let (op, kind) = (on_bytes(Summary::with), reported(call));
         let exchange = exchange(communicator);
-        self.carry_out(exchange, own.as_bytes(), all.as_mut_bytes(), Some(operation), (kind, site))?;
+        self.carry_out(exchange, own.as_bytes(), all.as_mut_bytes(), Some(op), (kind, site))?;
         self.conclude(communicator, &all)
     }
 
@@ -97,7 +97,7 @@ impl Core {
         let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
         let memory = [source, target, scratch];
         let exchange = Collective { source, target, scratch, ..exchange };
-        match self.begin_exchange(exchange, reported(call), site) {
+        match self.collective(exchange, Some(on_bytes(Summary::with)), reported(call), site) {
             Ok(request) => Ok(Agreement { request, communicator, lent, memory }),
             Err(error) => {
                 memory.iter().for_each(|memory| self.registry().release(memory.key));
@@ -110,7 +110,7 @@ impl Core {
     pub(super) fn end_agreement(&mut self, agreement: &Agreement) -> Result<(), Error> {
         let Agreement { request, communicator, lent: [_, all, _], memory } = agreement;
         memory.iter().for_each(|memory| self.registry().release(memory.key));
-        self.end_exchange(*request);
+        self.end_collective(*request);
         let wrong = Error::Internal("a summary of calls has another size");
         let all = Summary::read_from_bytes(all).map_err(|_| wrong)?;
         self.conclude(*communicator, &all)

@@ -1,11 +1,11 @@
 //! Collectives: calls that return when this rank's part is done, and the memory that is lent for them.
 
 use super::blocking::uninterrupted;
-use crate::core::{Core, Operation};
+use crate::core::{Core, ReduceOp};
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
-use std::rc::Rc;
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 impl Core {
@@ -15,11 +15,11 @@ impl Core {
         call: Collective,
         source: &[u8],
         target: &mut [u8],
-        operation: Option<Operation>,
+        op: Option<ReduceOp>,
         site: CallSite,
     ) -> Result<(), Error> {
         self.agree(call.communicator, Joint::Collective(call.signature()), site)?;
-        self.carry_out(call, source, target, operation, (call.kind, site))
+        self.carry_out(call, source, target, op, (call.kind, site))
     }
 
     /// Carries out a collective on these bytes, which a report names as `kind`, and waits until this rank's part is done.
@@ -28,7 +28,7 @@ impl Core {
         call: Collective,
         source: &[u8],
         target: &mut [u8],
-        operation: Option<Operation>,
+        op: Option<ReduceOp>,
         (kind, site): (Kind, CallSite),
     ) -> Result<(), Error> {
         let needed = self.scratch_len(&call)? as usize;
@@ -46,23 +46,25 @@ impl Core {
             // SAFETY: as for `target`: this function has the memory until it returns.
             let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
             let call = Collective { source, target, scratch, ..call };
-            let result = self.collective(call, operation, kind, site);
-            let result = result.and_then(|request| self.wait(request, site, |_| ()));
+            let result = self.collective(call, op, kind, site).and_then(|request| {
+                let result = self.wait(request, site, |_| ());
+                self.end_collective(request);
+                result
+            });
             for memory in [source, target, scratch] {
                 self.registry().release(memory.key);
             }
             result
         });
         *self.scratch() = scratch;
-        self.end_collective();
         Ok(result?)
     }
 }
 
 /// The operation on bytes that `combine` is on elements. Scratch is aligned for bytes only.
 #[doc(hidden)]
-pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + 'static) -> Operation {
-    Rc::new(move |into: &mut [u8], from: &[u8]| {
+pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + Send + Sync + 'static) -> ReduceOp {
+    Arc::new(move |into: &mut [u8], from: &[u8]| {
         let size = size_of::<T>().max(1);
         for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
             // Both have the size of an element, so both are one.
@@ -127,14 +129,14 @@ impl Communicator {
         root: u32,
         source: &[T],
         target: &mut [T],
-        operation: Option<Operation>,
+        op: Option<ReduceOp>,
     ) -> Result<(), Error> {
         let site = self.site();
         let call = part(kind, (self.rank(), self.size()), root, source, target)?;
         let call = Collective { communicator: self.id, ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
         // The last of the operation is dropped here: what it has of the application's may call the library.
-        self.shared.with(|core| core.collect(call, source, target, operation.clone(), site))
+        self.shared.with(|core| core.collect(call, source, target, op.clone(), site))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -170,7 +172,7 @@ impl Communicator {
         source: &[T],
         target: &mut [T],
         root: u32,
-        combine: impl Fn(T, T) -> T + 'static,
+        combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> Result<(), Error> {
         self.collective(Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
@@ -185,7 +187,7 @@ impl Communicator {
         &self,
         source: &[T],
         target: &mut [T],
-        combine: impl Fn(T, T) -> T + 'static,
+        combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> Result<(), Error> {
         self.collective(Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }

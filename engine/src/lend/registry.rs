@@ -26,6 +26,11 @@ struct Region {
     uses: u32,
 }
 
+// SAFETY: a region is an address. That its bytes may be used is what whoever registered it has promised (`register`), in
+// whichever thread that happens; they are used through the registry only, which one thread has at a time.
+#[allow(unsafe_code)]
+unsafe impl Send for Region {}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     None,
