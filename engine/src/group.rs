@@ -1,7 +1,7 @@
-//! Communicators of some of the ranks.
+//! The members of a communicator.
 
-use crate::core::{COMPARED, Membership};
-use crate::{Communicator, Error};
+use crate::Error;
+use crate::core::Membership;
 use std::sync::Arc;
 
 /// The members of a communicator, as ranks of the job.
@@ -46,92 +46,10 @@ impl Group {
     }
 
     /// Whether a rank of the job is a member.
-    fn contains(&self, rank: u32) -> bool {
+    pub(crate) fn contains(&self, rank: u32) -> bool {
         match self {
             Self::All(ranks) => rank < *ranks,
             Self::Some(some) => some.place(rank).is_some(),
         }
-    }
-}
-
-impl Communicator {
-    /// The same ranks, whose messages in it match none in another communicator (`MPI_Comm_dup`). All ranks
-    /// call it.
-    ///
-    /// # Errors
-    /// When there are no more communicators, or a rank is gone.
-    #[track_caller]
-    pub fn duplicate(&self) -> Result<Self, Error> {
-        let members: Vec<u32> =
-            (0..self.size()).map(|place| self.group.rank(place)).collect::<Result<_, _>>()?;
-        self.of_members(&members)
-    }
-
-    /// The ranks that say the same `color`, by ascending `key`, and where that is equal by rank
-    /// (`MPI_Comm_split`). All ranks call it; who says no color is in none.
-    ///
-    /// # Errors
-    /// When there are no more communicators, or a rank is gone.
-    #[track_caller]
-    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
-        let own = [u32::from(color.is_some()), color.unwrap_or(0), key.cast_unsigned()];
-        let mut all = vec![[0; 3]; self.size() as usize];
-        self.allgather(&[own], &mut all)?;
-        let same = (0..).zip(&all).filter(|(_, [has, its, _])| *has == 1 && Some(*its) == color);
-        let mut members: Vec<(i32, u32)> =
-            same.map(|(place, [.., key])| (key.cast_signed(), place)).collect();
-        members.sort_unstable();
-        let rank = |(_, place): &(i32, u32)| self.group.rank(*place);
-        let members: Vec<u32> = members.iter().map(rank).collect::<Result<_, _>>()?;
-        // Every rank takes part in agreeing on a number, also who will be in no communicator.
-        let new = self.of_members(&members)?;
-        Ok(color.map(|_| new))
-    }
-
-    /// The ranks that share this one's node (`MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED`). All ranks call
-    /// it.
-    ///
-    /// # Errors
-    /// When there are no more communicators, or a rank is gone.
-    #[track_caller]
-    pub fn split_by_node(&self) -> Result<Self, Error> {
-        let first = self.shared.with(|core| core.neighbours().first().map_or(0, |rank| rank.0));
-        self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
-    }
-
-    /// A communicator of these ranks of the job, under a number that is free at every rank of this one:
-    /// groups that have no rank in common may have the same.
-    #[track_caller]
-    fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
-        let number = self.free_number()?;
-        let me = self.shared.with(|core| core.me());
-        let (id, membership) = match members.contains(&me) {
-            true => self.shared.with(|core| core.define(number, members))?,
-            false => (self.id, Membership::of_others(members)),
-        };
-        Ok(Self { id, group: Group::Some(membership.into()), ..self.clone() })
-    }
-
-    /// The lowest number that is in use at no rank of this communicator.
-    #[track_caller]
-    fn free_number(&self) -> Result<usize, Error> {
-        // What was sent in a communicator that is gone has arrived before its number is anybody else's.
-        let site = self.site();
-        self.shared.with(|core| core.drain(site));
-        // A barrier; but by that name it would agree with one that the program calls elsewhere.
-        self.allreduce(&[0u8], &mut [0], |left, _| left)?;
-        for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
-            let own =
-                self.shared.with(|core| core.communicators_taken(block, |rank| self.group.contains(rank)));
-            let mut taken = own;
-            self.allreduce(&own, &mut taken, |left, right| left | right)?;
-            self.shared.with(|core| core.communicators_agreed(block, &taken));
-            // All ranks see the same, so all take the same number, or go on.
-            if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
-                let bits = u64::BITS as usize;
-                return Ok(block * COMPARED + word * bits + taken[word].trailing_ones() as usize);
-            }
-        }
-        Err(Error::TooManyCommunicators)
     }
 }

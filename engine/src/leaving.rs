@@ -30,7 +30,7 @@ impl Communicator {
         });
         let mut left = None;
         if mode != CheckUsage::Off {
-            self.shared.with(|core| core.agree(self.id, Joint::Finalize, site))?;
+            self.shared.with(|core| core.agree(self.id(), Joint::Finalize, site))?;
             // All that this rank has sent has arrived, so nothing is missed.
             self.shared.with(|core| core.drain(site));
             self.at(site).barrier()?;

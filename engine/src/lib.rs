@@ -30,12 +30,15 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod communicator;
+mod communicators;
 mod core;
 mod element;
 mod error;
 mod group;
 mod leaving;
 mod lend;
+mod point_to_point;
+mod probe;
 mod session;
 mod shared;
 mod site;
@@ -48,8 +51,6 @@ pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
 pub use error::{Class, Error};
 pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any, wait_some};
-#[doc(hidden)]
-pub use lend::{on_bytes, part};
 pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
 pub use site::{CallSite, SourceLine};
 pub use status::{Any, Source, Status, Tag};
@@ -57,3 +58,5 @@ pub use threads::threads;
 #[doc(hidden)]
 pub use threads::{in_one_thread, in_one_thread_apart, in_one_thread_over};
 pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};
+#[doc(hidden)]
+pub use {core::on_bytes, lend::part};

@@ -1,9 +1,8 @@
 //! Where in its program the application calls the library: what hang reports, traces and errors name.
 //!
 //! Every public call that can wait, or that starts a request, is `#[track_caller]`, and so is each function between it
-//! and [`Communicator::site`]: a closure or a function that is passed as a value would be a caller of its own.
+//! and [`CallContext::caller`]: a closure or a function that is passed as a value would be a caller of its own.
 
-use crate::Communicator;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::panic::Location;
@@ -94,55 +93,46 @@ impl Located for CallSite {
     }
 }
 
+/// In which communicator a call is made, and on whose behalf.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallContext {
+    /// The communicator.
+    pub(crate) communicator: carrousel_rank::Communicator,
+    /// The place that reports name, if it is not that of the call.
+    pub(crate) site: Option<CallSite>,
+}
+
 /// Who calls: in which communicator, and where in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
-    communicator: &'a Communicator,
+    context: &'a CallContext,
     location: &'static Location<'static>,
+}
+
+impl CallContext {
+    /// Who calls the function that asks.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller { context: self, location: Location::caller() }
+    }
 }
 
 impl Caller<'_> {
     /// The communicator.
     #[inline]
     pub(crate) fn id(self) -> carrousel_rank::Communicator {
-        self.communicator.id
+        self.context.communicator
     }
 }
 
 impl Located for Caller<'_> {
     fn site(self) -> CallSite {
-        self.communicator.site.unwrap_or(CallSite::Source(self.location))
+        self.context.site.unwrap_or(CallSite::Source(self.location))
     }
 
     #[inline]
     fn location(self) -> &'static Location<'static> {
         self.location
-    }
-}
-
-impl Communicator {
-    /// The same communicator for calls on behalf of `site`, which reports, traces and errors name in place of the line
-    /// of the call itself: for libraries whose callers' lines matter, not their own.
-    pub fn at(&self, site: CallSite) -> Self {
-        self.shared.with(|core| core.observe());
-        Self { site: Some(site), ..self.clone() }
-    }
-
-    /// Where the application is that calls the function that asks.
-    #[track_caller]
-    pub(crate) fn site(&self) -> CallSite {
-        self.caller().site()
-    }
-
-    /// Who calls the function that asks.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn caller(&self) -> Caller<'_> {
-        Caller { communicator: self, location: Location::caller() }
-    }
-
-    /// For a request: where it is waited for is another place than the one where it was started.
-    pub(crate) fn of_request(&self) -> Self {
-        Self { site: None, ..self.clone() }
     }
 }

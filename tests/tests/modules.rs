@@ -32,9 +32,8 @@ fn told(circle: &Circle) -> String {
 }
 
 /// Crates in which there are circles yet, and how many files are in them: none may be added.
-const KNOWN: [(&str, usize); 6] = [
+const KNOWN: [(&str, usize); 5] = [
     ("cli/src/main.rs", 2),
-    ("engine/src/lib.rs", 23),
     ("protocols/rank/src/lib.rs", 7),
     ("scenario/src/lib.rs", 4),
     ("transport-verbs/src/lib.rs", 8),

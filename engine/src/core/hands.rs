@@ -3,11 +3,11 @@
 use super::directory::Directory;
 use super::kept::Store;
 use super::reductions::Reductions;
+use super::registry::Registry;
+use super::send_sites::SendSites;
 use super::trouble::Trouble;
-use super::usage::SendSites;
 use super::ways::Ways;
 use crate::Error;
-use crate::lend::Registry;
 use crate::site::{CallSite, Located};
 use carrousel_rank::{
     Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError,

@@ -1,5 +1,6 @@
 //! One rank at work: its state machine, its memory, and its transport.
 
+mod arrivals;
 mod communicators;
 mod directory;
 mod hands;
@@ -10,6 +11,8 @@ mod pace;
 mod pending;
 mod recording;
 mod reductions;
+mod registry;
+mod send_sites;
 mod sending;
 mod trouble;
 mod usage;
@@ -23,9 +26,12 @@ pub(crate) use self::link::Link;
 pub(crate) use self::pace::Pace;
 pub(crate) use self::pending::Awaited;
 pub(crate) use self::reductions::ReduceOp;
+#[doc(hidden)]
+pub use self::reductions::on_bytes;
 pub(crate) use self::sending::SendKind;
 pub(crate) use self::usage::LeftBehind;
 
+use self::arrivals::{FromFar, FromNear};
 use self::communicators::Communicators;
 use self::directory::{Directory, LookUp};
 use self::hands::{Hands, Tools};
@@ -33,11 +39,11 @@ use self::kept::Store;
 use self::pace::Glances;
 use self::pending::{Known, Pending, What};
 use self::reductions::Reductions;
+use self::registry::Registry;
 use self::trouble::Trouble;
-use self::ways::{Far, FromFar, FromNear, Ways};
+use self::ways::{Far, Ways};
 use crate::Error;
 use crate::error::Fault;
-use crate::lend::Registry;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{

@@ -2,10 +2,10 @@
 
 use super::Core;
 use super::pending::What;
+use super::registry::Registry;
 use super::ways::Ways;
 use crate::Error;
 use crate::error::Fault;
-use crate::lend::Registry;
 use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
 use carrousel_transport_verbs as verbs;

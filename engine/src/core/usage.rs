@@ -5,8 +5,8 @@ use super::pending::Awaited;
 use super::ways::Ways;
 use crate::site::CallSite;
 use carrousel_options::CheckUsage;
-use carrousel_rank::{Context, Envelope, Pattern, RankId, Send, Source, Tag, TagSelector};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use carrousel_rank::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
+use std::collections::BTreeMap;
 
 /// Messages of one rank with one tag that were not received.
 #[derive(Clone, Copy, Debug)]
@@ -17,30 +17,6 @@ pub(crate) struct LeftBehind {
     pub(crate) count: u32,
     /// Of the first one.
     pub(crate) bytes: u64,
-}
-
-/// Where messages were sent: of those to one rank with one tag, the last ones. Receives take the first ones, so that
-/// those that are not received are the last ones.
-#[derive(Debug, Default)]
-pub(super) struct SendSites(HashMap<(RankId, Context, Tag), VecDeque<CallSite>>);
-
-impl SendSites {
-    /// Of one kind.
-    const LAST: usize = 8;
-    /// Kinds that are known.
-    const KINDS: usize = 1 << 14;
-
-    pub(super) fn add(&mut self, send: &Send, site: CallSite) {
-        let kind = (send.to, send.communicator.messages(), send.tag);
-        if self.0.len() >= Self::KINDS && !self.0.contains_key(&kind) {
-            return;
-        }
-        let sites = self.0.entry(kind).or_default();
-        if sites.len() == Self::LAST {
-            sites.pop_front();
-        }
-        sites.push_back(site);
-    }
 }
 
 impl Core {
@@ -93,7 +69,6 @@ impl Core {
 
     /// Where the first of the last `count` messages of a kind was sent, if that is known.
     pub(crate) fn sent_at(&self, to: u32, context: Context, tag: Tag, count: u32) -> Option<CallSite> {
-        let sites = self.hands.send_sites()?.0.get(&(RankId(to), context, tag))?;
-        sites.get(sites.len().checked_sub(count as usize)?).copied()
+        self.hands.send_sites()?.first_of_last(RankId(to), context, tag, count)
     }
 }

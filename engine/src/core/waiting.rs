@@ -2,10 +2,11 @@
 //! peers are still there, and telling the launcher what is waited for.
 
 use super::Core;
+use super::arrivals::FromFar;
 use super::launcher::{Launcher, Waiting, WaitingRequest};
 use super::pace::{Idle, PERIOD, Pace};
 use super::pending::{Awaited, What};
-use super::ways::{FromFar, Ways};
+use super::ways::Ways;
 use crate::Error;
 use crate::error::Fault;
 use crate::site::{CallSite, Caller, Located};

@@ -1,9 +1,8 @@
 //! The two transports of a rank: one to the ranks of its node, and one to all others.
 
-use super::hands::Hands;
-use crate::lend::Registry;
+use super::registry::Registry;
 use carrousel_rank::{Context, Packet, RankId, Tag};
-use carrousel_transport::{Arrival, Handler, Outbound, Payload, Read, Transport, Write};
+use carrousel_transport::{Outbound, Read, Transport, Write};
 use carrousel_transport_shm::{self as shm, Node};
 use carrousel_transport_verbs::{self as verbs, Verbs};
 
@@ -77,47 +76,5 @@ impl<'a> Ways<'a> {
     /// Whether something waits for room.
     pub(super) fn is_waiting(&self) -> bool {
         self.near.is_waiting() || self.far.as_ref().is_some_and(|far| far.is_waiting())
-    }
-}
-
-/// Takes what comes from the ranks of the node, and posts what follows either way.
-pub(super) struct FromNear<'a> {
-    pub(super) hands: &'a mut Hands,
-    pub(super) far: Option<&'a mut verbs::Out>,
-}
-
-impl Handler<shm::Out> for FromNear<'_> {
-    type Regions = Registry;
-
-    #[inline]
-    fn regions(&mut self) -> &mut Registry {
-        self.hands.registry()
-    }
-
-    #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut shm::Out) {
-        let ways = &mut Ways { near: out, far: self.far.as_deref_mut() };
-        self.hands.arrival(arrival, data, ways);
-    }
-}
-
-/// Takes what comes from other nodes.
-pub(super) struct FromFar<'a> {
-    pub(super) hands: &'a mut Hands,
-    pub(super) near: &'a mut shm::Out,
-}
-
-impl Handler<verbs::Out> for FromFar<'_> {
-    type Regions = Registry;
-
-    #[inline]
-    fn regions(&mut self) -> &mut Registry {
-        self.hands.registry()
-    }
-
-    #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut verbs::Out) {
-        let ways = &mut Ways { near: self.near, far: Some(out) };
-        self.hands.arrival(arrival, data, ways);
     }
 }

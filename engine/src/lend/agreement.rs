@@ -5,13 +5,11 @@
 //! own. A barrier that does not wait must not wait for that either; there the allreduce is the barrier, as no rank has its
 //! result before all have entered.
 
-use super::blocking::uninterrupted;
-use super::collectives::on_bytes;
-use crate::core::Core;
+use crate::Error;
+use crate::core::{Core, on_bytes};
 use crate::error::Fault;
 use crate::site::CallSite;
 use crate::usage::{Joint, Summary};
-use crate::{Communicator, Error, Request};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{self as rank, Collective, Handle, Kind, Memory};
 use zerocopy::{FromBytes, IntoBytes};
@@ -26,7 +24,7 @@ fn exchange(communicator: rank::Communicator) -> Collective {
 /// An [`exchange`] that nobody waits for: as long as it is under way, its memory is the library's.
 #[derive(Debug)]
 pub(crate) struct Agreement {
-    request: Handle,
+    pub(super) request: Handle,
     communicator: rank::Communicator,
     /// What this rank calls, what all call, and scratch.
     lent: [Vec<u8>; 3],
@@ -75,7 +73,7 @@ fn reported(call: Joint) -> Kind {
 
 impl Core {
     /// Begins to find out whether all ranks of a communicator are about to do the same.
-    fn begin_agreement(
+    pub(super) fn begin_agreement(
         &mut self,
         communicator: rank::Communicator,
         call: Joint,
@@ -114,17 +112,5 @@ impl Core {
         let wrong = Error::Internal("a summary of calls has another size");
         let all = Summary::read_from_bytes(all).map_err(|_| wrong)?;
         self.conclude(*communicator, &all)
-    }
-}
-
-impl Communicator {
-    /// A barrier that does not wait, and finds out whether all ranks have called it; `None` if nobody has asked for that.
-    pub(crate) fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
-        if self.shared.with(|core| core.check_usage()) == CheckUsage::Off {
-            return Ok(None);
-        }
-        let begin = |core: &mut Core| core.begin_agreement(self.id, Joint::Ibarrier, site);
-        let agreement = self.shared.with(|core| uninterrupted(|| begin(core)))?;
-        Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
     }
 }

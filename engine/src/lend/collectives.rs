@@ -1,11 +1,10 @@
 //! Collectives: calls that return when this rank's part is done, and the memory that is lent for them.
 
 use super::blocking::uninterrupted;
-use crate::core::{Core, ReduceOp};
+use crate::core::{Core, ReduceOp, on_bytes};
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
-use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 impl Core {
@@ -59,20 +58,6 @@ impl Core {
         *self.scratch() = scratch;
         Ok(result?)
     }
-}
-
-/// The operation on bytes that `combine` is on elements. Scratch is aligned for bytes only.
-#[doc(hidden)]
-pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + Send + Sync + 'static) -> ReduceOp {
-    Arc::new(move |into: &mut [u8], from: &[u8]| {
-        let size = size_of::<T>().max(1);
-        for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
-            // Both have the size of an element, so both are one.
-            if let (Ok(left), Ok(right)) = (T::read_from_bytes(into), T::read_from_bytes(from)) {
-                into.copy_from_slice(combine(left, right).as_bytes());
-            }
-        }
-    })
 }
 
 /// The call of member `me` of so many, with these buffers: without memory, and in the world. Of a broadcast, one
@@ -133,7 +118,7 @@ impl Communicator {
     ) -> Result<(), Error> {
         let site = self.site();
         let call = part(kind, (self.rank(), self.size()), root, source, target)?;
-        let call = Collective { communicator: self.id, ..call };
+        let call = Collective { communicator: self.id(), ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
         // The last of the operation is dropped here: what it has of the application's may call the library.
         self.shared.with(|core| core.collect(call, source, target, op.clone(), site))
@@ -145,7 +130,7 @@ impl Communicator {
     /// When a rank is gone.
     #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
-        let (site, call) = (self.site(), Collective::barrier(self.id));
+        let (site, call) = (self.site(), Collective::barrier(self.id()));
         self.shared.with(|core| core.collect(call, &[], &mut [], None, site))
     }
 

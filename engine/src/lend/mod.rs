@@ -1,8 +1,8 @@
 //! Buffers that are lent to the library, and come back.
 //!
 //! A buffer belongs to the library from the call that starts its request to the one that ends it: until
-//! then no code of the application can reach it. There are three ways to see to that, and all `unsafe`
-//! code of this crate is theirs:
+//! then no code of the application can reach it. There are three ways to see to that, and all promises about memory that
+//! `core::registry` relies on are made here:
 //!
 //! - the call does not return before ([`blocking`]);
 //! - the request owns the buffer, and gives it back when it ends, or leaks it with itself ([`request`]);
@@ -11,16 +11,16 @@
 #![allow(unsafe_code)]
 
 mod agreement;
+mod barrier;
 mod blocking;
 mod collectives;
-mod registry;
+mod open;
 mod request;
 mod scope;
 mod several;
 
 #[doc(hidden)]
-pub use collectives::{on_bytes, part};
-pub(crate) use registry::Registry;
+pub use collectives::part;
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
 pub use several::{Outstanding, block_on, wait_all, wait_any, wait_some};

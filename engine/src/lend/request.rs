@@ -2,7 +2,7 @@
 
 use super::agreement::Agreement;
 use super::blocking::uninterrupted;
-use super::several::{Open, Stage};
+use super::open::{Open, Stage};
 use crate::core::{Awaited, Pace, SendKind};
 use crate::error::Fault;
 use crate::shared::Shared;

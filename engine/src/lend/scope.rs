@@ -1,7 +1,7 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
 use super::blocking::uninterrupted;
-use super::several::{Open, Stage};
+use super::open::{Open, Stage};
 use crate::core::SendKind;
 use crate::error::Fault;
 use crate::shared::Shared;

@@ -4,6 +4,9 @@
 //! has a name, an address with a key; everything else in the library has the name only, and asks here
 //! for the bytes. A name that is out of date, or a peer's invention, has none.
 
+// Memory that is lent cannot be had without `unsafe`.
+#![allow(unsafe_code)]
+
 use crate::Error;
 use carrousel_rank::{Memory, Packet};
 use carrousel_reuse::Path;
@@ -28,7 +31,6 @@ struct Region {
 
 // SAFETY: a region is an address. That its bytes may be used is what whoever registered it has promised (`register`), in
 // whichever thread that happens; they are used through the registry only, which one thread has at a time.
-#[allow(unsafe_code)]
 unsafe impl Send for Region {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,34 @@
+//! Barriers that do not wait.
+
+use super::blocking::uninterrupted;
+use crate::core::Core;
+use crate::usage::Joint;
+use crate::{CallSite, Communicator, Error, Request};
+use carrousel_options::CheckUsage;
+use carrousel_rank::{Collective, Kind};
+
+impl Communicator {
+    /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.
+    ///
+    /// # Errors
+    /// When a rank cannot be reached.
+    #[track_caller]
+    pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
+        let (site, barrier) = (self.site(), Collective::barrier(self.id()));
+        if let Some(request) = self.checked_ibarrier(site)? {
+            return Ok(request);
+        }
+        let handle = self.shared.with(|core| core.collective(barrier, None, Kind::Barrier, site))?;
+        Ok(Request::of_nothing(self.of_request(), handle, None))
+    }
+
+    /// A barrier that does not wait, and finds out whether all ranks have called it; `None` if nobody has asked for that.
+    fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
+        if self.shared.with(|core| core.check_usage()) == CheckUsage::Off {
+            return Ok(None);
+        }
+        let begin = |core: &mut Core| core.begin_agreement(self.id(), Joint::Ibarrier, site);
+        let agreement = self.shared.with(|core| uninterrupted(|| begin(core)))?;
+        Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
+    }
+}

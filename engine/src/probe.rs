@@ -1,0 +1,27 @@
+//! Looking at messages that nobody has received (MPI-4.1, 3.8).
+
+use crate::{Communicator, Error, Source, Status, Tag};
+
+impl Communicator {
+    /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
+    ///
+    /// # Errors
+    /// When there is no such rank, or the peer is gone; from any rank, when one of them is.
+    #[track_caller]
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let found = self.shared.with(|core| core.wait_for_message(caller, from, tag));
+        Ok(self.placed(found?))
+    }
+
+    /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
+    ///
+    /// # Errors
+    /// When there is no such rank, or, if no such message is there, the peer is gone; from any rank, when one of them is.
+    #[track_caller]
+    pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let found = self.shared.with(|core| core.probe_now(caller, from, tag))?;
+        Ok(found.map(|found| self.placed(found)))
+    }
+}
