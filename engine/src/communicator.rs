@@ -16,7 +16,7 @@ pub struct Communicator {
 
 impl Communicator {
     pub(crate) fn world(shared: Shared) -> Self {
-        let group = Group::All(shared.with(|core| core.ranks()));
+        let group = Group::All(shared.with(|endpoint| endpoint.ranks()));
         let communicator = carrousel_rank::Communicator::WORLD;
         Self { shared, context: CallContext { communicator, site: None }, group }
     }
@@ -45,7 +45,7 @@ impl Communicator {
 
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
-        self.group.place(self.shared.with(|core| core.me()))
+        self.group.place(self.shared.with(|endpoint| endpoint.me()))
     }
 
     /// How many ranks there are.
@@ -56,7 +56,7 @@ impl Communicator {
     /// The same communicator for calls on behalf of `site`, which reports, traces and errors name in place of the line
     /// of the call itself: for libraries whose callers' lines matter, not their own.
     pub fn at(&self, site: CallSite) -> Self {
-        self.shared.with(|core| core.observe());
+        self.shared.with(|endpoint| endpoint.observe());
         Self { context: CallContext { site: Some(site), ..self.context }, ..self.clone() }
     }
 

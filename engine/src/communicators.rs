@@ -1,6 +1,6 @@
 //! Communicators of some of the ranks (MPI-4.1, chapter 7).
 
-use crate::core::{COMPARED, Membership};
+use crate::endpoint::{COMPARED, Membership};
 use crate::group::Group;
 use crate::site::CallContext;
 use crate::{Communicator, Error};
@@ -46,7 +46,7 @@ impl Communicator {
     /// When there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
-        let first = self.shared.with(|core| core.neighbours().first().map_or(0, |rank| rank.0));
+        let first = self.shared.with(|endpoint| endpoint.neighbours().first().map_or(0, |rank| rank.0));
         self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
     }
 
@@ -55,9 +55,9 @@ impl Communicator {
     #[track_caller]
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
         let number = self.free_number()?;
-        let me = self.shared.with(|core| core.me());
+        let me = self.shared.with(|endpoint| endpoint.me());
         let (id, membership) = match members.contains(&me) {
-            true => self.shared.with(|core| core.define(number, members))?,
+            true => self.shared.with(|endpoint| endpoint.define(number, members))?,
             false => (self.id(), Membership::of_others(members)),
         };
         let context = CallContext { communicator: id, ..self.context };
@@ -69,15 +69,16 @@ impl Communicator {
     fn free_number(&self) -> Result<usize, Error> {
         // What was sent in a communicator that is gone has arrived before its number is anybody else's.
         let site = self.site();
-        self.shared.with(|core| core.drain(site));
+        self.shared.with(|endpoint| endpoint.drain(site));
         // A barrier; but by that name it would agree with one that the program calls elsewhere.
         self.allreduce(&[0u8], &mut [0], |left, _| left)?;
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
-            let own =
-                self.shared.with(|core| core.communicators_taken(block, |rank| self.group.contains(rank)));
+            let own = self
+                .shared
+                .with(|endpoint| endpoint.communicators_taken(block, |rank| self.group.contains(rank)));
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;
-            self.shared.with(|core| core.communicators_agreed(block, &taken));
+            self.shared.with(|endpoint| endpoint.communicators_agreed(block, &taken));
             // All ranks see the same, so all take the same number, or go on.
             if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
                 let bits = u64::BITS as usize;

@@ -151,16 +151,16 @@ fn because(why: &Option<String>) -> String {
 }
 
 /// An error inside the library, in a word: nothing as large as an [`Error`] is moved wherever something succeeds.
-pub(crate) type Fault = Box<Error>;
+pub(crate) type BoxedError = Box<Error>;
 
-impl From<Fault> for Error {
+impl From<BoxedError> for Error {
     #[cold]
-    fn from(fault: Fault) -> Self {
+    fn from(fault: BoxedError) -> Self {
         *fault
     }
 }
 
-impl From<UsageError> for Fault {
+impl From<UsageError> for BoxedError {
     #[cold]
     fn from(mistake: UsageError) -> Self {
         Self::new(mistake.into())

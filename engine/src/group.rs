@@ -1,7 +1,7 @@
 //! The members of a communicator.
 
 use crate::Error;
-use crate::core::Membership;
+use crate::endpoint::Membership;
 use std::sync::Arc;
 
 /// The members of a communicator, as ranks of the job.

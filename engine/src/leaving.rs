@@ -1,8 +1,8 @@
 //! How a rank leaves its job: with all others, and having received what was sent to it, where the option `check_usage`
 //! asks for that.
 
-use crate::core::LeftBehind;
-use crate::usage::{Joint, NotReceived, Place, Unreceived};
+use crate::endpoint::LeftBehind;
+use crate::usage::{Joint, NotReceived, PackedLine, Unreceived};
 use crate::{CallSite, Communicator, Error};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, Tag};
@@ -23,20 +23,20 @@ impl Communicator {
     ///
     /// `Ok` has what is to be said although the job has come to its end: messages that were not received.
     pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
-        let mode = self.shared.with(|core| {
+        let mode = self.shared.with(|endpoint| {
             // It may be on behalf of another place.
-            core.observe();
-            core.check_usage()
+            endpoint.observe();
+            endpoint.check_usage()
         });
         let mut left = None;
         if mode != CheckUsage::Off {
-            self.shared.with(|core| core.agree(self.id(), Joint::Finalize, site))?;
+            self.shared.with(|endpoint| endpoint.agree(self.id(), Joint::Finalize, site))?;
             // All that this rank has sent has arrived, so nothing is missed.
-            self.shared.with(|core| core.drain(site));
+            self.shared.with(|endpoint| endpoint.drain(site));
             self.at(site).barrier()?;
             left = self.at(site).left_behind()?;
         }
-        self.shared.with(|core| core.finalize(site))?;
+        self.shared.with(|endpoint| endpoint.finalize(site))?;
         Ok(match left {
             Some(left) if mode == CheckUsage::Warn => {
                 eprintln!("carrousel: warning: {left}");
@@ -48,7 +48,7 @@ impl Communicator {
 
     /// The messages that this rank has not received. All ranks call it, behind a barrier.
     fn left_behind(&self) -> Result<Option<NotReceived>, Error> {
-        let left = self.shared.with(|core| core.left_behind());
+        let left = self.shared.with(|endpoint| endpoint.left_behind());
         let mut most = [0];
         self.allreduce(&[left.len() as u64], &mut most, u64::max)?;
         if most == [0] {
@@ -68,13 +68,13 @@ impl Communicator {
         let answer = |(to, question): (u32, &Question)| {
             let Question { context, tag, count } = *question;
             let context = Context(u16::try_from(context).ok()?);
-            self.shared.with(|core| core.sent_at(to, context, Tag(tag), count)).map(Place::from)
+            self.shared.with(|endpoint| endpoint.sent_at(to, context, Tag(tag), count)).map(PackedLine::from)
         };
-        let answers: Vec<Place> =
-            (0..).zip(&asked).map(|asked| answer(asked).unwrap_or(Place::NONE)).collect();
-        let mut places = vec![Place::NONE; answers.len()];
+        let answers: Vec<PackedLine> =
+            (0..).zip(&asked).map(|asked| answer(asked).unwrap_or(PackedLine::NONE)).collect();
+        let mut places = vec![PackedLine::NONE; answers.len()];
         self.alltoall(&answers, &mut places)?;
-        let told = |(from, place): (u32, &Place)| {
+        let told = |(from, place): (u32, &PackedLine)| {
             let LeftBehind { tag, bytes, count, .. } = *of(from)?;
             Some(Unreceived { from, tag: tag.0, bytes, count, sent: place.line() })
         };

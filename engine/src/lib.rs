@@ -31,8 +31,8 @@
 
 mod communicator;
 mod communicators;
-mod core;
 mod element;
+mod endpoint;
 mod error;
 mod group;
 mod leaving;
@@ -47,8 +47,8 @@ mod threads;
 mod usage;
 
 pub use communicator::Communicator;
-pub use core::{Waiting, WaitingRequest};
 pub use element::Element;
+pub use endpoint::{Waiting, WaitingRequest};
 pub use error::{Class, Error};
 pub use lend::{Outstanding, Request, Scope, ScopedRequest, block_on, wait_all, wait_any, wait_some};
 pub use session::{Job, describe_verbs, init, init_with, verbs_choice};
@@ -59,4 +59,4 @@ pub use threads::threads;
 pub use threads::{in_one_thread, in_one_thread_apart, in_one_thread_over};
 pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};
 #[doc(hidden)]
-pub use {core::on_bytes, lend::part};
+pub use {endpoint::on_bytes, lend::part};

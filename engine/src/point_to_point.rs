@@ -12,7 +12,7 @@ impl Communicator {
     #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
         let (caller, to) = (self.caller(), self.group.rank(to)?);
-        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), caller, to, tag, false))?)
+        Ok(self.shared.with(|endpoint| endpoint.send_and_wait(data.as_bytes(), caller, to, tag, false))?)
     }
 
     /// As [`Communicator::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -22,7 +22,7 @@ impl Communicator {
     #[track_caller]
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
         let (caller, to) = (self.caller(), self.group.rank(to)?);
-        Ok(self.shared.with(|core| core.send_and_wait(data.as_bytes(), caller, to, tag, true))?)
+        Ok(self.shared.with(|endpoint| endpoint.send_and_wait(data.as_bytes(), caller, to, tag, true))?)
     }
 
     /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or [`Any`](crate::Any), and so
@@ -39,7 +39,8 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
-        let got = self.shared.with(|core| core.receive_and_wait(buffer.as_mut_bytes(), caller, from, tag));
+        let got =
+            self.shared.with(|endpoint| endpoint.receive_and_wait(buffer.as_mut_bytes(), caller, from, tag));
         Ok(self.placed(got?))
     }
 
@@ -56,7 +57,7 @@ impl Communicator {
         let caller = self.caller();
         let receive = (buffer.as_mut_bytes(), self.source(from)?, recv_tag.into().0);
         let send = (data.as_bytes(), self.group.rank(to)?, send_tag);
-        let got = self.shared.with(|core| core.exchange(caller, send, receive));
+        let got = self.shared.with(|endpoint| endpoint.exchange(caller, send, receive));
         Ok(self.placed(got?))
     }
 }

@@ -10,7 +10,7 @@ impl Communicator {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
-        let found = self.shared.with(|core| core.wait_for_message(caller, from, tag));
+        let found = self.shared.with(|endpoint| endpoint.wait_for_message(caller, from, tag));
         Ok(self.placed(found?))
     }
 
@@ -21,7 +21,7 @@ impl Communicator {
     #[track_caller]
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
-        let found = self.shared.with(|core| core.probe_now(caller, from, tag))?;
+        let found = self.shared.with(|endpoint| endpoint.probe_now(caller, from, tag))?;
         Ok(found.map(|found| self.placed(found)))
     }
 }

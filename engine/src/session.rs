@@ -1,6 +1,6 @@
 //! Joining the job that this process is a rank of.
 
-use crate::core::{Core, Launcher, Link, Place};
+use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
@@ -26,7 +26,7 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 #[must_use = "a process that ends without `finalize` has failed"]
 pub struct Job {
     world: Communicator,
-    link: Link,
+    link: PmiConnection,
 }
 
 /// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
@@ -50,7 +50,7 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     if env::var_os(SIMULATION).is_some() {
         let simulates = format!(
             "{SIMULATION} is set: this process is to simulate the job, and cannot join it; \
-             a program that can do both hands its `async fn` to `carrousel_app::run`"
+             a program that can do both driver its `async fn` to `carrousel_app::run`"
         );
         return Err(Error::Launch(simulates));
     }
@@ -59,8 +59,8 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         return Err(Error::Launch(twice.to_owned()));
     }
     let mut client = Client::from_environment()?;
-    let place = match &mut client {
-        None => Place { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
+    let topology = match &mut client {
+        None => NodeTopology { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
         Some(client) => {
             let nodes = client.nodes()?;
             let own = nodes.get(client.rank() as usize).copied();
@@ -69,29 +69,29 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
             let (me, count, apart) =
                 (RankId(client.rank()), here.len(), settings.verbs().between == Between::All);
             let neighbours = if apart { vec![me] } else { here };
-            Place { me, ranks: client.size(), neighbours, here: count }
+            NodeTopology { me, ranks: client.size(), neighbours, here: count }
         }
     };
-    let link = Link::new(client);
+    let link = PmiConnection::new(client);
     let directory = link.clone();
     let look_up =
         move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
-    let ring = ring_bytes(settings.shm_ring(), place.neighbours.len() as u64);
+    let ring = ring_bytes(settings.shm_ring(), topology.neighbours.len() as u64);
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
     let (verbs, waits) =
         (verbs_settings(settings)?, settings.verbs().reuse.is_some_and(|reuse| reuse.blocking));
-    let far = far(&place, settings, &verbs);
-    let core = Core::new(&place, &settings.protocol(), rings, far, waits, Box::new(look_up));
-    let mut core = core.map_err(|error| Error::Memory(error.to_string()))?;
+    let net = net(&topology, settings, &verbs);
+    let endpoint = Endpoint::new(&topology, &settings.protocol(), rings, net, waits, Box::new(look_up));
+    let mut endpoint = endpoint.map_err(|error| Error::Memory(error.to_string()))?;
     if let Some(directory) = settings.trace() {
-        core.trace_to(directory)?;
+        endpoint.trace_to(directory)?;
     }
-    core.set_check_usage(check_usage(&link, &place, settings, &core.address())?);
+    endpoint.set_check_usage(check_usage(&link, &topology, settings, &endpoint.address())?);
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
-    core.attend(Launcher::new(link.clone(), asked, settings.hang_report()));
-    Ok(Job { world: Communicator::world(Shared::new(core)), link })
+    endpoint.attach_launcher(Launcher::new(link.clone(), asked, settings.hang_report()));
+    Ok(Job { world: Communicator::world(Shared::new(endpoint)), link })
 }
 
 /// Under which name rank 0 publishes what is done about wrong use.
@@ -99,13 +99,18 @@ const CHECK_USAGE: &str = "check_usage";
 
 /// Publishes the address of this rank, and returns what is done about wrong use. For that all ranks do the same, so all
 /// do what rank 0 is asked to do, whatever their own environment or build says.
-fn check_usage(link: &Link, place: &Place, settings: &Settings, address: &str) -> Result<CheckUsage, Error> {
+fn check_usage(
+    link: &PmiConnection,
+    topology: &NodeTopology,
+    settings: &Settings,
+    address: &str,
+) -> Result<CheckUsage, Error> {
     let own = settings.check_usage().unwrap_or(check_usage_of_build());
-    if place.me == RankId(0) {
+    if topology.me == RankId(0) {
         link.put(CHECK_USAGE, own.word())?;
     }
-    link.publish(&key(place.me), address)?;
-    match place.me {
+    link.publish(&key(topology.me), address)?;
+    match topology.me {
         RankId(0) => Ok(own),
         _ => Ok(link.get(CHECK_USAGE)?.and_then(|word| CheckUsage::named(&word)).unwrap_or(own)),
     }
@@ -121,14 +126,18 @@ const LEAST: u64 = 1 << 10;
 const MOST: u64 = 64 << 10;
 
 /// The transport to other nodes, if there are any; or why there is none.
-fn far(place: &Place, settings: &Settings, verbs: &verbs::Settings) -> Result<Option<Verbs>, String> {
-    if place.neighbours.len() == place.ranks as usize {
+fn net(
+    topology: &NodeTopology,
+    settings: &Settings,
+    verbs: &verbs::Settings,
+) -> Result<Option<Verbs>, String> {
+    if topology.neighbours.len() == topology.ranks as usize {
         return Ok(None);
     }
     if settings.verbs().between == Between::None {
         return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
     }
-    let verbs = Verbs::new(place.me, place.ranks, verbs);
+    let verbs = Verbs::new(topology.me, topology.ranks, verbs);
     verbs.map(Some).map_err(|error| error.to_string())
 }
 
@@ -240,7 +249,7 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
-        self.world.shared.with(|core| core.end_trace(End::Left));
+        self.world.shared.with(|endpoint| endpoint.end_trace(End::Left));
         // It ends this process too; if it cannot be told, the end of this process tells it.
         let _ = self.link.abort(code, message);
         std::process::exit(code)

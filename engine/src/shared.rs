@@ -1,14 +1,14 @@
 //! The rank that communicators and requests of a process share.
 
 use crate::Status;
-use crate::core::Core;
+use crate::endpoint::Endpoint;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
 /// The rank of this process. A thread's own: whoever has it is in the thread that started it.
 #[derive(Clone)]
-pub(crate) struct Shared(Rc<RefCell<Core>>);
+pub(crate) struct Shared(Rc<RefCell<Endpoint>>);
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,14 +17,14 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(core: Core) -> Self {
-        Self(Rc::new(RefCell::new(core)))
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self(Rc::new(RefCell::new(endpoint)))
     }
 
     /// Calls the library. Of the application it calls nothing but the operation of a reduction, which must not call the
     /// library: that would panic.
     #[inline]
-    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Core) -> T) -> T {
+    pub(crate) fn with<T>(&self, call: impl FnOnce(&mut Endpoint) -> T) -> T {
         call(&mut self.0.borrow_mut())
     }
 }

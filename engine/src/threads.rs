@@ -1,6 +1,6 @@
 //! Jobs whose ranks are threads of one process.
 
-use crate::core::{Core, Place};
+use crate::endpoint::{Endpoint, NodeTopology};
 use crate::session::check_usage_of_build;
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
@@ -14,10 +14,14 @@ use std::thread;
 type Addresses = Arc<Mutex<Vec<String>>>;
 
 /// Rank `me` of a job whose ranks are all in this process, and share memory.
-fn near(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
-    let place =
-        Place { me: RankId(me), ranks, neighbours: (0..ranks).map(RankId).collect(), here: ranks as usize };
-    rank(&place, &Options::default(), settings, None, addresses)
+fn shm(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
+    let topology = NodeTopology {
+        me: RankId(me),
+        ranks,
+        neighbours: (0..ranks).map(RankId).collect(),
+        here: ranks as usize,
+    };
+    rank(&topology, &Options::default(), settings, None, addresses)
 }
 
 fn refused(error: impl std::fmt::Display) -> Error {
@@ -26,10 +30,10 @@ fn refused(error: impl std::fmt::Display) -> Error {
 
 /// The rank at a place in a job whose ranks are all in this process.
 fn rank(
-    place: &Place,
+    topology: &NodeTopology,
     options: &Options,
     settings: Settings,
-    far: Option<Verbs>,
+    net: Option<Verbs>,
     addresses: &Addresses,
 ) -> Result<Communicator, Error> {
     let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
@@ -38,10 +42,10 @@ fn rank(
         let addresses = known.lock().map_err(|_| lost(rank))?;
         addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
     };
-    let core = Core::new(place, options, settings, Ok(far), true, Box::new(look_up));
-    let core = core.map_err(refused)?;
-    addresses.lock().map_err(|_| lost(place.me))?[place.me.0 as usize] = core.address();
-    Ok(Communicator::world(Shared::new(core)))
+    let endpoint = Endpoint::new(topology, options, settings, Ok(net), true, Box::new(look_up));
+    let endpoint = endpoint.map_err(refused)?;
+    addresses.lock().map_err(|_| lost(topology.me))?[topology.me.0 as usize] = endpoint.address();
+    Ok(Communicator::world(Shared::new(endpoint)))
 }
 
 /// The ranks of a job, all of them in this thread, which has to see to it that no call waits for another
@@ -61,7 +65,7 @@ pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
 #[doc(hidden)]
 pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communicator>, Error> {
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
-    (0..ranks).map(|me| near(me, ranks, settings, &addresses)).collect()
+    (0..ranks).map(|me| shm(me, ranks, settings, &addresses)).collect()
 }
 
 /// As [`in_one_thread`], of ranks that share no memory, and reach each other through an adapter.
@@ -76,11 +80,11 @@ pub fn in_one_thread_apart(
 ) -> Result<Vec<Communicator>, Error> {
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let apart = (0..ranks).map(RankId).map(|me| {
-        let place = Place { me, ranks, neighbours: vec![me], here: ranks as usize };
-        let far = Verbs::over(device, me, ranks, settings).map_err(refused)?;
+        let topology = NodeTopology { me, ranks, neighbours: vec![me], here: ranks as usize };
+        let net = Verbs::over(device, me, ranks, settings).map_err(refused)?;
         // As large as the transport takes them.
         let options = Options { eager_threshold: settings.eager, ..Options::default() };
-        rank(&place, &options, Settings::default(), Some(far), &addresses)
+        rank(&topology, &options, Settings::default(), Some(net), &addresses)
     });
     apart.collect()
 }
@@ -102,10 +106,10 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
     let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
-        let world = near(me, ranks, Settings::default(), &addresses);
+        let world = shm(me, ranks, Settings::default(), &addresses);
         barrier.wait();
         let world = world?;
-        world.shared.with(|core| core.set_check_usage(check_usage_of_build()));
+        world.shared.with(|endpoint| endpoint.set_check_usage(check_usage_of_build()));
         let value = body(&world);
         let mut left = world.leave(site);
         let disagreed = left.clone().err();

@@ -97,13 +97,13 @@ impl fmt::Display for Unreceived {
 /// A line of a program as ranks tell each other: of the file, the last bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub(crate) struct Place {
+pub(crate) struct PackedLine {
     line: u32,
     len: u32,
     file: [u8; Self::FILE],
 }
 
-impl Place {
+impl PackedLine {
     const FILE: usize = 88;
     /// No line.
     pub(crate) const NONE: Self = Self { line: 0, len: 0, file: [0; Self::FILE] };
@@ -115,7 +115,7 @@ impl Place {
     }
 }
 
-impl From<CallSite> for Place {
+impl From<CallSite> for PackedLine {
     fn from(site: CallSite) -> Self {
         let whole = site.file();
         let from = (whole.len().saturating_sub(Self::FILE)..).find(|at| whole.is_char_boundary(*at));
@@ -162,12 +162,18 @@ struct Announcement {
     root: u32,
     element: u32,
     len: u64,
-    place: Place,
+    place: PackedLine,
 }
 
 impl Announcement {
-    const NONE: Self =
-        Self { rank: NOTHING, what: NOTHING, root: NOTHING, element: NOTHING, len: 0, place: Place::NONE };
+    const NONE: Self = Self {
+        rank: NOTHING,
+        what: NOTHING,
+        root: NOTHING,
+        element: NOTHING,
+        len: 0,
+        place: PackedLine::NONE,
+    };
 
     fn new(rank: u32, call: Joint, site: CallSite) -> Self {
         let some = |number: Option<u32>| number.unwrap_or(NOTHING);
@@ -301,11 +307,11 @@ mod tests {
     #[test]
     fn of_a_long_file_name_the_end_is_told() {
         static LINE: LazyLock<SourceLine> = LazyLock::new(|| {
-            let file = format!("{}/é/main.rs", "x".repeat(Place::FILE - 10));
+            let file = format!("{}/é/main.rs", "x".repeat(PackedLine::FILE - 10));
             SourceLine { file, line: 7 }
         });
-        let told = Place::from(CallSite::Script(&LINE)).line().expect("there is one");
-        assert!(told.file.ends_with("/é/main.rs") && told.file.len() <= Place::FILE, "{told}");
-        assert_eq!((told.line, Place::NONE.line()), (7, None));
+        let told = PackedLine::from(CallSite::Script(&LINE)).line().expect("there is one");
+        assert!(told.file.ends_with("/é/main.rs") && told.file.len() <= PackedLine::FILE, "{told}");
+        assert_eq!((told.line, PackedLine::NONE.line()), (7, None));
     }
 }

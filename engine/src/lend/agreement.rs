@@ -6,8 +6,8 @@
 //! result before all have entered.
 
 use crate::Error;
-use crate::core::{Core, on_bytes};
-use crate::error::Fault;
+use crate::endpoint::{Endpoint, on_bytes};
+use crate::error::BoxedError;
 use crate::site::CallSite;
 use crate::usage::{Joint, Summary};
 use carrousel_options::CheckUsage;
@@ -31,7 +31,7 @@ pub(crate) struct Agreement {
     memory: [Memory; 3],
 }
 
-impl Core {
+impl Endpoint {
     /// Makes sure that all ranks of a communicator are about to do the same, if that is asked for.
     pub(crate) fn agree(
         &mut self,
@@ -71,14 +71,14 @@ fn reported(call: Joint) -> Kind {
     }
 }
 
-impl Core {
+impl Endpoint {
     /// Begins to find out whether all ranks of a communicator are about to do the same.
     pub(super) fn begin_agreement(
         &mut self,
         communicator: rank::Communicator,
         call: Joint,
         site: CallSite,
-    ) -> Result<Agreement, Fault> {
+    ) -> Result<Agreement, BoxedError> {
         let exchange = exchange(communicator);
         let needed = self.scratch_len(&exchange)? as usize;
         let own = Summary::of(self.me(), call, site);

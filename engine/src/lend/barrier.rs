@@ -1,7 +1,7 @@
 //! Barriers that do not wait.
 
 use super::blocking::uninterrupted;
-use crate::core::Core;
+use crate::endpoint::Endpoint;
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Error, Request};
 use carrousel_options::CheckUsage;
@@ -18,17 +18,17 @@ impl Communicator {
         if let Some(request) = self.checked_ibarrier(site)? {
             return Ok(request);
         }
-        let handle = self.shared.with(|core| core.collective(barrier, None, Kind::Barrier, site))?;
+        let handle = self.shared.with(|endpoint| endpoint.collective(barrier, None, Kind::Barrier, site))?;
         Ok(Request::of_nothing(self.of_request(), handle, None))
     }
 
     /// A barrier that does not wait, and finds out whether all ranks have called it; `None` if nobody has asked for that.
     fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
-        if self.shared.with(|core| core.check_usage()) == CheckUsage::Off {
+        if self.shared.with(|endpoint| endpoint.check_usage()) == CheckUsage::Off {
             return Ok(None);
         }
-        let begin = |core: &mut Core| core.begin_agreement(self.id(), Joint::Ibarrier, site);
-        let agreement = self.shared.with(|core| uninterrupted(|| begin(core)))?;
+        let begin = |endpoint: &mut Endpoint| endpoint.begin_agreement(self.id(), Joint::Ibarrier, site);
+        let agreement = self.shared.with(|endpoint| uninterrupted(|| begin(endpoint)))?;
         Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
     }
 }

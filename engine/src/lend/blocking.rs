@@ -1,7 +1,7 @@
 //! Calls that return when the buffer is the application's again.
 
-use crate::core::{Core, SendKind};
-use crate::error::Fault;
+use crate::endpoint::{Endpoint, SendKind};
+use crate::error::BoxedError;
 use crate::shared::received;
 use crate::site::{Caller, Located};
 use crate::{Error, Status};
@@ -25,11 +25,11 @@ pub(super) fn uninterrupted<T>(call: impl FnOnce() -> T) -> T {
     value
 }
 
-fn got(status: Option<Status>) -> Result<Status, Fault> {
+fn got(status: Option<Status>) -> Result<Status, BoxedError> {
     status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
 }
 
-impl Core {
+impl Endpoint {
     /// Sends bytes, and waits until they may be changed.
     #[inline]
     pub(crate) fn send_and_wait(
@@ -39,7 +39,7 @@ impl Core {
         to: u32,
         tag: u32,
         synchronous: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), BoxedError> {
         let kind = if synchronous { SendKind::Synchronous } else { SendKind::Blocking };
         uninterrupted(|| {
             // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
@@ -59,7 +59,7 @@ impl Core {
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
-    ) -> Result<Status, Fault> {
+    ) -> Result<Status, BoxedError> {
         uninterrupted(|| {
             // SAFETY: as in `send_and_wait`; `bytes` is borrowed mutably, so nobody else uses it.
             let handle = unsafe { self.lend_mut(bytes.as_mut_ptr(), bytes.len(), caller, from, tag) }?;
@@ -73,7 +73,7 @@ impl Core {
         caller: Caller<'_>,
         (data, to, send_tag): (&[u8], u32, u32),
         (buffer, from, receive_tag): (&mut [u8], Source, TagSelector),
-    ) -> Result<Status, Fault> {
+    ) -> Result<Status, BoxedError> {
         uninterrupted(|| {
             // SAFETY: as in `receive_and_wait`: every way out of here has waited for the request.
             let receive =

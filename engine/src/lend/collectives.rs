@@ -1,13 +1,13 @@
 //! Collectives: calls that return when this rank's part is done, and the memory that is lent for them.
 
 use super::blocking::uninterrupted;
-use crate::core::{Core, ReduceOp, on_bytes};
+use crate::endpoint::{Endpoint, ReduceOp, on_bytes};
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Element, Error};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
 
-impl Core {
+impl Endpoint {
     /// Takes part in a collective on these bytes, and waits until this rank's part is done.
     fn collect(
         &mut self,
@@ -121,7 +121,7 @@ impl Communicator {
         let call = Collective { communicator: self.id(), ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
         // The last of the operation is dropped here: what it has of the application's may call the library.
-        self.shared.with(|core| core.collect(call, source, target, op.clone(), site))
+        self.shared.with(|endpoint| endpoint.collect(call, source, target, op.clone(), site))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -131,7 +131,7 @@ impl Communicator {
     #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
         let (site, call) = (self.site(), Collective::barrier(self.id()));
-        self.shared.with(|core| core.collect(call, &[], &mut [], None, site))
+        self.shared.with(|endpoint| endpoint.collect(call, &[], &mut [], None, site))
     }
 
     /// Makes every rank's `data` that of `root` (`MPI_Bcast`).

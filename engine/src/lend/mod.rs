@@ -1,7 +1,7 @@
 //! Buffers that are lent to the library, and come back.
 //!
 //! A buffer belongs to the library from the call that starts its request to the one that ends it: until
-//! then no code of the application can reach it. There are three ways to see to that, and all promises about memory that
+//! then no code of the application can reach it. There are three transports to see to that, and all promises about memory that
 //! `core::registry` relies on are made here:
 //!
 //! - the call does not return before ([`blocking`]);
@@ -14,13 +14,13 @@ mod agreement;
 mod barrier;
 mod blocking;
 mod collectives;
-mod open;
+mod completable;
+mod completion;
 mod request;
 mod scope;
-mod several;
 
 #[doc(hidden)]
 pub use collectives::part;
+pub use completion::{Outstanding, block_on, wait_all, wait_any, wait_some};
 pub use request::Request;
 pub use scope::{Scope, ScopedRequest};
-pub use several::{Outstanding, block_on, wait_all, wait_any, wait_some};

@@ -2,9 +2,9 @@
 
 use super::agreement::Agreement;
 use super::blocking::uninterrupted;
-use super::open::{Open, Stage};
-use crate::core::{Awaited, Pace, SendKind};
-use crate::error::Fault;
+use super::completable::{Completable, Stage};
+use crate::endpoint::{Awaited, SendKind, WaitStrategy};
+use crate::error::BoxedError;
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::Handle;
@@ -24,7 +24,7 @@ pub struct Request<T: Element> {
     /// Empty once the request has ended.
     buffer: Vec<T>,
     /// How it is awaited, once it is.
-    pace: Option<Pace>,
+    strategy: Option<WaitStrategy>,
     /// What tells whether all ranks have called the same, if that is asked for.
     agreement: Option<Box<Agreement>>,
 }
@@ -63,16 +63,16 @@ impl Communicator {
             stage,
             receives: false,
             buffer: data,
-            pace: None,
+            strategy: None,
             agreement: None,
         };
         let kind = SendKind::of_request(synchronous);
         // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
         // which uses it no more and drops it only after the library has ended the request; if the
         // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-        let handle = self
-            .shared
-            .with(|core| uninterrupted(|| unsafe { core.start_send(bytes, caller, to, tag, kind) }))?;
+        let handle = self.shared.with(|endpoint| {
+            uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
+        })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
@@ -93,14 +93,14 @@ impl Communicator {
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self
             .shared
-            .with(|core| uninterrupted(|| unsafe { core.lend_mut(start, len, caller, from, tag) }))?;
+            .with(|endpoint| uninterrupted(|| unsafe { endpoint.lend_mut(start, len, caller, from, tag) }))?;
         let stage = Stage::Open(handle);
         Ok(Request {
             communicator: self.of_request(),
             stage,
             receives: true,
             buffer,
-            pace: None,
+            strategy: None,
             agreement: None,
         })
     }
@@ -149,17 +149,18 @@ impl<T: Element> Request<T> {
     /// Whether all ranks have called the same, once it has ended.
     fn agreed(&mut self) -> Result<(), Error> {
         let agreement = self.agreement.take();
-        agreement
-            .map_or(Ok(()), |agreement| self.communicator.shared.with(|core| core.end_agreement(&agreement)))
+        agreement.map_or(Ok(()), |agreement| {
+            self.communicator.shared.with(|endpoint| endpoint.end_agreement(&agreement))
+        })
     }
 
     /// Lets messages move, for who awaits it.
     fn look(&mut self, site: CallSite) {
-        let Self { communicator, stage, pace, .. } = self;
+        let Self { communicator, stage, strategy, .. } = self;
         let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
-        communicator.shared.with(|core| {
-            let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, awaited, site);
+        communicator.shared.with(|endpoint| {
+            let strategy = strategy.get_or_insert_with(|| endpoint.strategy());
+            endpoint.progress_or_wait(strategy, awaited, site);
         });
     }
 
@@ -173,12 +174,12 @@ impl<T: Element> Request<T> {
     /// As [`Request::cancel`], on behalf of `site`, see [`Communicator::at`].
     pub fn cancel_at(&mut self, site: CallSite) {
         if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
-            self.communicator.shared.with(|core| core.cancel(handle, site));
+            self.communicator.shared.with(|endpoint| endpoint.cancel(handle, site));
         }
     }
 }
 
-impl<T: Element> Open for Request<T> {
+impl<T: Element> Completable for Request<T> {
     type Outcome = (Vec<T>, Option<Status>);
 
     fn shared(&self) -> &Shared {
@@ -189,7 +190,7 @@ impl<T: Element> Open for Request<T> {
         &mut self.stage
     }
 
-    fn ended(&mut self, got: Result<Option<Status>, Fault>) -> Result<Self::Outcome, Error> {
+    fn ended(&mut self, got: Result<Option<Status>, BoxedError>) -> Result<Self::Outcome, Error> {
         self.stage = Stage::Ended;
         let agreed = self.agreed();
         let got = got?;
@@ -210,7 +211,7 @@ impl Request<u8> {
         agreement: Option<Box<Agreement>>,
     ) -> Self {
         let stage = Stage::Open(handle);
-        Self { communicator, stage, receives: false, buffer: Vec::new(), pace: None, agreement }
+        Self { communicator, stage, receives: false, buffer: Vec::new(), strategy: None, agreement }
     }
 }
 
@@ -218,10 +219,10 @@ impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
         if let Stage::Open(handle) = self.stage {
             // Where that is, nobody knows; where it was started is known.
-            let site = self.communicator.shared.with(|core| core.started_at(handle));
+            let site = self.communicator.shared.with(|endpoint| endpoint.started_at(handle));
             self.cancel_at(site);
             // Nobody is left to hear what went wrong.
-            let _ = self.communicator.shared.with(|core| core.wait(handle, site, |_| ()));
+            let _ = self.communicator.shared.with(|endpoint| endpoint.wait(handle, site, |_| ()));
             let _ = self.agreed();
         }
     }

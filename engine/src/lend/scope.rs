@@ -1,9 +1,9 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
 
 use super::blocking::uninterrupted;
-use super::open::{Open, Stage};
-use crate::core::SendKind;
-use crate::error::Fault;
+use super::completable::{Completable, Stage};
+use crate::endpoint::SendKind;
+use crate::error::BoxedError;
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
 use carrousel_rank::{Handle, UsageError};
@@ -88,13 +88,13 @@ struct Guard<'a, 'scope, 'env> {
 impl Guard<'_, '_, '_> {
     fn end(self) -> Result<(), Error> {
         let Scope { communicator, site, open, .. } = self.scope;
-        let mut failed: Option<Fault> = None;
+        let mut failed: Option<BoxedError> = None;
         // All of them, whatever becomes of the first. Each stays in the list until it has ended: a panic
         // meanwhile leaves it to `drop`.
         loop {
             let last = open.borrow().last().copied();
             let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(*error)) };
-            let ended = communicator.shared.with(|core| core.wait(handle, *site, |_| ()));
+            let ended = communicator.shared.with(|endpoint| endpoint.wait(handle, *site, |_| ()));
             open.borrow_mut().pop();
             if let Err(error) = ended {
                 note(&mut failed, error);
@@ -105,7 +105,7 @@ impl Guard<'_, '_, '_> {
 
 /// Keeps the first error. That somebody has waited for a request before is none.
 #[cold]
-fn note(first: &mut Option<Fault>, error: Fault) {
+fn note(first: &mut Option<BoxedError>, error: BoxedError) {
     if !matches!(*error, Error::Usage(UsageError::NoSuchRequest(_))) {
         first.get_or_insert(error);
     }
@@ -116,11 +116,11 @@ impl Drop for Guard<'_, '_, '_> {
         // Something is left only if `body` panicked.
         let mut open = self.scope.open.borrow_mut();
         while let Some((handle, receives)) = open.pop() {
-            let ended = self.scope.communicator.shared.with(|core| {
+            let ended = self.scope.communicator.shared.with(|endpoint| {
                 if receives {
-                    core.cancel(handle, self.scope.site);
+                    endpoint.cancel(handle, self.scope.site);
                 }
-                core.finish(handle, |_| ()).is_some()
+                endpoint.finish(handle, |_| ()).is_some()
             });
             if !ended {
                 eprintln!("carrousel: a panic while messages are on their way: their buffers cannot be kept");
@@ -172,10 +172,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let kind = SendKind::of_request(synchronous);
         // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
         // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-        let handle = self
-            .communicator
-            .shared
-            .with(|core| uninterrupted(|| unsafe { core.start_send(bytes, caller, to, tag, kind) }))?;
+        let handle = self.communicator.shared.with(|endpoint| {
+            uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
+        })?;
         Ok(match handle {
             Some(handle) => self.opened(handle, false),
             None => ScopedRequest { communicator: self.communicator, stage: Stage::Sent, receives: false },
@@ -201,7 +200,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let handle = self
             .communicator
             .shared
-            .with(|core| uninterrupted(|| unsafe { core.lend_mut(start, len, caller, from, tag) }))?;
+            .with(|endpoint| uninterrupted(|| unsafe { endpoint.lend_mut(start, len, caller, from, tag) }))?;
         Ok(self.opened(handle, true))
     }
 
@@ -217,7 +216,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Those that have ended make room; as much again is made, so that few are looked at often.
     #[cold]
     fn make_room(&self, open: &mut SmallVec<[(Handle, bool); FEW]>) {
-        self.communicator.shared.with(|core| open.retain(|(handle, _)| core.is_open(*handle)));
+        self.communicator.shared.with(|endpoint| open.retain(|(handle, _)| endpoint.is_open(*handle)));
         open.reserve(open.len().max(WINDOW));
     }
 }
@@ -245,12 +244,12 @@ impl ScopedRequest<'_> {
     pub fn cancel(&mut self) {
         let site = self.communicator.site();
         if let (true, Stage::Open(handle)) = (self.receives, self.stage) {
-            self.communicator.shared.with(|core| core.cancel(handle, site));
+            self.communicator.shared.with(|endpoint| endpoint.cancel(handle, site));
         }
     }
 }
 
-impl Open for ScopedRequest<'_> {
+impl Completable for ScopedRequest<'_> {
     type Outcome = Option<Status>;
 
     fn shared(&self) -> &Shared {

@@ -2,9 +2,9 @@
 //!
 //! What is not recorded costs a test for `None` where the rank is called, and nothing else.
 
-use super::Core;
-use super::hands::Hands;
-use super::ways::Ways;
+use super::Endpoint;
+use super::driver::Driver;
+use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, UsageError};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Bytes of the command that a trace says at most: it is for a person.
 const COMMAND_MAX: usize = 4 << 10;
 
-impl Core {
+impl Endpoint {
     /// From now on all that the rank is given is recorded, in its part of the trace in `directory`. Nothing may
     /// have been given to it before.
     pub(crate) fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
@@ -25,24 +25,24 @@ impl Core {
             rank: self.me(),
             ranks: self.ranks,
             command: command(),
-            options: *self.hands.rank.options(),
+            options: *self.driver.rank.options(),
         };
         let recorder = Recorder::create(directory, &head);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
-        self.hands.record(recorder);
+        self.driver.record(recorder);
         Ok(())
     }
 
-    /// Hands on what has been recorded, when there is time: what a process that is killed would lose.
+    /// Driver on what has been recorded, when there is time: what a process that is killed would lose.
     pub(super) fn flush_trace(&mut self) {
-        if let Some(recorder) = &mut self.hands.recorder {
+        if let Some(recorder) = &mut self.driver.recorder {
             recorder.flush();
         }
     }
 
     /// Ends the trace of this rank.
     pub(crate) fn end_trace(&mut self, end: End) {
-        if let Some(mut recorder) = self.hands.recorder.take() {
+        if let Some(mut recorder) = self.driver.recorder.take() {
             recorder.end(end);
         }
     }
@@ -61,7 +61,7 @@ fn command() -> Vec<String> {
         .collect()
 }
 
-impl Hands {
+impl Driver {
     #[cold]
     #[inline(never)]
     fn write_down(&mut self, record: &Record) {
@@ -81,7 +81,7 @@ impl Hands {
         self.write_down(&Record::Call { call, answer, file, line, ignored });
     }
 
-    /// As [`Hands::release`], for one that is recorded.
+    /// As [`Driver::release`], for one that is recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn release_recorded(&mut self, request: Handle) {
@@ -97,10 +97,10 @@ impl Hands {
         &mut self,
         event: Event,
         data: &(impl Payload + ?Sized),
-        ways: &mut Ways<'_>,
+        transports: &mut Transports<'_>,
     ) {
         self.record_event(event);
-        self.feed(event, data, ways);
+        self.feed(event, data, transports);
     }
 
     #[cold]

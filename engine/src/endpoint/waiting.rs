@@ -1,14 +1,14 @@
 //! How calls wait: by taking in what arrives; by sleeping where that helps; and, when it takes long, by looking whether
 //! peers are still there, and telling the launcher what is waited for.
 
-use super::Core;
-use super::arrivals::FromFar;
+use super::Endpoint;
+use super::arrivals::FromNet;
 use super::launcher::{Launcher, Waiting, WaitingRequest};
-use super::pace::{Idle, PERIOD, Pace};
 use super::pending::{Awaited, What};
-use super::ways::Ways;
+use super::transports::Transports;
+use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
 use crate::Error;
-use crate::error::Fault;
+use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
 use carrousel_transport::{Arrival, Transport};
@@ -20,21 +20,21 @@ const LONG: Duration = Duration::from_secs(1);
 /// How many of them, each time that it is looked around.
 const STRANGERS: usize = 1;
 
-impl Core {
-    /// Waits for a request and ends it, see [`Core::finish`].
+impl Endpoint {
+    /// Waits for a request and ends it, see [`Endpoint::finish`].
     #[inline]
     pub(crate) fn wait<T>(
         &mut self,
         request: Handle,
         at: impl Located,
         read: impl Fn(&Status) -> T,
-    ) -> Result<T, Fault> {
-        let mut pace = self.pace();
+    ) -> Result<T, BoxedError> {
+        let mut strategy = self.strategy();
         loop {
             if let Some(ended) = self.finish(request, &read) {
                 return ended;
             }
-            self.step(&mut pace, Awaited::Request(request), at);
+            self.progress_or_wait(&mut strategy, Awaited::Request(request), at);
         }
     }
 
@@ -44,15 +44,15 @@ impl Core {
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
-    ) -> Result<crate::Status, Fault> {
-        let mut pace = self.pace();
+    ) -> Result<crate::Status, BoxedError> {
+        let mut strategy = self.strategy();
         loop {
             if let Some(found) = self.probe(caller.id(), from, tag) {
                 return Ok(found);
             }
             // As a receive that nobody will send to.
             self.check_source(caller, from)?;
-            self.step(&mut pace, Awaited::Message(from, tag), caller);
+            self.progress_or_wait(&mut strategy, Awaited::Message(from, tag), caller);
         }
     }
 
@@ -62,8 +62,8 @@ impl Core {
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
-    ) -> Result<Option<crate::Status>, Fault> {
-        self.look(Some((Awaited::Message(from, tag), caller.site())));
+    ) -> Result<Option<crate::Status>, BoxedError> {
+        self.poll(Some((Awaited::Message(from, tag), caller.site())));
         let found = self.probe(caller.id(), from, tag);
         if found.is_none() {
             self.check_source(caller, from)?;
@@ -72,8 +72,8 @@ impl Core {
     }
 
     /// Fails as a receive that nobody will send to does.
-    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), Fault> {
-        match self.hands.rank.lost_for(from, caller.id()) {
+    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
+        match self.driver.rank.lost_for(from, caller.id()) {
             Some(lost) => Err(self.gone(lost)),
             None => Ok(()),
         }
@@ -81,58 +81,63 @@ impl Core {
 
     /// Takes in what has arrived, for a call that does not wait. A program that makes such calls until something has come
     /// must not wait for a peer that has ended.
-    pub(crate) fn look(&mut self, awaited: Option<(Awaited, CallSite)>) {
-        if !self.progress() && self.glances.is_due() {
+    pub(crate) fn poll(&mut self, awaited: Option<(Awaited, CallSite)>) {
+        if !self.progress() && self.slow_path_timer.is_due() {
             self.awaited = awaited;
-            self.look_around(false);
+            self.slow_path(false);
         }
     }
 
     /// How to wait in this rank.
     #[inline]
-    pub(crate) fn pace(&self) -> Pace {
-        Pace::new(self.crowded, self.rests)
+    pub(crate) fn strategy(&self) -> WaitStrategy {
+        WaitStrategy::new(self.crowded, self.can_block)
     }
 
     /// Takes in what has arrived, for a call that waits.
     #[inline]
-    pub(crate) fn step(&mut self, pace: &mut Pace, awaited: Awaited, at: impl Located) {
+    pub(crate) fn progress_or_wait(
+        &mut self,
+        strategy: &mut WaitStrategy,
+        awaited: Awaited,
+        at: impl Located,
+    ) {
         if self.progress() {
-            return pace.reset();
+            return strategy.reset();
         }
-        match pace.idle() {
-            Idle::Again => {}
-            Idle::Begins => {
+        match strategy.empty_poll() {
+            WaitStep::Spin => {}
+            WaitStep::LongWait => {
                 self.launcher.iter_mut().for_each(Launcher::begin);
             }
-            idle @ (Idle::Long | Idle::Seldom) => {
+            step @ (WaitStep::SlowPath | WaitStep::BusySlowPath) => {
                 self.awaited = Some((awaited, at.site()));
-                self.look_around(idle == Idle::Long);
+                self.slow_path(step == WaitStep::SlowPath);
             }
-            Idle::Rest => self.rest(pace),
+            WaitStep::Block => self.block(strategy),
         }
     }
 
     /// Sleeps until something arrives from another node.
     #[cold]
-    fn rest(&mut self, pace: &mut Pace) {
-        let Self { node, far: Some(far), hands, .. } = self else { return };
-        if far.sleep(&mut FromFar { hands, near: node.out() }, PERIOD) > 0 {
-            pace.reset();
+    fn block(&mut self, strategy: &mut WaitStrategy) {
+        let Self { node, net: Some(net), driver, .. } = self else { return };
+        if net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD) > 0 {
+            strategy.reset();
         }
-        self.take_back();
+        self.reap_zcopy();
     }
 
     /// What is too dear to be done at every look; `idles` if the present call has waited in vain for long.
     #[cold]
-    fn look_around(&mut self, idles: bool) {
+    fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
         self.node.check();
-        self.far.iter_mut().for_each(|far| far.check());
+        self.net.iter_mut().for_each(|net| net.check());
         self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
-            if let Err(error) = self.hear(&mut launcher, idles) {
-                self.hands.tools.trouble.without(error);
+            if let Err(error) = self.poll_launcher(&mut launcher, idles) {
+                self.driver.resources.errors.without(error);
             }
             self.launcher = Some(launcher);
         }
@@ -143,7 +148,7 @@ impl Core {
     fn watch_awaited(&mut self) {
         let mut awaited = BTreeSet::new();
         let mut any = false;
-        let pending = self.hands.rank.pending().map(|request| self.pending.known(request).what);
+        let pending = self.driver.rank.pending().map(|request| self.pending.known(request).what);
         for what in pending.chain(self.probed()) {
             match what {
                 What::Send { to: peer, .. }
@@ -156,38 +161,40 @@ impl Core {
                 | What::Collective(_) => any = true,
             }
         }
-        let me = self.hands.tools.me;
-        let ways = &mut Ways::of(&mut self.node, &mut self.far);
-        let unseen = |peer: &RankId, ways: &Ways<'_>| *peer != me && !ways.is_watched(*peer);
+        let me = self.driver.resources.me;
+        let transports = &mut Transports::of(&mut self.node, &mut self.net);
+        let unseen =
+            |peer: &RankId, transports: &Transports<'_>| *peer != me && !transports.is_watched(*peer);
         for peer in awaited {
-            if unseen(&peer, ways) {
-                self.hands.tools.watch(peer, ways);
+            if unseen(&peer, transports) {
+                self.driver.resources.watch(peer, transports);
             }
         }
         if any && self.launcher.as_ref().is_none_or(|launcher| launcher.waits_for(LONG)) {
-            let strangers = self.neighbours.iter().copied().filter(|peer| unseen(peer, ways)).take(STRANGERS);
+            let strangers =
+                self.neighbours.iter().copied().filter(|peer| unseen(peer, transports)).take(STRANGERS);
             for peer in strangers.collect::<Vec<_>>() {
-                self.hands.tools.watch(peer, ways);
+                self.driver.resources.watch(peer, transports);
             }
         }
     }
 
-    fn hear(&mut self, launcher: &mut Launcher, idles: bool) -> Result<(), Error> {
+    fn poll_launcher(&mut self, launcher: &mut Launcher, idles: bool) -> Result<(), Error> {
         if idles && let Some(waiting) = launcher.wait_on().and_then(|waited| self.waiting(waited)) {
             launcher.tell(&waiting)?;
         }
         for rank in launcher.lost()? {
-            let ways = &mut Ways::of(&mut self.node, &mut self.far);
+            let transports = &mut Transports::of(&mut self.node, &mut self.net);
             // The transport sees the end of those that it watches, once what they had sent has been taken.
-            if ways.near.serves(rank) {
-                if !ways.is_watched(rank) {
-                    self.hands.tools.watch(rank, ways);
+            if transports.shm.serves(rank) {
+                if !transports.is_watched(rank) {
+                    self.driver.resources.watch(rank, transports);
                 }
                 continue;
             }
-            match &mut ways.far {
-                Some(far) => far.has_ended(rank),
-                None => self.hands.arrival(Arrival::Lost(rank), &[] as &[u8], ways),
+            match &mut transports.net {
+                Some(net) => net.has_ended(rank),
+                None => self.driver.arrival(Arrival::Lost(rank), &[] as &[u8], transports),
             }
         }
         Ok(())
@@ -204,9 +211,9 @@ impl Core {
     /// What the rank is waiting for, in the call that has waited for so long.
     fn waiting(&self, waited: Duration) -> Option<Waiting> {
         let (awaited, site) = self.awaited?;
-        let requests = self.hands.rank.pending().map(|request| {
+        let requests = self.driver.rank.pending().map(|request| {
             let known = self.pending.known(request);
-            let state = self.hands.rank.progress_of(request).unwrap_or("complete");
+            let state = self.driver.rank.progress_of(request).unwrap_or("complete");
             let started = Some(self.started_at(request)).filter(|started| *started != site);
             WaitingRequest::new(&known.what, state, started, awaited == Awaited::Request(request))
         });
@@ -214,6 +221,6 @@ impl Core {
         let probed = self.probed().map(|what| WaitingRequest::new(&what, none, None, true));
         let requests = requests.chain(probed).collect();
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Some(Waiting { rank: self.hands.tools.me.0, waited_ms, place: site.into(), requests })
+        Some(Waiting { rank: self.driver.resources.me.0, waited_ms, place: site.into(), requests })
     }
 }

@@ -8,12 +8,12 @@ const SPARE: usize = 64;
 
 /// Data of messages that arrived before their receive, by message.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
+pub(crate) struct UnexpectedBuffers {
     data: HashMap<Kept, Vec<u8>>,
     spare: Vec<Vec<u8>>,
 }
 
-impl Store {
+impl UnexpectedBuffers {
     /// Memory for the `len` bytes of a message.
     pub(crate) fn keep(&mut self, kept: Kept, len: usize) -> &mut [u8] {
         let mut buffer = self.spare.pop().unwrap_or_default();
@@ -21,7 +21,7 @@ impl Store {
         self.data.entry(kept).insert_entry(buffer).into_mut()
     }
 
-    /// Hands the data of a message to `read`, and forgets it.
+    /// Driver the data of a message to `read`, and forgets it.
     pub(crate) fn take(&mut self, kept: Kept, read: impl FnOnce(&[u8])) {
         if let Some(buffer) = self.data.remove(&kept) {
             read(&buffer);

@@ -1,4 +1,4 @@
-//! The connection to the launcher, which several parts of a rank use.
+//! The connection to the launcher by PMI-1, which several parts of a rank share.
 
 use crate::Error;
 use carrousel_launch::{Client, News};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connection to the launcher, if there is one and this rank has not left the job.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Link(Arc<Mutex<Option<Client>>>);
+pub(crate) struct PmiConnection(Arc<Mutex<Option<Client>>>);
 
-impl Link {
+impl PmiConnection {
     pub(crate) fn new(client: Option<Client>) -> Self {
         Self(Arc::new(Mutex::new(client)))
     }
 
-    /// What a call that has panicked leaves is a connection: what is wrong with it shows when it is used.
+    /// A panic during a call leaves a connection whose next use shows what is wrong with it.
     fn client(&self) -> MutexGuard<'_, Option<Client>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -23,17 +23,17 @@ impl Link {
         self.client().as_mut().map(ask).transpose()
     }
 
-    /// What a rank has published.
+    /// The value that a rank has published under `key`.
     pub(crate) fn get(&self, key: &str) -> Result<Option<String>, Error> {
         Ok(self.with(|client| Ok(client.get(key)?))?.flatten())
     }
 
-    /// Publishes something, for when all ranks have published what [`Link::publish`] waits for.
+    /// Publishes a value, which the others see after the next [`PmiConnection::publish`].
     pub(crate) fn put(&self, key: &str, value: &str) -> Result<(), Error> {
         self.with(|client| Ok(client.put(key, value)?)).map(|_| ())
     }
 
-    /// Publishes something, and waits until all ranks have.
+    /// Publishes a value, and waits until all ranks have published theirs.
     pub(crate) fn publish(&self, key: &str, value: &str) -> Result<(), Error> {
         self.with(|client| {
             client.put(key, value)?;
@@ -42,12 +42,12 @@ impl Link {
         .map(|_| ())
     }
 
-    /// Waits until all ranks have come here.
+    /// Waits until all ranks have called this.
     pub(crate) fn barrier(&self) -> Result<(), Error> {
         self.with(|client| Ok(client.barrier()?)).map(|_| ())
     }
 
-    /// Tells our own launcher something; false if it is another one's job to listen, or nobody's.
+    /// Sends a report to the launcher; false if it is not ours, and does not understand reports.
     pub(crate) fn report(&self, json: &str) -> Result<bool, Error> {
         let told = self.with(|client| {
             client.report(json)?;

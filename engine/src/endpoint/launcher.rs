@@ -1,7 +1,7 @@
-//! What a rank hears from its launcher, and tells it, while it waits.
+//! The launcher, as a waiting rank sees it: it tells of ranks that have ended, and is told what this one waits for.
 
-use super::link::Link;
 use super::pending::What;
+use super::pmi::PmiConnection;
 use crate::site::CallSite;
 use crate::{Error, SourceLine};
 use carrousel_rank::RankId;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a rank is waiting for, as it tells its launcher.
+/// What a rank is waiting for: a hang report for the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Which rank.
@@ -88,37 +88,37 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// The launcher, and what makes a rank speak.
+/// The launcher, and when it is told what this rank waits for.
 #[derive(Debug)]
 pub(crate) struct Launcher {
-    link: Link,
-    /// Set by a signal: say what is waited for.
+    link: PmiConnection,
+    /// Set by a signal that asks for a report.
     asked: Arc<AtomicBool>,
     patience: Option<Duration>,
-    /// When the present wait was first found to be one.
+    /// When the current wait was found to be a long one.
     since: Instant,
     told: bool,
 }
 
 impl Launcher {
     /// `patience` in nanoseconds.
-    pub(crate) fn new(link: Link, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
+    pub(crate) fn new(link: PmiConnection, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
         let patience = patience.map(Duration::from_nanos);
         Self { link, asked, patience, since: Instant::now(), told: false }
     }
 
-    /// A wait begins.
+    /// A long wait begins.
     pub(crate) fn begin(&mut self) {
         self.since = Instant::now();
         self.told = false;
     }
 
-    /// Whether the present wait has lasted so long.
+    /// Whether the current wait has lasted for `time`.
     pub(super) fn waits_for(&self, time: Duration) -> bool {
         self.since.elapsed() >= time
     }
 
-    /// The present wait goes on. Returns how long it has lasted if it is time to say so.
+    /// The current wait goes on. Returns how long it has lasted, if a report is due.
     pub(super) fn wait_on(&mut self) -> Option<Duration> {
         let waited = self.since.elapsed();
         let asked = self.asked.swap(false, Ordering::Relaxed);
@@ -127,8 +127,8 @@ impl Launcher {
         (asked || long).then_some(waited)
     }
 
-    /// Says what is waited for: to our own launcher, which puts together what its ranks say, or else to
-    /// whoever reads standard error.
+    /// Reports what this rank waits for: to our own launcher, which merges the reports of all ranks, or else on standard
+    /// error.
     pub(super) fn tell(&self, waiting: &Waiting) -> Result<(), Error> {
         let json = serde_json::to_string(waiting).map_err(|_| Error::Internal("a report is no JSON"))?;
         if !self.link.report(&json)? {

@@ -1,9 +1,9 @@
 //! Waiting for one of several requests, or for all of them, and awaiting one.
 
-use super::open::Open;
+use super::completable::Completable;
 use super::request::Request;
 use super::scope::ScopedRequest;
-use crate::core::{Awaited, Pace};
+use crate::endpoint::{Awaited, WaitStrategy};
 use crate::{CallSite, Element, Error, Status};
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// A [`Request`] or a [`ScopedRequest`]: what [`wait_any`] and [`wait_all`] wait for.
 #[expect(private_bounds, reason = "requests are the library's: nobody else makes them")]
-pub trait Outstanding: Open<Outcome = <Self as Outstanding>::Output> {
+pub trait Outstanding: Completable<Outcome = <Self as Outstanding>::Output> {
     /// What its `wait` returns.
     type Output;
 }
@@ -32,7 +32,7 @@ impl Outstanding for ScopedRequest<'_> {
 #[track_caller]
 pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
-    let mut pace: Option<Pace> = None;
+    let mut strategy: Option<WaitStrategy> = None;
     let mut turn = 0;
     loop {
         let complete = (0..).zip(requests.iter_mut()).find_map(|(at, request)| Some((at, request.finish()?)));
@@ -44,7 +44,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
         if requests.is_empty() {
             return None;
         }
-        turn = move_messages(requests, turn, &mut pace, site);
+        turn = move_messages(requests, turn, &mut strategy, site);
     }
 }
 
@@ -55,7 +55,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
 #[track_caller]
 pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
-    let mut pace: Option<Pace> = None;
+    let mut strategy: Option<WaitStrategy> = None;
     let mut turn = 0;
     loop {
         let (mut complete, mut at) = (Vec::new(), 0);
@@ -69,7 +69,7 @@ pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R:
         if !complete.is_empty() || requests.is_empty() {
             return complete;
         }
-        turn = move_messages(requests, turn, &mut pace, site);
+        turn = move_messages(requests, turn, &mut strategy, site);
     }
 }
 
@@ -78,14 +78,14 @@ pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R:
 fn move_messages<R: Outstanding>(
     requests: &[R],
     turn: usize,
-    pace: &mut Option<Pace>,
+    strategy: &mut Option<WaitStrategy>,
     site: CallSite,
 ) -> usize {
     let turn = if turn + 1 < requests.len() { turn + 1 } else { 0 };
     if let Some(request) = requests.get(turn) {
-        request.shared().with(|core| {
-            let pace = pace.get_or_insert_with(|| core.pace());
-            core.step(pace, Awaited::Any, site);
+        request.shared().with(|endpoint| {
+            let strategy = strategy.get_or_insert_with(|| endpoint.strategy());
+            endpoint.progress_or_wait(strategy, Awaited::Any, site);
         });
     }
     turn

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 /// What went wrong first, with each peer and with none.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct FirstErrors {
     peers: BTreeMap<RankId, Error>,
     other: Option<Error>,
 }
 
-impl Trouble {
+impl FirstErrors {
     /// Something went wrong with a peer, which is given up.
     pub(super) fn with(&mut self, peer: RankId, error: Error) {
         self.peers.entry(peer).or_insert(error);
@@ -36,14 +36,14 @@ mod tests {
     #[test]
     fn each_peer_has_its_own_reason() {
         let error = |rank| Error::PeerLost { rank, why: None };
-        let mut trouble = Trouble::default();
-        trouble.with(RankId(5), error(5));
-        trouble.with(RankId(5), error(6));
-        let of = |trouble: &mut Trouble, rank| trouble.of(RankId(rank)).map(|error| error.to_string());
-        assert_eq!(of(&mut trouble, 3), None);
-        trouble.without(error(9));
-        assert_eq!(of(&mut trouble, 5), Some(error(5).to_string()));
-        assert_eq!(of(&mut trouble, 3), Some(error(9).to_string()));
-        assert_eq!(of(&mut trouble, 3), None);
+        let mut errors = FirstErrors::default();
+        errors.with(RankId(5), error(5));
+        errors.with(RankId(5), error(6));
+        let of = |errors: &mut FirstErrors, rank| errors.of(RankId(rank)).map(|error| error.to_string());
+        assert_eq!(of(&mut errors, 3), None);
+        errors.without(error(9));
+        assert_eq!(of(&mut errors, 5), Some(error(5).to_string()));
+        assert_eq!(of(&mut errors, 3), Some(error(9).to_string()));
+        assert_eq!(of(&mut errors, 3), None);
     }
 }

@@ -1,9 +1,9 @@
-//! What is known of requests beside their state: what they are, for a person, and their memory.
+//! What the endpoint knows of its requests: a description for hang reports, their memory, and their call sites.
 
 use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
 use std::panic::Location;
 
-/// What a request is.
+/// The kind of a request, with what a hang report says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A send.
@@ -12,7 +12,7 @@ pub(crate) enum What {
     Receive { from: Source, tag: TagSelector, len: u64 },
     /// A collective.
     Collective(Kind),
-    /// A probe, which is no request, but waits like one.
+    /// A probe: not a request, but it waits like one.
     Probe { from: Source, tag: TagSelector },
 }
 
@@ -53,19 +53,19 @@ pub(crate) enum Awaited {
     Message(Source, TagSelector),
 }
 
-/// What is known of a request.
+/// What the endpoint knows of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) what: What,
     /// The key of its memory.
     pub(super) key: u32,
-    /// It may be a rendezvous, and has not been ended.
+    /// Whether it may be a rendezvous.
     pub(super) rendezvous: bool,
-    /// Where the library was called to start it.
+    /// The line that called the library to start it.
     pub(super) location: &'static Location<'static>,
 }
 
-/// What is known of requests, by position.
+/// What the endpoint knows of its requests, by position.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     list: Vec<Known>,
@@ -109,7 +109,7 @@ impl Pending {
         self.rendezvous > 0
     }
 
-    /// What is known of a request.
+    /// What the endpoint knows of a request.
     pub(super) fn known(&self, request: Handle) -> &Known {
         &self.list[request.index as usize]
     }

@@ -1,6 +1,6 @@
 //! What the requests of this library have in common.
 
-use crate::error::Fault;
+use crate::error::BoxedError;
 use crate::shared::{Shared, received};
 use crate::{CallSite, Error, Status};
 use carrousel_rank::Handle;
@@ -17,7 +17,7 @@ pub(super) enum Stage {
 }
 
 /// What the requests of this library have in common.
-pub(super) trait Open: Sized {
+pub(super) trait Completable: Sized {
     /// What it comes to.
     type Outcome;
 
@@ -33,7 +33,7 @@ pub(super) trait Open: Sized {
     /// Whether it is complete; lets messages move if it is not.
     fn is_complete(&mut self) -> bool {
         match *self.stage() {
-            Stage::Open(handle) => self.shared().with(|core| core.test(handle)),
+            Stage::Open(handle) => self.shared().with(|endpoint| endpoint.test(handle)),
             Stage::Sent | Stage::Ended => true,
         }
     }
@@ -41,7 +41,7 @@ pub(super) trait Open: Sized {
     /// Ends it, if it is complete.
     fn finish(&mut self) -> Option<Result<Self::Outcome, Error>> {
         let got = match *self.stage() {
-            Stage::Open(handle) => self.shared().with(|core| core.finish(handle, received))?,
+            Stage::Open(handle) => self.shared().with(|endpoint| endpoint.finish(handle, received))?,
             Stage::Sent => Ok(None),
             Stage::Ended => Err(Error::Ended.into()),
         };
@@ -51,7 +51,7 @@ pub(super) trait Open: Sized {
     /// Waits for it and ends it.
     fn wait_and_end(mut self, site: CallSite) -> Result<Self::Outcome, Error> {
         let got = match *self.stage() {
-            Stage::Open(handle) => self.shared().with(|core| core.wait(handle, site, received)),
+            Stage::Open(handle) => self.shared().with(|endpoint| endpoint.wait(handle, site, received)),
             Stage::Sent => Ok(None),
             Stage::Ended => Err(Error::Ended.into()),
         };
@@ -59,7 +59,7 @@ pub(super) trait Open: Sized {
     }
 
     /// It has ended so.
-    fn ended(&mut self, got: Result<Option<Status>, Fault>) -> Result<Self::Outcome, Error> {
+    fn ended(&mut self, got: Result<Option<Status>, BoxedError>) -> Result<Self::Outcome, Error> {
         *self.stage() = Stage::Ended;
         Ok(self.outcome(got?))
     }

@@ -1,11 +1,11 @@
 //! How sends begin: copied at once, or lent to the library until they are complete.
 
-use super::Core;
+use super::Endpoint;
 use super::pending::What;
 use super::registry::Registry;
-use super::ways::Ways;
+use super::transports::Transports;
 use crate::Error;
-use crate::error::Fault;
+use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
 use carrousel_transport_verbs as verbs;
@@ -28,12 +28,12 @@ impl SendKind {
     }
 }
 
-impl Core {
+impl Endpoint {
     /// Starts a send of bytes that are lent to the library. `None` if they have gone already: then they may be changed.
     ///
     /// # Safety
     ///
-    /// As for [`Core::lend`].
+    /// As for [`Endpoint::lend`].
     #[allow(unsafe_code)]
     #[inline(always)]
     pub(crate) unsafe fn start_send(
@@ -43,11 +43,11 @@ impl Core {
         to: u32,
         tag: u32,
         kind: SendKind,
-    ) -> Result<Option<Handle>, Fault> {
+    ) -> Result<Option<Handle>, BoxedError> {
         let synchronous = kind == SendKind::Synchronous;
         let mut held = None;
         if !synchronous {
-            if self.far.is_some() {
+            if self.net.is_some() {
                 held = self.often_used(bytes, to, kind == SendKind::Blocking);
             }
             if held.is_none() && self.send_eagerly(bytes, caller, to, tag)? {
@@ -63,7 +63,7 @@ impl Core {
     ///
     /// # Safety
     ///
-    /// They are valid for reads, and nobody writes to them, until [`Core::finish`] or [`Core::wait`] has
+    /// They are valid for reads, and nobody writes to them, until [`Endpoint::finish`] or [`Endpoint::wait`] has
     /// ended the request. What is held is a registration of these bytes.
     #[allow(unsafe_code)]
     #[inline]
@@ -75,27 +75,33 @@ impl Core {
         tag: u32,
         synchronous: bool,
         held: Option<verbs::Held>,
-    ) -> Result<Handle, Fault> {
+    ) -> Result<Handle, BoxedError> {
         // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.hands.tools.registry.register(bytes.cast(), bytes.len()) };
+        let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
         self.reach(to, memory.key)?;
         let (len, communicator) = (bytes.len() as u64, caller.id());
         let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
         let Some(held) = held else { return self.start(call, what, memory.key, caller) };
-        self.hands.tools.registry.offer(memory, held);
+        self.driver.resources.registry.offer(memory, held);
         let request = self.start(call, what, memory.key, caller);
-        self.hands.tools.registry.withdraw();
+        self.driver.resources.registry.withdraw();
         request
     }
 
     /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
     /// been done.
     #[inline]
-    fn send_eagerly(&mut self, bytes: &[u8], caller: Caller<'_>, to: u32, tag: u32) -> Result<bool, Fault> {
+    fn send_eagerly(
+        &mut self,
+        bytes: &[u8],
+        caller: Caller<'_>,
+        to: u32,
+        tag: u32,
+    ) -> Result<bool, BoxedError> {
         let Some(call) = self.eager(bytes, caller.id(), to, tag) else { return Ok(false) };
-        let ways = &mut Ways::of(&mut self.node, &mut self.far);
-        let request = self.hands.call(call, bytes, ways, caller)?;
+        let transports = &mut Transports::of(&mut self.node, &mut self.net);
+        let request = self.driver.call(call, bytes, transports, caller)?;
         self.release::<false, _>(request, |_| true)
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
@@ -110,7 +116,7 @@ impl Core {
             return None;
         }
         // SAFETY: it goes to `lend`, whose caller lends these bytes.
-        unsafe { self.hands.tools.registry.often_used(bytes) }
+        unsafe { self.driver.resources.registry.often_used(bytes) }
     }
 
     /// The call that sends these bytes eagerly, if they can be. They need no name.
@@ -120,10 +126,10 @@ impl Core {
         if len > self.eager_threshold || !self.is_reachable(to) {
             return None;
         }
-        self.progress_sometimes();
+        self.progress_now_and_then();
         let (to, tag) = (RankId(to), Tag(tag));
         let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
         // A receiver that has no room for it takes it by rendezvous: then it needs a name.
-        self.hands.rank.sends_eagerly(&send).then_some(Call::Send(send))
+        self.driver.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }
 }

@@ -1,0 +1,105 @@
+//! Resolves the addresses of peers when they are first needed, and connects to them.
+
+use super::first_error::FirstErrors;
+use super::transports::Transports;
+use crate::Error;
+use carrousel_rank::RankId;
+use carrousel_transport_shm::{self as shm, ConnectError};
+use carrousel_transport_verbs as verbs;
+use std::fmt;
+
+/// Looks up the address that a rank has published: the one for its node and, after a space, the one for other nodes, if
+/// it has one.
+pub(crate) type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
+
+/// Resolves the addresses of peers.
+pub(crate) struct AddressResolver {
+    look_up: LookUp,
+}
+
+impl AddressResolver {
+    pub(crate) fn new(look_up: LookUp) -> Self {
+        Self { look_up }
+    }
+
+    /// Connects to `rank`. False if that is not possible: then the rank is lost, and `errors` has the reason.
+    #[cold]
+    pub(crate) fn connect(
+        &mut self,
+        rank: RankId,
+        transports: &mut Transports<'_>,
+        errors: &mut FirstErrors,
+    ) -> bool {
+        match self.try_connect(rank, transports) {
+            Ok(()) => true,
+            Err(error) => {
+                errors.with(rank, error);
+                transports.abandon(rank);
+                false
+            }
+        }
+    }
+
+    /// Watches `rank`, so that its end is noticed. A peer of this node is watched without a connection, which would take
+    /// memory; a peer of another node is connected. Failures are as for [`AddressResolver::connect`].
+    #[cold]
+    pub(crate) fn watch(&mut self, rank: RankId, transports: &mut Transports<'_>, errors: &mut FirstErrors) {
+        if !transports.shm.serves(rank) {
+            self.connect(rank, transports, errors);
+            return;
+        }
+        let watch = |addresses: String| {
+            let (shm, _) = split(&addresses);
+            let address: shm::Address = shm.parse().map_err(|error| refused(rank, &error))?;
+            transports.shm.watch(rank, &address).map_err(|error| unconnected(rank, &error))
+        };
+        if let Err(error) = (self.look_up)(rank).and_then(watch) {
+            errors.with(rank, error);
+            transports.abandon(rank);
+        }
+    }
+
+    fn try_connect(&mut self, rank: RankId, transports: &mut Transports<'_>) -> Result<(), Error> {
+        let addresses = (self.look_up)(rank)?;
+        let (shm, net) = split(&addresses);
+        let fail = |error: &dyn fmt::Display| refused(rank, error);
+        match &mut transports.net {
+            Some(out) if !transports.shm.serves(rank) => {
+                if net.is_empty() {
+                    return Err(fail(&"it has no transport between nodes"));
+                }
+                let address: verbs::Address = net.parse().map_err(|error: verbs::BadAddress| fail(&error))?;
+                out.connect(rank, &address);
+                Ok(())
+            }
+            _ => {
+                let address: shm::Address = shm.parse().map_err(|error: shm::BadAddress| fail(&error))?;
+                transports.shm.connect(rank, &address).map_err(|error| unconnected(rank, &error))
+            }
+        }
+    }
+}
+
+/// The two parts of a published address, see [`LookUp`].
+fn split(addresses: &str) -> (&str, &str) {
+    addresses.split_once(' ').unwrap_or((addresses, ""))
+}
+
+fn refused(rank: RankId, why: &dyn fmt::Display) -> Error {
+    Error::Connect { rank: rank.0, why: why.to_string() }
+}
+
+/// The error for a peer of this node that cannot be connected.
+fn unconnected(rank: RankId, error: &ConnectError) -> Error {
+    match error {
+        ConnectError::Gone(rank) => Error::PeerLost { rank: rank.0, why: None },
+        shortage if shortage.is_shortage() => Error::Memory(shortage.to_string()),
+        other => refused(rank, other),
+    }
+}
+
+impl fmt::Debug for AddressResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddressResolver")
+    }
+}

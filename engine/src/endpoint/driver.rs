@@ -1,0 +1,436 @@
+//! Drives the rank: carries out its work requests, and feeds it calls and events.
+
+use super::address_resolver::AddressResolver;
+use super::first_error::FirstErrors;
+use super::reductions::Reductions;
+use super::registry::Registry;
+use super::send_sites::SendSites;
+use super::transports::Transports;
+use super::unexpected::UnexpectedBuffers;
+use crate::Error;
+use crate::site::{CallSite, Located};
+use carrousel_rank::{
+    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError,
+    Work,
+};
+use carrousel_trace::Recorder;
+use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
+use std::collections::{HashMap, VecDeque};
+
+/// A message, write or read of this process to itself, which the rank has not been told of yet.
+#[derive(Debug)]
+pub(super) enum Local {
+    Packet(Context, Packet, Vec<u8>),
+    Written(Handle),
+    Read(Handle),
+}
+
+/// What work requests are carried out with, apart from the transports.
+pub(super) struct Resources {
+    pub(super) me: RankId,
+    pub(super) registry: Registry,
+    pub(super) kept: UnexpectedBuffers,
+    pub(super) local: VecDeque<Local>,
+    pub(super) resolver: AddressResolver,
+    pub(super) reductions: Reductions,
+    /// Errors that belong to no request.
+    pub(super) errors: FirstErrors,
+}
+
+/// The rank and its resources, apart from the transports.
+pub(super) struct Driver {
+    pub(super) rank: Rank<Mirror>,
+    pub(super) resources: Resources,
+    /// Records the inputs of the rank, if the job is traced.
+    pub(super) recorder: Option<Box<Recorder>>,
+    /// For the recorder: the peers of which an arrival was waiting when the current call was made.
+    pub(super) ignored: Vec<u32>,
+    /// The call sites of sends, if `check_usage` is on.
+    send_sites: Option<SendSites>,
+    /// The call sites of requests, by position, where they are not the lines that call the library.
+    call_sites: HashMap<u32, CallSite>,
+    /// Whether calls or their call sites are recorded.
+    observed: bool,
+}
+
+/// Carries out each work request when the rank makes it: in order, and before the next input. `data` belongs to the packet
+/// that is being processed.
+pub(super) struct WorkExecutor<'a, 'b, D: ?Sized> {
+    resources: &'a mut Resources,
+    transports: &'a mut Transports<'b>,
+    data: &'a D,
+    /// The bytes of the current call, if it is an eager send: they need not be registered.
+    lent: &'a [u8],
+}
+
+impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
+    #[inline(always)]
+    fn work(&mut self, work: Work) {
+        let Self { resources, transports, data, lent } = self;
+        match work {
+            Work::Send { to, context, packet: Packet::Eager { tag, len }, data: Some(memory) } => {
+                let named = memory != Registry::NONE;
+                let bytes =
+                    if named { resources.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
+                if !transports.send_now(to, context, tag, bytes) {
+                    resources.send(to, context, &Packet::Eager { tag, len }, Some(memory), lent, transports);
+                }
+            }
+            Work::Send { to, context, packet, data: memory } => {
+                resources.send(to, context, &packet, memory, lent, transports);
+            }
+            Work::Place { into, len, .. } => {
+                if let Some(bytes) = resources.registry.bytes_mut(into, len) {
+                    data.copy_to(bytes);
+                }
+            }
+            Work::Keep { kept, len } => data.copy_to(resources.kept.keep(kept, len as usize)),
+            Work::Take { kept, into, len, .. } => resources.take(kept, into, len),
+            // The call that waits for the request asks the rank.
+            Work::Complete { .. } => {}
+            Work::Write { to, context, from, into, len, notice, request, .. } => {
+                let notice = notice.map(|packet| (context, packet));
+                resources.write(&Write { to, from, into, len, request, notice }, transports);
+            }
+            Work::Copy { from, into, len } => resources.registry.copy(from, into, len),
+            Work::Combine { request, from, into, len } => resources.combine(request, from, into, len),
+            Work::Read { of, context, from, into, len, notice, request, .. } => {
+                let notice = notice.map(|packet| (context, packet));
+                resources.read(&Read { of, from, into, len, request, notice }, transports);
+            }
+        }
+    }
+}
+
+impl Resources {
+    /// Whether a peer can be sent to; connects to it if necessary.
+    #[inline]
+    pub(super) fn reaches(&mut self, peer: RankId, transports: &mut Transports<'_>) -> bool {
+        transports.is_connected(peer) || self.resolver.connect(peer, transports, &mut self.errors)
+    }
+
+    /// Watches a peer, so that its end is noticed.
+    #[cold]
+    pub(super) fn watch(&mut self, peer: RankId, transports: &mut Transports<'_>) {
+        self.resolver.watch(peer, transports, &mut self.errors);
+    }
+
+    #[inline(never)]
+    fn send(
+        &mut self,
+        to: RankId,
+        context: Context,
+        packet: &Packet,
+        memory: Option<Memory>,
+        lent: &[u8],
+        transports: &mut Transports<'_>,
+    ) {
+        if to != self.me && !self.reaches(to, transports) {
+            return;
+        }
+        let packet = match transports.far_to(to).map(|_| self.registry.exported(packet)) {
+            None => *packet,
+            Some(Ok(packet)) => packet,
+            Some(Err(refused)) => return self.refuse(to, refused, transports),
+        };
+        let data = match (packet, memory) {
+            (Packet::Eager { .. }, Some(Registry::NONE)) => lent,
+            (Packet::Eager { len, .. }, Some(memory)) => self.registry.bytes(memory, len).unwrap_or_default(),
+            _ => &[],
+        };
+        if to == self.me {
+            self.local.push_back(Local::Packet(context, packet, data.to_vec()));
+        } else if let Some(memory) = memory
+            && let Some(key) = self.registry.offered(memory)
+            && let Some(net) = transports.far_to(to)
+        {
+            if net.lend(to, context, &packet, data, (key, memory.key)) {
+                self.registry.lend(memory.key);
+            }
+        } else {
+            transports.send(to, context, &packet, data);
+        }
+    }
+
+    /// The adapter has refused to register memory: the peer that the operation was for is given up.
+    #[cold]
+    fn refuse(&mut self, peer: RankId, refused: Error, transports: &mut Transports<'_>) {
+        self.errors.with(peer, refused);
+        transports.abandon(peer);
+    }
+
+    #[inline(never)]
+    fn take(&mut self, kept: Kept, into: Memory, len: u64) {
+        let registry = &mut self.registry;
+        self.kept.take(kept, |data| {
+            if let Some(bytes) = registry.bytes_mut(into, len) {
+                bytes.copy_from_slice(&data[..bytes.len()]);
+            }
+        });
+    }
+
+    #[inline(never)]
+    fn combine(&mut self, request: Handle, from: Memory, into: Memory, len: u64) {
+        let op = self.reductions.of(request);
+        if let (Some(op), Some((from, into))) = (op, self.registry.pair(from, into, len)) {
+            op(into, from);
+        }
+    }
+
+    /// Sends a notice to this process itself.
+    fn notice(&mut self, notice: Option<(Context, Packet)>) {
+        self.local.extend(notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new())));
+    }
+
+    #[inline(never)]
+    fn write(&mut self, write: &Write, transports: &mut Transports<'_>) {
+        if write.to == self.me {
+            self.registry.copy(write.from, write.into, write.len);
+            self.local.push_back(Local::Written(write.request));
+            self.notice(write.notice);
+        } else if self.reaches(write.to, transports) {
+            if transports.far_to(write.to).is_some()
+                && let Err(refused) = self.registry.export(write.from, write.len, false)
+            {
+                self.refuse(write.to, refused, transports);
+            }
+            transports.write(write, &mut self.registry);
+        }
+    }
+
+    #[inline(never)]
+    fn read(&mut self, read: &Read, transports: &mut Transports<'_>) {
+        if read.of == self.me {
+            self.registry.copy(read.from, read.into, read.len);
+            self.local.push_back(Local::Read(read.request));
+            self.notice(read.notice);
+        } else if self.reaches(read.of, transports) {
+            if transports.far_to(read.of).is_some()
+                && let Err(refused) = self.registry.export(read.into, read.len, true)
+            {
+                self.refuse(read.of, refused, transports);
+            }
+            transports.read(read, &mut self.registry);
+        }
+    }
+}
+
+impl Driver {
+    pub(super) fn new(rank: Rank<Mirror>, resources: Resources) -> Self {
+        let (recorder, send_sites, call_sites) = (None, None, HashMap::new());
+        Self { rank, resources, recorder, ignored: Vec::new(), send_sites, call_sites, observed: false }
+    }
+
+    /// From now on call sites are recorded: calls may be made on behalf of another line than the one that calls.
+    pub(super) fn observe(&mut self) {
+        self.observed = true;
+    }
+
+    /// The call site of a request, if it is not the line that called the library.
+    pub(super) fn call_site_of(&self, request: Handle) -> Option<CallSite> {
+        self.call_sites.get(&request.index).copied()
+    }
+
+    /// From now on the inputs of the rank are recorded.
+    pub(super) fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(Box::new(recorder));
+        self.observed = true;
+    }
+
+    /// Whether the call sites of sends are kept from now on.
+    pub(super) fn log_sends(&mut self, logs: bool) {
+        self.send_sites = logs.then(SendSites::default);
+        self.observed |= logs;
+    }
+
+    /// The call sites of sends, if they are kept.
+    pub(super) fn send_sites(&self) -> Option<&SendSites> {
+        self.send_sites.as_ref()
+    }
+
+    /// A call that is recorded. Apart from [`Driver::call`], whose call site need not be kept in a register until the call
+    /// returns.
+    #[cold]
+    #[inline(never)]
+    fn call_observed(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        transports: &mut Transports<'_>,
+        at: impl Located,
+    ) -> Result<Handle, UsageError> {
+        let site = at.site();
+        let result = self.make(call, lent, transports);
+        if let Ok(request) = result {
+            if let (Some(sites), Call::Send(send)) = (&mut self.send_sites, &call) {
+                sites.add(send, site);
+            }
+            // A cancelled request keeps the call site that started it.
+            let is_new = !matches!(call, Call::Cancel(_));
+            if is_new && site == CallSite::Source(at.location()) {
+                self.call_sites.remove(&request.index);
+            } else if is_new {
+                self.call_sites.insert(request.index, site);
+            }
+        }
+        if self.recorder.is_some() {
+            self.record_call(call, &result, site);
+        }
+        self.announce(transports);
+        result
+    }
+
+    /// Makes a call of the application. `lent` are the bytes of an eager send, which have been copied when this returns.
+    #[inline(always)]
+    pub(super) fn call(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        transports: &mut Transports<'_>,
+        at: impl Located,
+    ) -> Result<Handle, UsageError> {
+        if self.observed {
+            return self.call_observed(call, lent, transports, at);
+        }
+        let request = self.make(call, lent, transports)?;
+        self.announce(transports);
+        Ok(request)
+    }
+
+    /// Releases a request that is complete.
+    #[inline(always)]
+    pub(super) fn release(&mut self, request: Handle) {
+        if self.recorder.is_some() {
+            return self.release_recorded(request);
+        }
+        // A handle without an entry belongs to a request that has ended.
+        let _ = self.rank.release(request);
+    }
+
+    /// Defines a communicator.
+    pub(super) fn define(
+        &mut self,
+        communicator: Communicator,
+        members: &[RankId],
+        transports: &mut Transports<'_>,
+    ) -> Result<(), UsageError> {
+        let Self { rank, resources, .. } = self;
+        let mut executor = WorkExecutor { resources, transports, data: &[] as &[u8], lent: &[] };
+        rank.define(communicator, members, &mut executor)?;
+        if self.recorder.is_some() {
+            let members: Vec<u32> = members.iter().map(|rank| rank.0).collect();
+            self.record_definition(communicator, &members);
+        }
+        Ok(())
+    }
+
+    /// Forgets a communicator of which no handle is left. False if something of it is still under way.
+    pub(super) fn forget(&mut self, communicator: Communicator) -> bool {
+        let forgotten = self.rank.forget(communicator).is_ok();
+        if forgotten && self.recorder.is_some() {
+            self.record_forgotten(communicator);
+        }
+        forgotten
+    }
+
+    /// Makes a call; `lent` as for [`Driver::call`].
+    #[inline(always)]
+    pub(super) fn make(
+        &mut self,
+        call: Call,
+        lent: &[u8],
+        transports: &mut Transports<'_>,
+    ) -> Result<Handle, UsageError> {
+        let Self { rank, resources, .. } = self;
+        rank.call(call, &mut WorkExecutor { resources, transports, data: &[] as &[u8], lent })
+    }
+
+    #[inline]
+    fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), transports: &mut Transports<'_>) {
+        if self.recorder.is_some() {
+            return self.event_recorded(event, data, transports);
+        }
+        self.feed(event, data, transports);
+    }
+
+    /// Feeds the rank an event.
+    #[inline]
+    pub(super) fn feed(
+        &mut self,
+        event: Event,
+        data: &(impl Payload + ?Sized),
+        transports: &mut Transports<'_>,
+    ) {
+        let Self { rank, resources, .. } = self;
+        let result = rank.event(event, &mut WorkExecutor { resources, transports, data, lent: &[] });
+        self.announce(transports);
+        if let Err(error) = result {
+            // The peer does not follow the protocol, so nothing that it sends can be trusted.
+            self.resources.errors.with(error.peer, Error::from(error));
+            transports.abandon(error.peer);
+        }
+    }
+
+    /// Announces all receives that may be announced.
+    #[inline]
+    pub(super) fn announce(&mut self, transports: &mut Transports<'_>) {
+        while let Some(request) = self.rank.may_announce() {
+            if self.recorder.is_some() {
+                self.record_event(Event::Announce(request));
+            }
+            let Self { rank, resources, .. } = self;
+            let mut executor = WorkExecutor { resources, transports, data: &[] as &[u8], lent: &[] };
+            // The event contains no packet, so a peer cannot have made it invalid.
+            let announced = rank.event(Event::Announce(request), &mut executor);
+            debug_assert_eq!(announced, Ok(()));
+        }
+    }
+
+    /// Feeds the rank the messages of this process to itself. Returns their number.
+    #[inline]
+    pub(super) fn local(&mut self, transports: &mut Transports<'_>) -> usize {
+        let mut count = 0;
+        while let Some(local) = self.resources.local.pop_front() {
+            count += 1;
+            self.one_local(local, transports);
+        }
+        count
+    }
+
+    #[inline(never)]
+    fn one_local(&mut self, local: Local, transports: &mut Transports<'_>) {
+        match local {
+            Local::Packet(context, packet, data) => {
+                let arrival = Arrival::Packet { from: self.resources.me, context, packet };
+                self.arrival(arrival, &data[..], transports);
+            }
+            Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], transports),
+            Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], transports),
+        }
+    }
+}
+
+impl Driver {
+    /// The registered memory of this process.
+    #[inline]
+    pub(super) fn registry(&mut self) -> &mut Registry {
+        &mut self.resources.registry
+    }
+
+    /// Takes an arrival of a transport.
+    #[inline]
+    pub(super) fn arrival(
+        &mut self,
+        arrival: Arrival,
+        data: &(impl Payload + ?Sized),
+        transports: &mut Transports<'_>,
+    ) {
+        let event = match arrival {
+            Arrival::Packet { from, context, packet } => Event::Packet { from, context, packet },
+            Arrival::Written(request) => Event::Written(request),
+            Arrival::Read(request) => Event::Read(request),
+            Arrival::Lost(peer) => Event::Lost(peer),
+        };
+        self.event(event, data, transports);
+    }
+}

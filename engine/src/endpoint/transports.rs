@@ -1,0 +1,80 @@
+//! The two transports of a rank: shared memory to the ranks of its node, and a network to all others.
+
+use super::registry::Registry;
+use carrousel_rank::{Context, Packet, RankId, Tag};
+use carrousel_transport::{Outbound, Read, Transport, Write};
+use carrousel_transport_shm::{self as shm, Node};
+use carrousel_transport_verbs::{self as verbs, Verbs};
+
+/// The network transport, where there is one.
+pub(super) type Net = Option<Box<Verbs>>;
+
+/// The sending halves of both transports.
+pub(crate) struct Transports<'a> {
+    pub(super) shm: &'a mut shm::Out,
+    pub(super) net: Option<&'a mut verbs::Out>,
+}
+
+impl<'a> Transports<'a> {
+    #[inline(always)]
+    pub(super) fn of(node: &'a mut Node, net: &'a mut Net) -> Self {
+        Self { shm: node.out(), net: net.as_deref_mut().map(Transport::out) }
+    }
+
+    /// Whether operations can be posted to a peer.
+    #[inline]
+    pub(super) fn is_connected(&self, peer: RankId) -> bool {
+        self.shm.is_connected(peer) || self.net.as_ref().is_some_and(|net| net.is_known(peer))
+    }
+
+    /// Whether the end of a peer will be noticed.
+    pub(super) fn is_watched(&self, peer: RankId) -> bool {
+        self.shm.is_watched(peer) || self.net.as_ref().is_some_and(|net| net.is_known(peer))
+    }
+
+    /// The network transport, if it is the one that reaches a peer.
+    #[inline]
+    pub(super) fn far_to(&mut self, peer: RankId) -> Option<&mut verbs::Out> {
+        self.net.as_deref_mut().filter(|net| net.is_known(peer))
+    }
+
+    /// Sends an EAGER through shared memory, if there is room for it at once; false if not.
+    #[inline(always)]
+    pub(super) fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
+        self.shm.send_now(to, context, tag, data)
+    }
+
+    pub(super) fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+        match self.far_to(to) {
+            Some(net) => net.send(to, context, packet, data),
+            None => self.shm.send(to, context, packet, data),
+        }
+    }
+
+    pub(super) fn write(&mut self, write: &Write, registry: &mut Registry) {
+        match self.far_to(write.to) {
+            Some(net) => net.write(write, registry),
+            None => self.shm.write(write, registry),
+        }
+    }
+
+    pub(super) fn read(&mut self, read: &Read, registry: &mut Registry) {
+        match self.far_to(read.of) {
+            Some(net) => net.read(read, registry),
+            None => self.shm.read(read, registry),
+        }
+    }
+
+    /// Gives a peer up: it is reported as lost.
+    pub(super) fn abandon(&mut self, peer: RankId) {
+        match &mut self.net {
+            Some(net) if !self.shm.serves(peer) => net.abandon(peer),
+            _ => self.shm.abandon(peer),
+        }
+    }
+
+    /// Whether something waits for room at a peer.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.shm.is_waiting() || self.net.as_ref().is_some_and(|net| net.is_waiting())
+    }
+}

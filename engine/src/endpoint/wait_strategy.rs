@@ -1,0 +1,205 @@
+//! How a rank waits: it polls as often as it can, then offers the processor to others, and blocks where it may. Once a
+//! period it takes the slow path, which is too expensive for every poll: whether peers live, what the launcher says.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Empty polls before the slow path: some ten microseconds.
+const SPINS: u32 = 2_000;
+/// The same on a node with more ranks than processors: the rank that is waited for is probably not running.
+const SPINS_CROWDED: u32 = 20;
+/// Empty polls between two looks at the clock.
+const CLOCK: u32 = 256;
+const CLOCK_CROWDED: u32 = 16;
+/// A rank that can block spins this long first. An answer that comes soon needs no sleep, nor does one that waits for the
+/// next tick of a scheduler (4 ms, most often): the scheduler prefers a process that has just slept to the kernel's
+/// threads, which makes more of them late.
+const AWAKE: Duration = Duration::from_millis(5);
+/// The time between two turns of the slow path: short for a person, long for a message.
+pub(super) const PERIOD: Duration = Duration::from_millis(10);
+
+/// Empty polls after which the slow path may be due although something has arrived between them: the peer that is waited
+/// for may have ended while others go on sending.
+const SELDOM: u32 = 1 << 12;
+
+/// Decides what a waiting call does after each empty poll.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitStrategy {
+    /// Empty polls in all.
+    polls: u32,
+    /// Empty polls before the last arrival.
+    before: u32,
+    /// Whether the node has more ranks than processors.
+    crowded: bool,
+    /// Whether the rank can block, see [`WaitStep::Block`].
+    blocks: bool,
+    /// Since when nothing has arrived, once that is long.
+    since: Option<Instant>,
+    /// When the slow path is due.
+    next: Option<Instant>,
+    /// The same while something arrives all the time, which begins no long wait.
+    seldom: Option<Instant>,
+}
+
+/// Decides when a program that polls by itself, and computes meanwhile, takes the slow path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SlowPathTimer {
+    polls: u32,
+    next: Option<Instant>,
+}
+
+impl SlowPathTimer {
+    /// Polls between two looks at the clock: few, as each may come after a long computation.
+    const CLOCK: u32 = 8;
+
+    /// Counts a poll. Returns whether the slow path is due.
+    #[inline]
+    pub(super) fn is_due(&mut self) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(Self::CLOCK) && self.is_due_at(Instant::now())
+    }
+
+    #[cold]
+    fn is_due_at(&mut self, now: Instant) -> bool {
+        once_a_period(&mut self.next, now)
+    }
+}
+
+/// Whether something that is planned for `next` is due; it is planned anew for a period later. The first call only plans.
+fn once_a_period(next: &mut Option<Instant>, now: Instant) -> bool {
+    let is_due = next.is_some_and(|next| now >= next);
+    if is_due || next.is_none() {
+        *next = Some(now + PERIOD);
+    }
+    is_due
+}
+
+/// What to do after an empty poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitStep {
+    /// Poll again.
+    Spin,
+    /// Poll again; a long wait has begun.
+    LongWait,
+    /// Take the slow path.
+    SlowPath,
+    /// Take the slow path, although something has arrived not long ago.
+    BusySlowPath,
+    /// Block until something arrives, at most for [`PERIOD`].
+    Block,
+}
+
+impl WaitStrategy {
+    #[inline]
+    pub(super) fn new(crowded: bool, blocks: bool) -> Self {
+        Self { polls: 0, before: 0, crowded, blocks, since: None, next: None, seldom: None }
+    }
+
+    /// Something has arrived.
+    #[inline]
+    pub(super) fn reset(&mut self) {
+        self.before = self.polls;
+        self.since = None;
+    }
+
+    /// Nothing has arrived.
+    #[inline]
+    pub(super) fn empty_poll(&mut self) -> WaitStep {
+        self.polls = self.polls.wrapping_add(1);
+        if self.is_soon() && !self.polls.is_multiple_of(SELDOM) { WaitStep::Spin } else { self.long() }
+    }
+
+    /// Whether something has arrived not long ago.
+    #[inline]
+    fn is_soon(&self) -> bool {
+        self.polls.wrapping_sub(self.before) < if self.crowded { SPINS_CROWDED } else { SPINS }
+    }
+
+    #[cold]
+    fn long(&mut self) -> WaitStep {
+        if self.is_soon() {
+            let is_due = once_a_period(&mut self.seldom, Instant::now());
+            return if is_due { WaitStep::BusySlowPath } else { WaitStep::Spin };
+        }
+        // Not while spinning: since Skylake the hint takes 140 cycles, as long as a message's way.
+        std::hint::spin_loop();
+        // With a processor of its own a rank does not yield: others might keep the processor for a long time.
+        if self.crowded {
+            thread::yield_now();
+        }
+        let empty = self.polls.wrapping_sub(self.before);
+        if !empty.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
+            return WaitStep::Spin;
+        }
+        self.at(Instant::now())
+    }
+
+    /// The step at a time at which nothing has arrived for long.
+    fn at(&mut self, now: Instant) -> WaitStep {
+        let since = *self.since.get_or_insert(now);
+        match self.next {
+            Some(next) if now < next && self.blocks && now - since >= AWAKE => WaitStep::Block,
+            Some(next) if now < next => WaitStep::Spin,
+            before => {
+                self.next = Some(now + PERIOD);
+                if before.is_none() { WaitStep::LongWait } else { WaitStep::SlowPath }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_program_that_polls_takes_the_slow_path_once_a_period() {
+        let (mut timer, began) = (SlowPathTimer::default(), Instant::now());
+        let due = (0..=25).filter(|ms| timer.is_due_at(began + *ms * MS)).collect::<Vec<_>>();
+        assert_eq!(due, [10, 20]);
+    }
+
+    /// What it says at every millisecond of a wait that is long already.
+    fn says(mut strategy: WaitStrategy) -> Vec<WaitStep> {
+        let began = Instant::now();
+        (0..=10).map(|ms| strategy.at(began + ms * MS)).collect()
+    }
+
+    #[test]
+    fn a_rank_that_can_block_does_once_nothing_has_arrived_for_long() {
+        use WaitStep::{Block, LongWait, SlowPath, Spin};
+        let awake = [LongWait, Spin, Spin, Spin, Spin];
+        assert_eq!(says(WaitStrategy::new(false, true)), [&awake[..], &[Block; 5], &[SlowPath]].concat());
+        assert_eq!(says(WaitStrategy::new(false, false)), [&awake[..], &[Spin; 5], &[SlowPath]].concat());
+    }
+
+    #[test]
+    fn arrivals_do_not_put_the_slow_path_off_for_ever() {
+        let mut strategy = WaitStrategy::new(false, false);
+        let began = Instant::now();
+        let seldom = || {
+            for _ in 0..SPINS / 2 {
+                if strategy.empty_poll() == WaitStep::BusySlowPath {
+                    return true;
+                }
+            }
+            strategy.reset();
+            began.elapsed() > 1000 * PERIOD
+        };
+        assert!(std::iter::repeat_with(seldom).any(|found| found));
+        assert!(began.elapsed() < 1000 * PERIOD);
+    }
+
+    #[test]
+    fn an_arrival_keeps_the_rank_awake() {
+        let (mut strategy, began) = (WaitStrategy::new(false, true), Instant::now());
+        assert_eq!(strategy.at(began), WaitStep::LongWait);
+        assert_eq!(strategy.at(began + AWAKE), WaitStep::Block);
+        strategy.reset();
+        assert_eq!(strategy.at(began + AWAKE), WaitStep::Spin);
+        assert_eq!(strategy.at(began + PERIOD), WaitStep::SlowPath, "the slow path is not put off by it");
+        assert_eq!(strategy.at(began + PERIOD + MS), WaitStep::Block);
+    }
+}
