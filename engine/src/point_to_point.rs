@@ -1,4 +1,4 @@
-//! Messages between two ranks, by calls that return when the buffer is the application's again (MPI-4.1, chapter 3).
+//! Blocking messages between two ranks (MPI-4.1, chapter 3): the calls return when the buffer is the application's again.
 
 use crate::{Communicator, Element, Error, Source, Status, Tag};
 use zerocopy::IntoBytes;

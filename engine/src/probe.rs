@@ -1,9 +1,9 @@
-//! Looking at messages that nobody has received (MPI-4.1, 3.8).
+//! Probing for messages that no receive has matched (MPI-4.1, 3.8).
 
 use crate::{Communicator, Error, Source, Status, Tag};
 
 impl Communicator {
-    /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
+    /// Waits until such a message can be received, and does not receive it (`MPI_Probe`).
     ///
     /// # Errors
     /// When there is no such rank, or the peer is gone; from any rank, when one of them is.
@@ -14,7 +14,7 @@ impl Communicator {
         Ok(self.placed(found?))
     }
 
-    /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
+    /// Whether such a message can be received now (`MPI_Iprobe`). Makes progress.
     ///
     /// # Errors
     /// When there is no such rank, or, if no such message is there, the peer is gone; from any rank, when one of them is.

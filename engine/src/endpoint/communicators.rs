@@ -1,18 +1,18 @@
-//! Which numbers of communicators are in use at this rank.
+//! The communicator numbers that are in use at this rank.
 //!
-//! A number is used again once no member has its communicator any more, and no message of it waits or is on its way: what
-//! a program has sent and never received must not be found by a receive in another communicator. No rank knows that
-//! alone. So it is found out where ranks agree on a number for a further communicator: before, all that they have sent
-//! has arrived, and then each says which numbers are in use. One whose communicator has had a member that takes no
-//! part counts as in use.
+//! A number can be used again once no member has a handle of its communicator any more, and no message of the communicator
+//! is unexpected or on its way: a receive in another communicator must not find it. No rank knows that alone. So the
+//! ranks find it out when they agree on the number of a new communicator: first all messages that they have sent arrive,
+//! then each rank says which numbers are in use. A number stays in use if a member of its communicator does not take
+//! part in the agreement.
 
 use carrousel_rank::Communicator;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many numbers ranks compare at a time: those that most programs ever have.
+/// How many numbers the ranks compare at a time: more than most programs ever have.
 pub(crate) const COMPARED: usize = 2048;
 
-/// A bit for each of the numbers that are compared at a time, the lowest first: whether it is in use.
+/// A bit for each number of a block, the lowest first: whether the number is in use.
 pub(crate) type Taken = [u64; COMPARED / u64::BITS as usize];
 
 /// The word of a number, and its bit there.
@@ -21,19 +21,19 @@ fn bit(communicator: Communicator) -> (usize, u64) {
     (number / u64::BITS as usize, 1 << (number % u64::BITS as usize))
 }
 
-/// The same within a block of [`COMPARED`] numbers; `None` of a number in another one.
+/// The same within a block of [`COMPARED`] numbers; `None` for a number of another block.
 fn bit_in(block: usize, communicator: Communicator) -> Option<(usize, u64)> {
     const WORDS: usize = COMPARED / u64::BITS as usize;
     let (word, bit) = bit(communicator);
     word.checked_sub(block * WORDS).filter(|at| *at < WORDS).map(|at| (at, bit))
 }
 
-/// Communicators whose last handle is gone. They tell by themselves, at any time, also while the rank is at work.
+/// The communicators whose last handle has been dropped. A handle may be dropped at any time, also during progress.
 #[derive(Clone, Debug, Default)]
 struct GivenUp(Arc<Mutex<Vec<Members>>>);
 
 impl GivenUp {
-    /// Nobody who has the list can fail, so it is whole.
+    /// The list; it is valid even if the lock is poisoned, as no holder can panic halfway through a change.
     fn list(&self) -> MutexGuard<'_, Vec<Members>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,19 +42,19 @@ impl GivenUp {
 /// A communicator, and its members, as ranks of the job.
 type Members = (Communicator, Box<[u32]>);
 
-/// The members of a communicator, for as long as anybody has it.
+/// The members of a communicator, as long as there is a handle of it.
 #[derive(Debug)]
 pub(crate) struct Membership {
     /// As ranks of the job, by place.
     pub(crate) members: Box<[u32]>,
     /// Places, by rank.
     places: Box<[u32]>,
-    /// `None` at a rank that is none of them.
+    /// `None` at a rank that is not a member.
     own: Option<(Communicator, GivenUp)>,
 }
 
 impl Membership {
-    /// Of ranks of which this one is none.
+    /// A group that this rank is not a member of.
     pub(crate) fn of_others(members: &[u32]) -> Self {
         Self::new(members, None)
     }
@@ -65,11 +65,11 @@ impl Membership {
         Self { members: members.into(), places, own }
     }
 
-    /// The place of a rank of the job; `None` if it is no member.
+    /// The place of a rank of the job; `None` if it is not a member.
     #[inline]
     pub(crate) fn place(&self, rank: u32) -> Option<u32> {
         let member = |place: &u32| self.members[*place as usize];
-        // In a duplicate of all ranks each has the place of its number.
+        // In a duplicate of the world each rank has the place of its own number.
         if self.members.get(rank as usize) == Some(&rank) {
             return Some(rank);
         }
@@ -86,18 +86,18 @@ impl Drop for Membership {
     }
 }
 
-/// The numbers that are in use.
+/// The communicator numbers that are in use.
 #[derive(Debug, Default)]
 pub(super) struct Communicators {
-    /// A bit for each, as far as any was in use.
+    /// A bit for each number, up to the highest one that was ever in use.
     taken: Vec<u64>,
     given_up: GivenUp,
 }
 
 impl Communicators {
-    /// Which of the numbers from `block` times [`COMPARED`] on are in use, to ranks that [`Communicators::agreed`] is told
-    /// the same by: `may_end` says of a communicator that nobody here has any more whether that is all. The number of
-    /// all ranks of the job always is in use, and so is one that there cannot be.
+    /// Which numbers from `block` times [`COMPARED`] on are in use, in the eyes of the ranks that agree on a number now.
+    /// `may_end` says of a communicator without handles whether its number is free for them. The world's number is always
+    /// in use, and so are numbers beyond the last one.
     pub(super) fn taken(&self, block: usize, mut may_end: impl FnMut(Communicator, &[u32]) -> bool) -> Taken {
         let first = block * COMPARED;
         let mut taken = [0; COMPARED / u64::BITS as usize];
@@ -118,8 +118,8 @@ impl Communicators {
         taken
     }
 
-    /// These are in use at some rank of those that agree, this one among them. Has the others `forget` that nobody has any
-    /// more.
+    /// Takes the numbers that are in use at any of the ranks that agree. Communicators without handles whose numbers are
+    /// free everywhere are forgotten, by `forget`.
     pub(super) fn agreed(&mut self, block: usize, all: &Taken, mut forget: impl FnMut(Communicator) -> bool) {
         let Self { taken, given_up } = self;
         given_up.list().retain(|(communicator, _)| {
@@ -133,7 +133,7 @@ impl Communicators {
         });
     }
 
-    /// A communicator is in use from now on.
+    /// Puts a number in use.
     pub(super) fn take(&mut self, communicator: Communicator, members: &[u32]) -> Membership {
         let (word, bit) = bit(communicator);
         if self.taken.len() <= word {

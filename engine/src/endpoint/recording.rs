@@ -1,6 +1,6 @@
-//! Writing down what the rank is given, if somebody has asked for it.
+//! Recording the inputs of the rank, where the job is traced.
 //!
-//! What is not recorded costs a test for `None` where the rank is called, and nothing else.
+//! A rank that is not traced pays a test for `None` where the rank is called, and nothing else.
 
 use super::Endpoint;
 use super::driver::Driver;
@@ -13,12 +13,12 @@ use carrousel_transport::Payload;
 use std::env;
 use std::path::Path;
 
-/// Bytes of the command that a trace says at most: it is for a person.
+/// The most bytes of the command line in a trace, where it is for a person.
 const COMMAND_MAX: usize = 4 << 10;
 
 impl Endpoint {
-    /// From now on all that the rank is given is recorded, in its part of the trace in `directory`. Nothing may
-    /// have been given to it before.
+    /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
+    /// input before.
     pub(crate) fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
         let head = Head {
             carrousel_trace: VERSION,
@@ -33,7 +33,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Driver on what has been recorded, when there is time: what a process that is killed would lose.
+    /// Writes out what has been recorded, in the slow path: a process that is killed would lose it.
     pub(super) fn flush_trace(&mut self) {
         if let Some(recorder) = &mut self.driver.recorder {
             recorder.flush();
@@ -70,7 +70,7 @@ impl Driver {
         }
     }
 
-    /// A call that was made, and what came of it.
+    /// Records a call and its result.
     pub(super) fn record_call(&mut self, call: Call, result: &Result<Handle, UsageError>, site: CallSite) {
         let answer = match result {
             Ok(request) => Answer::Request(*request),
@@ -81,7 +81,7 @@ impl Driver {
         self.write_down(&Record::Call { call, answer, file, line, ignored });
     }
 
-    /// As [`Driver::release`], for one that is recorded.
+    /// As [`Driver::release`], recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn release_recorded(&mut self, request: Handle) {
@@ -90,7 +90,7 @@ impl Driver {
         }
     }
 
-    /// An event that is recorded.
+    /// As [`Driver::feed`], recorded.
     #[cold]
     #[inline(never)]
     pub(super) fn event_recorded(

@@ -1,10 +1,10 @@
 //! Registered memory: the only bytes of the application that the library touches.
 //!
-//! A request registers its buffer when it begins and releases it when it ends. In between, the memory
-//! has a name, an address with a key; everything else in the library has the name only, and asks here
-//! for the bytes. A name that is out of date, or a peer's invention, has none.
+//! A request registers its buffer when it starts and releases it when it ends. In between, the memory has a name: an
+//! address with a key. Everything else in the library has only the name, and asks here for the bytes. A name that is
+//! out of date, or invented by a peer, has no bytes.
 
-// Memory that is lent cannot be had without `unsafe`.
+// The registry turns addresses into bytes, which takes `unsafe`.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -13,11 +13,11 @@ use carrousel_reuse::Path;
 use carrousel_transport::{Keys, Regions};
 use carrousel_transport_verbs as verbs;
 
-/// The bits of a key that are a position; the others count how often it was used.
+/// The bits of a key that are a position; the others count how often the position was used.
 const POSITION_BITS: u32 = 20;
 /// The most regions at a time: the last position stays free, for [`Registry::NONE`].
 const POSITIONS: usize = (1 << POSITION_BITS) - 1;
-/// The bits of a key that are its position.
+/// Selects the position of a key.
 const POSITION_MASK: u32 = (1 << POSITION_BITS) - 1;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ struct Region {
     uses: u32,
 }
 
-// SAFETY: a region is an address. That its bytes may be used is what whoever registered it has promised (`register`), in
-// whichever thread that happens; they are used through the registry only, which one thread has at a time.
+// SAFETY: a region is an address. The caller of `register` has promised that its bytes may be used, in whichever thread
+// that happens; they are used only through the registry, which one thread has at a time.
 unsafe impl Send for Region {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,27 +44,27 @@ enum Access {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     regions: Vec<Region>,
-    /// Positions that are free.
+    /// Free positions.
     free: Vec<u32>,
-    /// With the adapter that peers of other nodes reach this memory by, if there is one.
+    /// The registrations at the adapter by which peers of other nodes reach this memory, if there is one.
     registrations: Option<verbs::Registrations>,
-    /// By position: what the adapter knows of the region, if it had to know.
+    /// By position: the registration at the adapter, if the region needed one.
     known: Vec<Option<verbs::Held>>,
-    /// The region that the next message is sent from without a copy, if it can be: our key and the adapter's.
+    /// The region of the next zero-copy send: our key and the adapter's.
     offered: Option<(u32, u32)>,
-    /// Keys of regions that the adapter sends from (speculative-rendezvous 5.3): few, as each is a work request.
+    /// Keys of the regions of zero-copy sends in flight (speculative-rendezvous 5.3): few, as each is a work request.
     lent: Vec<u32>,
 }
 
 impl Registry {
-    /// Memory that there is not, for what needs none.
+    /// The null region, for operations without data.
     pub(crate) const NONE: Memory = Memory { address: 0, key: u32::MAX };
 
     /// Registers memory for reading.
     ///
     /// # Safety
     ///
-    /// Until the key is released the memory is valid for reads, and nobody writes to it.
+    /// Until the key is released, the memory is valid for reads, and nobody writes to it.
     #[inline]
     pub(crate) unsafe fn register(&mut self, start: *const u8, len: usize) -> Memory {
         self.add(start.cast_mut(), len, Access::Read)
@@ -74,8 +74,7 @@ impl Registry {
     ///
     /// # Safety
     ///
-    /// Until the key is released the memory is valid for reads and writes, initialised, and used by nobody
-    /// else.
+    /// Until the key is released, the memory is valid for reads and writes, initialised, and not used by anybody else.
     #[inline]
     pub(crate) unsafe fn register_mut(&mut self, start: *mut u8, len: usize) -> Memory {
         self.add(start, len, Access::Write)
@@ -94,7 +93,7 @@ impl Registry {
         Memory { address: start.addr() as u64, key: region.uses << POSITION_BITS | position }
     }
 
-    /// Ends a registration; the memory is its owner's again.
+    /// Ends a registration: the memory is its owner's again.
     #[inline]
     pub(crate) fn release(&mut self, key: u32) {
         let position = key & POSITION_MASK;
@@ -113,12 +112,11 @@ impl Registry {
         }
     }
 
-    /// Whether small bytes that are about to be sent are used often enough to be sent from where they are: then what the
-    /// adapter knows them by.
+    /// The adapter's registration of a small buffer that is about to be sent, if it is used often enough for zero-copy.
     ///
     /// # Safety
     ///
-    /// What is returned goes, by [`Registry::offer`], with a registration of these bytes.
+    /// The returned registration is passed to [`Registry::offer`] with a region of the same bytes.
     #[inline]
     pub(crate) unsafe fn often_used(&mut self, bytes: &[u8]) -> Option<verbs::Held> {
         let registrations = self.registrations.as_mut()?;
@@ -127,45 +125,45 @@ impl Registry {
         unsafe { registrations.acquire_often_used(bytes.as_ptr().cast_mut(), bytes.len(), Path::EagerBySend) }
     }
 
-    /// The adapter knows registered memory by `held`: the next message from there need not be copied.
+    /// Lets the next send from `memory`, which the adapter knows as `held`, be zero-copy.
     pub(crate) fn offer(&mut self, memory: Memory, held: verbs::Held) {
         self.offered = Some((memory.key, held.keys().local));
         *entry(&mut self.known, (memory.key & POSITION_MASK) as usize) = Some(held);
     }
 
-    /// No message from there has been sent, or it has.
+    /// Takes the offer back, whether or not a message was sent from there.
     pub(crate) fn withdraw(&mut self) {
         self.offered = None;
     }
 
-    /// The adapter's key of memory that is offered.
+    /// The adapter's key of the offered memory.
     #[inline]
     pub(crate) fn offered(&self, memory: Memory) -> Option<u32> {
         self.offered.filter(|(key, _)| *key == memory.key).map(|(_, local)| local)
     }
 
-    /// The adapter reads memory from now on, until it is [returned](Registry::returned).
+    /// A zero-copy send begins: the adapter reads the memory until it is [returned](Registry::returned).
     pub(crate) fn lend(&mut self, key: u32) {
         self.lent.push(key);
     }
 
-    /// Whether there is anything that the adapter may still read.
+    /// Whether any zero-copy send is in flight.
     #[inline]
     pub(crate) fn lends(&self) -> bool {
         !self.lent.is_empty()
     }
 
-    /// Whether the adapter may still read this memory: then it is not its owner's yet.
+    /// Whether the adapter may still read this memory: then the memory is not its owner's yet.
     pub(crate) fn is_lent(&self, key: u32) -> bool {
         self.lent.contains(&key)
     }
 
-    /// The adapter has read what was lent to it, or never will.
+    /// A zero-copy send is done: the adapter has read the memory, or never will.
     pub(crate) fn returned(&mut self, key: u32) {
         self.lent.retain(|lent| *lent != key);
     }
 
-    /// Where the bytes are, if they are registered under this key.
+    /// The address of the bytes, if they are registered under this key.
     #[inline]
     fn find(&self, memory: Memory, len: u64) -> Option<(*mut u8, usize, Access)> {
         let region = self.regions.get((memory.key & POSITION_MASK) as usize)?;
@@ -178,7 +176,7 @@ impl Registry {
         fits.then(|| (region.start.wrapping_add(offset as usize), len as usize, region.access))
     }
 
-    /// Copies between two registered places, which may overlap; nothing if one of them is none.
+    /// Copies between two registered ranges, which may overlap; does nothing if one of them is not registered.
     pub(crate) fn copy(&mut self, from: Memory, into: Memory, len: u64) {
         let Some((from, len, Access::Read | Access::Write)) = self.find(from, len) else { return };
         let Some((into, _, Access::Write)) = self.find(into, len as u64) else { return };
@@ -190,14 +188,14 @@ impl Registry {
 }
 
 impl Registry {
-    /// Memory that can be shown to an adapter, if there is one.
+    /// A registry whose memory can be registered at an adapter, if there is one.
     pub(crate) fn over(registrations: Option<verbs::Registrations>) -> Self {
         Self { registrations, ..Self::default() }
     }
 
-    /// Shows registered bytes to the adapter, unless it knows them.
+    /// Registers bytes at the adapter, unless they are registered there already.
     pub(crate) fn export(&mut self, memory: Memory, len: u64, writable: bool) -> Result<Option<Keys>, Error> {
-        // Without bytes there is nothing to be shown.
+        // An empty range needs no registration.
         let Some((_, 1.., access)) = self.find(memory, len) else { return Ok(None) };
         let Some(registrations) = &mut self.registrations else { return Ok(None) };
         let access = match access {
@@ -219,15 +217,15 @@ impl Registry {
         Ok(known.as_ref().map(verbs::Held::keys))
     }
 
-    /// A packet as a peer of another node has to see it: with the keys that the adapter knows memory by.
+    /// A packet for a peer of another node: with the adapter's keys in place of ours.
     pub(crate) fn exported(&mut self, packet: &Packet) -> Result<Packet, Error> {
         let Some((memory, len, writable)) = packet.offers() else { return Ok(*packet) };
         let keys = self.export(memory, len, writable)?;
         Ok(keys.map_or(*packet, |keys| packet.with_key(keys.remote)))
     }
 
-    /// Two registered places of the same length, one to be read and one to be written; `None` if one of
-    /// them is none, or if they overlap.
+    /// Two registered ranges of the same length, one for reading and one for writing; `None` if one of them is not
+    /// registered, or if they overlap.
     pub(crate) fn pair(&mut self, from: Memory, into: Memory, len: u64) -> Option<(&[u8], &mut [u8])> {
         let (from, len, Access::Read | Access::Write) = self.find(from, len)? else { return None };
         let (into, _, Access::Write) = self.find(into, len as u64)? else { return None };
@@ -242,7 +240,7 @@ impl Registry {
     }
 }
 
-/// The entry at this position, which is made if there is none.
+/// The entry at this position, which is created if necessary.
 fn entry<T>(entries: &mut Vec<Option<T>>, position: usize) -> &mut Option<T> {
     if entries.len() <= position {
         entries.resize_with(position + 1, || None);

@@ -1,18 +1,18 @@
-//! Where messages were sent, for those that nobody receives.
+//! The call sites of sends, for messages that nobody receives.
 
 use crate::site::CallSite;
 use carrousel_rank::{Context, RankId, Send, Tag};
 use std::collections::{HashMap, VecDeque};
 
-/// Where messages were sent: of those to one rank with one tag, the last ones. Receives take the first ones, so that
-/// those that are not received are the last ones.
+/// The call sites of the last sends with each envelope. Receives match the first messages, so those that are never
+/// received are the last ones.
 #[derive(Debug, Default)]
 pub(super) struct SendSites(HashMap<(RankId, Context, Tag), VecDeque<CallSite>>);
 
 impl SendSites {
-    /// Of one kind.
+    /// Call sites of one envelope.
     const LAST: usize = 8;
-    /// Kinds that are known.
+    /// Envelopes.
     const KINDS: usize = 1 << 14;
 
     pub(super) fn add(&mut self, send: &Send, site: CallSite) {
@@ -27,7 +27,7 @@ impl SendSites {
         sites.push_back(site);
     }
 
-    /// Where the first of the last `count` messages of a kind was sent.
+    /// The call site of the first of the last `count` messages with this envelope.
     pub(super) fn first_of_last(
         &self,
         to: RankId,

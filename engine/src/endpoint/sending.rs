@@ -1,4 +1,4 @@
-//! How sends begin: copied at once, or lent to the library until they are complete.
+//! How sends start: copied at once, or with their buffer lent to the library until they are complete.
 
 use super::Endpoint;
 use super::pending::What;
@@ -10,26 +10,26 @@ use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
 use carrousel_transport_verbs as verbs;
 
-/// How a send begins.
+/// The kinds of sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendKind {
-    /// A standard send, which is waited for later.
+    /// A standard send that the application waits for later.
     Standard,
-    /// A standard send whose caller waits for it at once.
+    /// A standard send whose call waits for it.
     Blocking,
-    /// It is complete only once its receive has begun.
+    /// A synchronous send: complete only once its receive has begun.
     Synchronous,
 }
 
 impl SendKind {
-    /// Of a send that is waited for later.
+    /// The kind of a send that the application waits for later.
     pub(crate) fn of_request(synchronous: bool) -> Self {
         if synchronous { Self::Synchronous } else { Self::Standard }
     }
 }
 
 impl Endpoint {
-    /// Starts a send of bytes that are lent to the library. `None` if they have gone already: then they may be changed.
+    /// Starts a send of bytes that are lent to the library. `None` if they have been copied: then they may be changed.
     ///
     /// # Safety
     ///
@@ -58,8 +58,8 @@ impl Endpoint {
         unsafe { self.lend(bytes, caller, to, tag, synchronous, held) }.map(Some)
     }
 
-    /// Starts a send of bytes that are lent to the library. Their data need not be copied if the adapter knows them by
-    /// what is `held`.
+    /// Starts a send of bytes that are lent to the library. With `held`, a registration of these bytes at the adapter, the
+    /// send may be zero-copy.
     ///
     /// # Safety
     ///
@@ -89,8 +89,7 @@ impl Endpoint {
         request
     }
 
-    /// Sends bytes that are few enough to be gone when this returns. False if they are not: then nothing has
-    /// been done.
+    /// Sends bytes eagerly: they have been copied when this returns. False if they cannot be: then nothing has been done.
     #[inline]
     fn send_eagerly(
         &mut self,
@@ -106,8 +105,8 @@ impl Endpoint {
             .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
     }
 
-    /// What the adapter knows bytes by that are used often enough to be sent from where they are
-    /// (speculative-rendezvous 5.3).
+    /// The adapter's registration of these bytes, if they are used often enough for zero-copy (speculative-rendezvous
+    /// 5.3).
     #[allow(unsafe_code)]
     #[inline(never)]
     fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
@@ -119,7 +118,7 @@ impl Endpoint {
         unsafe { self.driver.resources.registry.often_used(bytes) }
     }
 
-    /// The call that sends these bytes eagerly, if they can be. They need no name.
+    /// The call that sends these bytes eagerly, if they can be. They need not be registered.
     #[inline(always)]
     fn eager(&mut self, bytes: &[u8], communicator: Communicator, to: u32, tag: u32) -> Option<Call> {
         let len = bytes.len() as u64;
@@ -129,7 +128,7 @@ impl Endpoint {
         self.progress_now_and_then();
         let (to, tag) = (RankId(to), Tag(tag));
         let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
-        // A receiver that has no room for it takes it by rendezvous: then it needs a name.
+        // Beyond the eager window the message is a rendezvous, and its memory has to be registered.
         self.driver.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }
 }

@@ -1,12 +1,12 @@
-//! Data of messages that arrived before their receive.
+//! The data of unexpected messages.
 
 use carrousel_rank::Kept;
 use std::collections::HashMap;
 
-/// The most empty buffers that are kept for the next such message.
+/// The most unused buffers that are kept for further messages.
 const SPARE: usize = 64;
 
-/// Data of messages that arrived before their receive, by message.
+/// The data of messages that arrived before their receive, by message.
 #[derive(Debug, Default)]
 pub(crate) struct UnexpectedBuffers {
     data: HashMap<Kept, Vec<u8>>,
@@ -21,7 +21,7 @@ impl UnexpectedBuffers {
         self.data.entry(kept).insert_entry(buffer).into_mut()
     }
 
-    /// Driver the data of a message to `read`, and forgets it.
+    /// Passes the data of a message to `read`, and forgets it.
     pub(crate) fn take(&mut self, kept: Kept, read: impl FnOnce(&[u8])) {
         if let Some(buffer) = self.data.remove(&kept) {
             read(&buffer);

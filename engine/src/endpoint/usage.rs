@@ -1,4 +1,4 @@
-//! What a rank knows for the checks of the option `check_usage`: where it has sent, and what it has not received.
+//! What the option `check_usage` needs of an endpoint: call sites of sends, and messages that were not received.
 
 use super::Endpoint;
 use super::pending::Awaited;
@@ -8,35 +8,35 @@ use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
 use std::collections::BTreeMap;
 
-/// Messages of one rank with one tag that were not received.
+/// Messages from one rank with one tag that were not received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeftBehind {
     pub(crate) from: RankId,
     pub(crate) context: Context,
     pub(crate) tag: Tag,
     pub(crate) count: u32,
-    /// Of the first one.
+    /// The bytes of the first one.
     pub(crate) bytes: u64,
 }
 
 impl Endpoint {
-    /// From now on calls may be made on behalf of another place than that where the library is called.
+    /// From now on call sites are recorded, see [`super::driver::Driver::observe`].
     pub(crate) fn observe(&mut self) {
         self.driver.observe();
     }
 
-    /// From now on, this is done about wrong use that no rank sees alone.
+    /// Sets what happens about usage errors that no rank can see alone.
     pub(crate) fn set_check_usage(&mut self, check: CheckUsage) {
         self.check_usage = check;
         self.driver.log_sends(check != CheckUsage::Off);
     }
 
-    /// What is done about wrong use that no rank sees alone.
+    /// What happens about usage errors that no rank can see alone.
     pub(crate) fn check_usage(&self) -> CheckUsage {
         self.check_usage
     }
 
-    /// Waits until all that this rank has sent has arrived, or at least lies where its receiver looks next.
+    /// Waits until all that this rank has sent has arrived, or is at least where its receiver polls next.
     pub(crate) fn drain(&mut self, site: CallSite) {
         let mut strategy = self.strategy();
         while self.has_undelivered() {
@@ -46,13 +46,13 @@ impl Endpoint {
 
     fn has_undelivered(&mut self) -> bool {
         let transports = Transports::of(&mut self.node, &mut self.net);
-        // A rank that has finished has had what it needs: there is no more than news of what was taken.
+        // A rank that has finished needs no more: what waits for it only tells which of its messages were received.
         transports.shm.drop_for_finished();
         transports.is_waiting() || self.net.as_mut().is_some_and(|net| net.is_busy())
     }
 
-    /// The messages of the application that have arrived and have no receive, behind a barrier of ranks that have
-    /// drained theirs: of each sender, communicator and tag.
+    /// The messages of the application that no receive has matched, by sender, communicator and tag. Called after a barrier
+    /// behind which all ranks have drained their sends.
     pub(crate) fn left_behind(&mut self) -> Vec<LeftBehind> {
         self.progress_until_idle();
         let mut kinds: BTreeMap<Envelope, u32> = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Endpoint {
         left.collect()
     }
 
-    /// Where the first of the last `count` messages of a kind was sent, if that is known.
+    /// The call site of the first of the last `count` messages with this envelope, if it is known.
     pub(crate) fn sent_at(&self, to: u32, context: Context, tag: Tag, count: u32) -> Option<CallSite> {
         self.driver.send_sites()?.first_of_last(RankId(to), context, tag, count)
     }

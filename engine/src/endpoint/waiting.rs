@@ -1,5 +1,5 @@
-//! How calls wait: by taking in what arrives; by sleeping where that helps; and, when it takes long, by looking whether
-//! peers are still there, and telling the launcher what is waited for.
+//! How calls wait: by progress; by blocking where that helps; and in the slow path of a long wait by checking that peers
+//! are alive, and reporting to the launcher.
 
 use super::Endpoint;
 use super::arrivals::FromNet;
@@ -15,9 +15,9 @@ use carrousel_transport::{Arrival, Transport};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A wait for any rank lasts so long before ranks that have not been met are looked up.
+/// How long a wait for any rank lasts before unconnected ranks are watched, too.
 const LONG: Duration = Duration::from_secs(1);
-/// How many of them, each time that it is looked around.
+/// How many unconnected ranks each turn of the slow path watches.
 const STRANGERS: usize = 1;
 
 impl Endpoint {
@@ -38,7 +38,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits for a message that a receive like this would get.
+    /// Waits for a message that such a receive would get.
     pub(crate) fn wait_for_message(
         &mut self,
         caller: Caller<'_>,
@@ -50,13 +50,13 @@ impl Endpoint {
             if let Some(found) = self.probe(caller.id(), from, tag) {
                 return Ok(found);
             }
-            // As a receive that nobody will send to.
+            // Fails as a receive from a lost rank would.
             self.check_source(caller, from)?;
             self.progress_or_wait(&mut strategy, Awaited::Message(from, tag), caller);
         }
     }
 
-    /// The first message that a receive like this would get, after a look for it.
+    /// The first message that such a receive would get, after progress.
     pub(crate) fn probe_now(
         &mut self,
         caller: Caller<'_>,
@@ -71,7 +71,7 @@ impl Endpoint {
         Ok(found)
     }
 
-    /// Fails as a receive that nobody will send to does.
+    /// Fails as a receive from a lost rank does.
     fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
         match self.driver.rank.lost_for(from, caller.id()) {
             Some(lost) => Err(self.gone(lost)),
@@ -79,8 +79,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes in what has arrived, for a call that does not wait. A program that makes such calls until something has come
-    /// must not wait for a peer that has ended.
+    /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
+    /// slow path once a period, and learns that a peer has ended.
     pub(crate) fn poll(&mut self, awaited: Option<(Awaited, CallSite)>) {
         if !self.progress() && self.slow_path_timer.is_due() {
             self.awaited = awaited;
@@ -88,13 +88,13 @@ impl Endpoint {
         }
     }
 
-    /// How to wait in this rank.
+    /// The wait strategy of this rank.
     #[inline]
     pub(crate) fn strategy(&self) -> WaitStrategy {
         WaitStrategy::new(self.crowded, self.can_block)
     }
 
-    /// Takes in what has arrived, for a call that waits.
+    /// Progress for a call that waits; after an empty poll, what the wait strategy says.
     #[inline]
     pub(crate) fn progress_or_wait(
         &mut self,
@@ -118,7 +118,7 @@ impl Endpoint {
         }
     }
 
-    /// Sleeps until something arrives from another node.
+    /// Blocks until something arrives from another node.
     #[cold]
     fn block(&mut self, strategy: &mut WaitStrategy) {
         let Self { node, net: Some(net), driver, .. } = self else { return };
@@ -128,7 +128,7 @@ impl Endpoint {
         self.reap_zcopy();
     }
 
-    /// What is too dear to be done at every look; `idles` if the present call has waited in vain for long.
+    /// What is too expensive for every poll; `idles` if nothing has arrived for long.
     #[cold]
     fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
@@ -143,8 +143,8 @@ impl Endpoint {
         }
     }
 
-    /// Has the ends of the ranks noticed that are waited for. Where that may be all of them, those that have not been met
-    /// are looked up one at a time, once the wait is long: each asks the launcher, and so do all ranks that wait.
+    /// Watches the ranks that are waited for. A wait for any rank watches the unconnected ones one at a time, and only once
+    /// it is long: each look-up asks the launcher, as all waiting ranks do.
     fn watch_awaited(&mut self) {
         let mut awaited = BTreeSet::new();
         let mut any = false;
@@ -185,7 +185,7 @@ impl Endpoint {
         }
         for rank in launcher.lost()? {
             let transports = &mut Transports::of(&mut self.node, &mut self.net);
-            // The transport sees the end of those that it watches, once what they had sent has been taken.
+            // The transport reports the end of a watched rank itself, after all that the rank had sent.
             if transports.shm.serves(rank) {
                 if !transports.is_watched(rank) {
                     self.driver.resources.watch(rank, transports);
@@ -200,7 +200,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The probe that the present call is.
+    /// The current call, if it is a probe.
     fn probed(&self) -> Option<What> {
         match self.awaited {
             Some((Awaited::Message(from, tag), _)) => Some(What::Probe { from, tag }),
@@ -208,7 +208,7 @@ impl Endpoint {
         }
     }
 
-    /// What the rank is waiting for, in the call that has waited for so long.
+    /// The hang report of the current call.
     fn waiting(&self, waited: Duration) -> Option<Waiting> {
         let (awaited, site) = self.awaited?;
         let requests = self.driver.rank.pending().map(|request| {

@@ -1,9 +1,8 @@
 //! Whether the ranks of a communicator call the same collective, where the option `check_usage` asks for it.
 //!
-//! Before each collective they combine what they are about to call, by an allreduce of a [`Summary`]: the same messages
-//! whatever they call, so that these match, and come to an end, even if nothing else would. It needs no protocol of its
-//! own. A barrier that does not wait must not wait for that either; there the allreduce is the barrier, as no rank has its
-//! result before all have entered.
+//! Before each collective the ranks combine what they are about to call, by an allreduce of a [`Summary`]. Its messages are
+//! the same whatever the ranks call, so they match and arrive even if those of the calls would not. A non-blocking barrier
+//! must not wait for that; there the allreduce is the barrier, as no rank has its result before all have entered.
 
 use crate::Error;
 use crate::endpoint::{Endpoint, on_bytes};
@@ -14,14 +13,14 @@ use carrousel_options::CheckUsage;
 use carrousel_rank::{self as rank, Collective, Handle, Kind, Memory};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The allreduce of a [`Summary`], which no algorithm may divide.
+/// The allreduce of a [`Summary`], a single element that no algorithm divides.
 fn exchange(communicator: rank::Communicator) -> Collective {
     let len = size_of::<Summary>();
     let barrier = Collective::barrier(communicator);
     Collective { kind: Kind::AllReduce, len: len as u64, element: len as u32, ..barrier }
 }
 
-/// An [`exchange`] that nobody waits for: as long as it is under way, its memory is the library's.
+/// A non-blocking [`exchange`]: as long as it is under way, its memory is the library's.
 #[derive(Debug)]
 pub(crate) struct Agreement {
     pub(super) request: Handle,
@@ -32,7 +31,7 @@ pub(crate) struct Agreement {
 }
 
 impl Endpoint {
-    /// Makes sure that all ranks of a communicator are about to do the same, if that is asked for.
+    /// Checks that all ranks of a communicator are about to make the same call, if `check_usage` asks for it.
     pub(crate) fn agree(
         &mut self,
         communicator: rank::Communicator,
@@ -50,7 +49,7 @@ impl Endpoint {
         self.conclude(communicator, &all)
     }
 
-    /// What follows of what all ranks of a communicator call.
+    /// Fails, or warns, if the ranks of a communicator call different things.
     fn conclude(&self, communicator: rank::Communicator, all: &Summary) -> Result<(), Error> {
         let Some(disagreement) = all.disagreement(communicator.index()) else { return Ok(()) };
         if self.check_usage() == CheckUsage::Error {
@@ -63,7 +62,7 @@ impl Endpoint {
     }
 }
 
-/// The operation that a report names for a rank that waits for the others to announce their calls.
+/// The operation that a hang report names for a rank that waits in the exchange.
 fn reported(call: Joint) -> Kind {
     match call {
         Joint::Collective(signature) => signature.kind,
@@ -72,7 +71,7 @@ fn reported(call: Joint) -> Kind {
 }
 
 impl Endpoint {
-    /// Begins to find out whether all ranks of a communicator are about to do the same.
+    /// Starts to check that all ranks of a communicator make the same call.
     pub(super) fn begin_agreement(
         &mut self,
         communicator: rank::Communicator,
@@ -104,7 +103,7 @@ impl Endpoint {
         }
     }
 
-    /// What came of it, once its request has ended.
+    /// The result of the check, once its request has ended.
     pub(super) fn end_agreement(&mut self, agreement: &Agreement) -> Result<(), Error> {
         let Agreement { request, communicator, lent: [_, all, _], memory } = agreement;
         memory.iter().for_each(|memory| self.registry().release(memory.key));

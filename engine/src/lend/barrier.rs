@@ -1,4 +1,4 @@
-//! Barriers that do not wait.
+//! Non-blocking barriers.
 
 use super::blocking::uninterrupted;
 use crate::endpoint::Endpoint;
@@ -8,7 +8,7 @@ use carrousel_options::CheckUsage;
 use carrousel_rank::{Collective, Kind};
 
 impl Communicator {
-    /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.
+    /// Enters a barrier without waiting (`MPI_Ibarrier`): the request is complete when all ranks have entered.
     ///
     /// # Errors
     /// When a rank cannot be reached.
@@ -22,7 +22,7 @@ impl Communicator {
         Ok(Request::of_nothing(self.of_request(), handle, None))
     }
 
-    /// A barrier that does not wait, and finds out whether all ranks have called it; `None` if nobody has asked for that.
+    /// A non-blocking barrier that checks that all ranks have called it; `None` if `check_usage` does not ask for it.
     fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
         if self.shared.with(|endpoint| endpoint.check_usage()) == CheckUsage::Off {
             return Ok(None);

@@ -7,8 +7,8 @@ use crate::site::{Caller, Located};
 use crate::{Error, Status};
 use carrousel_rank::{Handle, Source, TagSelector};
 
-/// Ends the process if it is dropped while a request has a buffer that is about to go: only a panic within
-/// the library could, and what follows that must not be a message in somebody else's memory.
+/// Aborts the process if it is dropped by a panic within the library, while a request has a buffer of the caller's stack:
+/// the unwinding would free the buffer, and a message would be written to memory of somebody else.
 struct Abort;
 
 impl Drop for Abort {
@@ -30,7 +30,7 @@ fn got(status: Option<Status>) -> Result<Status, BoxedError> {
 }
 
 impl Endpoint {
-    /// Sends bytes, and waits until they may be changed.
+    /// Sends bytes, and returns once they may be changed.
     #[inline]
     pub(crate) fn send_and_wait(
         &mut self,
@@ -96,7 +96,7 @@ impl Endpoint {
     /// Cancels a receive and waits for its end.
     fn abandon(&mut self, receive: Handle, caller: Caller<'_>) {
         self.cancel(receive, caller.site());
-        // What became of it is no longer of interest.
+        // The result does not matter any more.
         let _ = self.wait(receive, caller, |_| ());
     }
 }

@@ -1,4 +1,4 @@
-//! Collectives: calls that return when this rank's part is done, and the memory that is lent for them.
+//! Collectives (MPI-4.1, chapter 6): calls that return when this rank's part is done, and the memory that they lend.
 
 use super::blocking::uninterrupted;
 use crate::endpoint::{Endpoint, ReduceOp, on_bytes};
@@ -21,7 +21,7 @@ impl Endpoint {
         self.carry_out(call, source, target, op, (call.kind, site))
     }
 
-    /// Carries out a collective on these bytes, which a report names as `kind`, and waits until this rank's part is done.
+    /// Carries out a collective on these bytes, and waits until this rank's part is done. Hang reports call it `kind`.
     pub(super) fn carry_out(
         &mut self,
         call: Collective,
@@ -60,11 +60,11 @@ impl Endpoint {
     }
 }
 
-/// The call of member `me` of so many, with these buffers: without memory, and in the world. Of a broadcast, one
-/// of the buffers is empty: the target at the root, the source elsewhere.
+/// The call of member `me` of `members` with these buffers, in the world and without memory yet. A broadcast has one empty
+/// buffer: the target at the root, the source elsewhere.
 ///
 /// # Errors
-/// When there is no such rank, or the buffers have not the lengths that they must have.
+/// When there is no such rank, or a buffer has a wrong length.
 #[doc(hidden)]
 pub fn part<T: Element>(
     kind: Kind,
@@ -87,7 +87,7 @@ pub fn part<T: Element>(
     if target.len() != expected {
         return Err(Error::BufferLength { found: target.len(), expected });
     }
-    // Bytes of a contribution, and of an element that is not divided.
+    // Bytes of a contribution, and of an element, which no algorithm divides.
     let (len, element) = match kind {
         Kind::Broadcast => (size_of_val(source).max(size_of_val(target)), 1),
         Kind::Reduce | Kind::AllReduce => (size_of_val(source), size_of::<T>()),
@@ -120,7 +120,7 @@ impl Communicator {
         let call = part(kind, (self.rank(), self.size()), root, source, target)?;
         let call = Collective { communicator: self.id(), ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
-        // The last of the operation is dropped here: what it has of the application's may call the library.
+        // The last handle of the operation is dropped here, outside of the library: what it has captured may call it.
         self.shared.with(|endpoint| endpoint.collect(call, source, target, op.clone(), site))
     }
 
@@ -134,10 +134,10 @@ impl Communicator {
         self.shared.with(|endpoint| endpoint.collect(call, &[], &mut [], None, site))
     }
 
-    /// Makes every rank's `data` that of `root` (`MPI_Bcast`).
+    /// Copies the `data` of `root` to all other ranks (`MPI_Bcast`).
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone. The buffers of all ranks have one length.
+    /// When there is no such rank, or one is gone. The buffers of all ranks have to have the same length.
     #[track_caller]
     pub fn broadcast<T: Element>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
         let (source, target): (&[T], &mut [T]) =
@@ -145,12 +145,12 @@ impl Communicator {
         self.collective(Kind::Broadcast, root, source, target, None)
     }
 
-    /// Combines the elements of all ranks at `root`, place by place (`MPI_Reduce`). `combine` is associative
-    /// and commutative, and calls nothing of the library; in which order it is applied depends on sizes only, not on
-    /// time. `target` is empty at all ranks but the root.
+    /// Combines the elements of all ranks at `root`, element by element (`MPI_Reduce`). `combine` has to be associative and
+    /// commutative, and must not call the library; the order of its application depends on sizes only, not on time.
+    /// `target` is empty at all ranks but the root.
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone, or the root's buffers have not the same length.
+    /// When there is no such rank, one is gone, or the root's buffers differ in length.
     #[track_caller]
     pub fn reduce<T: Element>(
         &self,
@@ -162,11 +162,11 @@ impl Communicator {
         self.collective(Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
 
-    /// Combines the elements of all ranks at every rank, as [`Communicator::reduce`] (`MPI_Allreduce`). All
-    /// get the same bytes.
+    /// Combines the elements of all ranks, as [`Communicator::reduce`], with the result at every rank (`MPI_Allreduce`). All
+    /// ranks get the same bytes.
     ///
     /// # Errors
-    /// When a rank is gone, or the buffers have not the same length.
+    /// When a rank is gone, or the buffers differ in length.
     #[track_caller]
     pub fn allreduce<T: Element>(
         &self,
@@ -177,31 +177,30 @@ impl Communicator {
         self.collective(Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }
 
-    /// Puts the elements of all ranks side by side at `root`, in the order of the ranks (`MPI_Gather`).
-    /// `target` is empty at all ranks but the root.
+    /// Gathers the elements of all ranks at `root`, in the order of the ranks (`MPI_Gather`). `target` is empty at all ranks
+    /// but the root.
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone, or the root's buffer has not room for exactly all.
+    /// When there is no such rank, one is gone, or the root's target does not have exactly the length of all sources.
     #[track_caller]
     pub fn gather<T: Element>(&self, source: &[T], target: &mut [T], root: u32) -> Result<(), Error> {
         self.collective(Kind::Gather, root, source, target, None)
     }
 
-    /// Puts the elements of all ranks side by side at every rank, in the order of the ranks
-    /// (`MPI_Allgather`).
+    /// Gathers the elements of all ranks at every rank, in the order of the ranks (`MPI_Allgather`).
     ///
     /// # Errors
-    /// When a rank is gone, or the buffer has not room for exactly all.
+    /// When a rank is gone, or the target does not have exactly the length of all sources.
     #[track_caller]
     pub fn allgather<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
         self.collective(Kind::AllGather, 0, source, target, None)
     }
 
-    /// Sends the `i`-th of as many equal parts as there are ranks to rank `i`, and puts what comes side by
-    /// side in the order of the ranks (`MPI_Alltoall`).
+    /// Sends the `i`-th block of `source` to rank `i`, one equal block for each rank, and receives the blocks for this rank in
+    /// the order of the ranks (`MPI_Alltoall`).
     ///
     /// # Errors
-    /// When a rank is gone, the elements cannot be parted equally, or the buffers have not the same length.
+    /// When a rank is gone, the source cannot be divided into equal blocks, or the buffers differ in length.
     #[track_caller]
     pub fn alltoall<T: Element>(&self, source: &[T], target: &mut [T]) -> Result<(), Error> {
         self.collective(Kind::AllToAll, 0, source, target, None)

@@ -5,12 +5,12 @@ use crate::shared::{Shared, received};
 use crate::{CallSite, Error, Status};
 use carrousel_rank::Handle;
 
-/// How far a request is, as far as it knows.
+/// The state of a request, as the request knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The rank knows it under this name.
+    /// The rank knows it by this handle.
     Open(Handle),
-    /// It was complete when it was started, and the rank knows it no more; nobody has waited for it.
+    /// It was complete when it was started: the rank has no handle of it. Nobody has waited for it yet.
     Sent,
     /// Its outcome has been taken.
     Ended,
@@ -18,19 +18,19 @@ pub(super) enum Stage {
 
 /// What the requests of this library have in common.
 pub(super) trait Completable: Sized {
-    /// What it comes to.
+    /// What its `wait` returns.
     type Outcome;
 
     /// Its rank.
     fn shared(&self) -> &Shared;
 
-    /// How far it is.
+    /// Its state.
     fn stage(&mut self) -> &mut Stage;
 
-    /// It has ended, and got this, if it is a receive.
+    /// The outcome of a request that has ended; `got` is the message, if it is a receive that got one.
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome;
 
-    /// Whether it is complete; lets messages move if it is not.
+    /// Whether it is complete; makes progress if it is not.
     fn is_complete(&mut self) -> bool {
         match *self.stage() {
             Stage::Open(handle) => self.shared().with(|endpoint| endpoint.test(handle)),
@@ -58,7 +58,7 @@ pub(super) trait Completable: Sized {
         self.ended(got)
     }
 
-    /// It has ended so.
+    /// Takes the result of a request that has ended.
     fn ended(&mut self, got: Result<Option<Status>, BoxedError>) -> Result<Self::Outcome, Error> {
         *self.stage() = Stage::Ended;
         Ok(self.outcome(got?))

@@ -26,9 +26,9 @@ impl Outstanding for ScopedRequest<'_> {
     type Output = Option<Status>;
 }
 
-/// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
-/// place where it was, and what its `wait` would have returned. The others keep their order. `None` if
-/// there are none. It takes time in proportion to the list: see [`wait_some`].
+/// Waits until one of these requests is complete (`MPI_Waitany`), and removes it from the list. Returns its index there, and
+/// what its `wait` would have returned; `None` if the list is empty. The others keep their order. The time is linear in
+/// the list's length: see [`wait_some`].
 #[track_caller]
 pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
@@ -37,7 +37,7 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
     loop {
         let complete = (0..).zip(requests.iter_mut()).find_map(|(at, request)| Some((at, request.finish()?)));
         if let Some((at, outcome)) = complete {
-            // Ended: dropping it does nothing.
+            // The request has ended: dropping it does nothing.
             drop(requests.remove(at));
             return Some((at, outcome));
         }
@@ -48,10 +48,10 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
     }
 }
 
-/// Waits until at least one of these requests is complete (`MPI_Waitsome`), and takes all that are out of the list: each
-/// with the place where it was, and what its `wait` would have returned, in the order of the list, which the others keep.
-/// Empty if there are none. Where thousands of requests are open, this looks at the list once for many of them, and
-/// [`wait_any`] for each.
+/// Waits until at least one of these requests is complete (`MPI_Waitsome`), and removes all complete ones from the list.
+/// Returns each with its index there, and what its `wait` would have returned, in the order of the list, which the others
+/// keep; nothing if the list is empty. Where thousands of requests are open, this passes over the list once for many of
+/// them, [`wait_any`] once for each.
 #[track_caller]
 pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
@@ -73,8 +73,8 @@ pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R:
     }
 }
 
-/// Lets messages move. Requests of different ranks can be in one list; each rank has its turn: that of the next call is
-/// returned.
+/// Makes progress. Requests of different ranks can be in one list, so each call gives the next request's rank a turn;
+/// returns the turn after it.
 fn move_messages<R: Outstanding>(
     requests: &[R],
     turn: usize,
@@ -95,7 +95,7 @@ fn move_messages<R: Outstanding>(
 /// what their `wait` would have returned, in their order.
 ///
 /// # Errors
-/// The first error of a request, in their order. All have ended then, too; where each result matters, wait for
+/// The first error of a request, in their order; all requests have ended then, too. Where each result matters, wait for
 /// each, or use [`wait_any`].
 #[track_caller]
 pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result<Vec<R::Output>, Error> {
@@ -104,24 +104,24 @@ pub fn wait_all<R: Outstanding>(requests: impl IntoIterator<Item = R>) -> Result
     ended.into_iter().collect()
 }
 
-/// A request may be awaited: what comes is what [`Request::wait`] returns.
+/// A request may be awaited: its output is what [`Request::wait`] returns.
 ///
-/// Messages move while it is polled, and only then, so it has to be polled until it is complete: it asks for
-/// that by waking its task each time, and any executor will do. [`block_on`] is the least of them.
+/// Progress happens only while it is polled, so it wakes its task each time until it is complete. Any executor will do;
+/// [`block_on`] is the smallest one.
 impl<T: Element> Future for Request<T> {
     type Output = Result<(Vec<T>, Option<Status>), Error>;
 
-    // Of `request.await` the caller is that very expression.
+    // The caller of `request.await` is that expression itself.
     #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.get_mut().poll_at(context, CallSite::caller())
     }
 }
 
-/// It is its handle that matters, not where it stands.
+/// The library knows a request by its handle, so it may be moved.
 impl<T: Element> Unpin for Request<T> {}
 
-/// Set by whoever wakes a task.
+/// Set when the task is woken.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -130,10 +130,9 @@ impl Wake for Flag {
     }
 }
 
-/// Runs a future to its end in this thread, which looks for messages as it does in a call that waits.
+/// Runs a future to its end in this thread, with the same progress as in a call that waits.
 ///
-/// A future that waits for something else may be woken by another thread; this thread offers the processor to
-/// others until then.
+/// A future that waits for something else may be woken by another thread; until then this thread yields the processor.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let flag = Arc::new(Flag(AtomicBool::new(false)));

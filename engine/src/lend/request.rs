@@ -13,8 +13,8 @@ use zerocopy::IntoBytes;
 
 /// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
 ///
-/// Dropped before that, it waits: a receive is cancelled first, if it has no message yet. Leaked, it leaks its
-/// buffer, so that nothing is ever written to memory that is somebody else's.
+/// A request that is dropped before that waits; a receive without a message is cancelled first. A request that is leaked
+/// leaks its buffer, so that the library never writes to memory of somebody else.
 #[derive(Debug)]
 #[must_use = "a request that is dropped waits for its message: keep it, and wait when there is nothing else to do"]
 pub struct Request<T: Element> {
@@ -23,14 +23,14 @@ pub struct Request<T: Element> {
     receives: bool,
     /// Empty once the request has ended.
     buffer: Vec<T>,
-    /// How it is awaited, once it is.
+    /// The wait strategy, once it is awaited.
     strategy: Option<WaitStrategy>,
-    /// What tells whether all ranks have called the same, if that is asked for.
+    /// Finds out whether all ranks have called the same, if `check_usage` asks for it.
     agreement: Option<Box<Agreement>>,
 }
 
 impl Communicator {
-    /// Starts to send `data` (`MPI_Isend`), which comes back from [`Request::wait`].
+    /// Starts a standard send of `data` (`MPI_Isend`), which comes back from [`Request::wait`].
     ///
     /// # Errors
     /// When there is no such rank or tag; of a small message, when the peer is gone.
@@ -39,7 +39,7 @@ impl Communicator {
         self.start_send(data, to, tag, false)
     }
 
-    /// Starts to send `data`; complete only once its receive has begun (`MPI_Issend`).
+    /// Starts a synchronous send of `data` (`MPI_Issend`): complete only once its receive has begun.
     ///
     /// # Errors
     /// When there is no such rank or tag.
@@ -76,7 +76,7 @@ impl Communicator {
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
 
-    /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
+    /// Starts a receive into `buffer` (`MPI_Irecv`), which comes back from [`Request::wait`].
     ///
     /// # Errors
     /// When there is no such rank or tag.
@@ -107,13 +107,13 @@ impl Communicator {
 }
 
 impl<T: Element> Request<T> {
-    /// Whether it is complete. Lets messages move.
+    /// Whether it is complete (`MPI_Test`). Makes progress.
     pub fn test(&mut self) -> bool {
         self.is_complete()
     }
 
-    /// Waits until the buffer may be used again, and returns it; with what has been received, if this is
-    /// a receive that got a message. One that was cancelled got none.
+    /// Waits until the request is complete (`MPI_Wait`), and returns its buffer; with the status, if this is a receive that
+    /// got a message. A receive that was cancelled got none.
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone; the buffer is gone then, too.
@@ -130,7 +130,7 @@ impl<T: Element> Request<T> {
         self.wait_and_end(site)
     }
 
-    /// Lets messages move, and looks whether it is complete: a turn of awaiting it, on behalf of `site`, see
+    /// Makes progress, and returns the result if it is complete: one poll of awaiting it, on behalf of `site`, see
     /// [`Communicator::at`].
     pub fn poll_at(&mut self, context: &mut Context<'_>, site: CallSite) -> Poll<<Self as Future>::Output> {
         if let Some(ended) = self.finish() {
@@ -146,7 +146,7 @@ impl<T: Element> Request<T> {
         }
     }
 
-    /// Whether all ranks have called the same, once it has ended.
+    /// Fails if not all ranks have called the same, once it has ended.
     fn agreed(&mut self) -> Result<(), Error> {
         let agreement = self.agreement.take();
         agreement.map_or(Ok(()), |agreement| {
@@ -154,7 +154,7 @@ impl<T: Element> Request<T> {
         })
     }
 
-    /// Lets messages move, for who awaits it.
+    /// Makes progress for a task that awaits it.
     fn look(&mut self, site: CallSite) {
         let Self { communicator, stage, strategy, .. } = self;
         let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
@@ -164,8 +164,8 @@ impl<T: Element> Request<T> {
         });
     }
 
-    /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
-    /// a send.
+    /// Asks for a receive to be cancelled (`MPI_Cancel`): it is complete soon, with a message or without. A send is not
+    /// changed.
     #[track_caller]
     pub fn cancel(&mut self) {
         self.cancel_at(CallSite::caller());
@@ -197,14 +197,14 @@ impl<T: Element> Completable for Request<T> {
         agreed.map(|()| self.outcome(got))
     }
 
-    /// Its buffer is the application's again.
+    /// Gives the buffer back to the application.
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
         (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.placed(status)))
     }
 }
 
 impl Request<u8> {
-    /// What has no buffer.
+    /// A request without a buffer.
     pub(crate) fn of_nothing(
         communicator: Communicator,
         handle: Handle,
@@ -218,10 +218,10 @@ impl Request<u8> {
 impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
         if let Stage::Open(handle) = self.stage {
-            // Where that is, nobody knows; where it was started is known.
+            // A drop has no call site of its own, so reports name the one that started the request.
             let site = self.communicator.shared.with(|endpoint| endpoint.started_at(handle));
             self.cancel_at(site);
-            // Nobody is left to hear what went wrong.
+            // There is nobody to return an error to.
             let _ = self.communicator.shared.with(|endpoint| endpoint.wait(handle, site, |_| ()));
             let _ = self.agreed();
         }

@@ -12,19 +12,18 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use zerocopy::IntoBytes;
 
-/// Requests that there is room for without asking the allocator.
+/// Requests of a scope that need no allocation.
 const FEW: usize = 8;
-/// For how many more there is room then.
+/// How many more requests the first allocation has room for.
 const WINDOW: usize = 64;
 
-/// Where requests may borrow their buffers, see [`Communicator::scope`].
+/// A scope whose requests may borrow their buffers, see [`Communicator::scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
-    /// Where the scope is, which waits at its end.
+    /// The call site of the scope, which waits at its end.
     site: CallSite,
-    /// The requests that were not complete when they were started, and whether each receives. Some may have
-    /// ended since: the rank does not know them any more.
+    /// The requests that were not complete when they were started, and whether each is a receive. Some may have ended since.
     open: RefCell<SmallVec<[(Handle, bool); FEW]>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -39,8 +38,7 @@ pub struct ScopedRequest<'scope> {
 }
 
 impl Communicator {
-    /// Calls `body`, which may start requests on buffers of its surroundings, and waits for those that it
-    /// has not waited for itself.
+    /// Calls `body`, which may start requests on borrowed buffers, and then waits for those that `body` has not waited for.
     ///
     /// ```no_run
     /// # let job = carrousel::init()?;
@@ -56,11 +54,11 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// What `body` returns, or else the first error of a request that it has not waited for.
+    /// The error that `body` returns, or else the first error of a request that it has not waited for.
     ///
     /// # Panics
-    /// When `body` does. Messages may be on their way into buffers that are about to vanish then, so if
-    /// they cannot be stopped the process is aborted.
+    /// When `body` does. Messages may be on their way into buffers that the unwinding frees, so the process is aborted if they
+    /// cannot be stopped.
     #[track_caller]
     pub fn scope<'env, T>(
         &self,
@@ -80,7 +78,7 @@ impl Communicator {
     }
 }
 
-/// Sees to it that no request outlives the scope, whichever way that ends.
+/// Ends all requests of the scope, however it is left.
 struct Guard<'a, 'scope, 'env> {
     scope: &'a Scope<'scope, 'env>,
 }
@@ -89,8 +87,7 @@ impl Guard<'_, '_, '_> {
     fn end(self) -> Result<(), Error> {
         let Scope { communicator, site, open, .. } = self.scope;
         let mut failed: Option<BoxedError> = None;
-        // All of them, whatever becomes of the first. Each stays in the list until it has ended: a panic
-        // meanwhile leaves it to `drop`.
+        // All of them, even if one fails. Each stays in the list until it has ended, so that a panic leaves it to `drop`.
         loop {
             let last = open.borrow().last().copied();
             let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(*error)) };
@@ -103,7 +100,7 @@ impl Guard<'_, '_, '_> {
     }
 }
 
-/// Keeps the first error. That somebody has waited for a request before is none.
+/// Keeps the first error. A request that has been waited for before is not an error.
 #[cold]
 fn note(first: &mut Option<BoxedError>, error: BoxedError) {
     if !matches!(*error, Error::Usage(UsageError::NoSuchRequest(_))) {
@@ -213,7 +210,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         ScopedRequest { communicator: self.communicator, stage: Stage::Open(handle), receives }
     }
 
-    /// Those that have ended make room; as much again is made, so that few are looked at often.
+    /// Removes the requests that have ended, and doubles the room, so that this is rarely repeated.
     #[cold]
     fn make_room(&self, open: &mut SmallVec<[(Handle, bool); FEW]>) {
         self.communicator.shared.with(|endpoint| open.retain(|(handle, _)| endpoint.is_open(*handle)));
@@ -222,13 +219,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 }
 
 impl ScopedRequest<'_> {
-    /// Whether it is complete. Lets messages move.
+    /// Whether it is complete (`MPI_Test`). Makes progress.
     pub fn test(&mut self) -> bool {
         self.is_complete()
     }
 
-    /// Waits until it is complete, and returns what has been received, if this is a receive that got a
-    /// message. The buffer is the application's again when the scope ends.
+    /// Waits until it is complete (`MPI_Wait`), and returns the status, if this is a receive that got a message. The buffer is
+    /// the application's again when the scope ends.
     ///
     /// # Errors
     /// When the message was too long for the buffer, or the peer is gone.
@@ -238,8 +235,8 @@ impl ScopedRequest<'_> {
         self.wait_and_end(site)
     }
 
-    /// Asks for a receive to be cancelled: it is complete soon, with a message or without. Nothing happens to
-    /// a send.
+    /// Asks for a receive to be cancelled (`MPI_Cancel`): it is complete soon, with a message or without. A send is not
+    /// changed.
     #[track_caller]
     pub fn cancel(&mut self) {
         let site = self.communicator.site();
