@@ -15,6 +15,7 @@ mod slurm;
 mod soak;
 mod steps;
 mod test;
+mod tidy;
 mod tools;
 
 use clap::{Parser, Subcommand};

@@ -9,6 +9,7 @@ use crate::hydra;
 use crate::slurm::{self, Slurm};
 use crate::soak;
 use crate::steps::Steps;
+use crate::tidy;
 use crate::tools::{self, cargo, need, root};
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -23,6 +24,7 @@ const NEXTEST: &str = "0.9.143";
 pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     let mut steps = Steps::new(only);
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
+    steps.step("tidy", tidy::check);
     steps.step("lints", || {
         let lint = |features: &[&str]| {
             let lint = ["clippy", "--workspace", "--all-targets", "--locked"];

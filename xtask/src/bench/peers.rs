@@ -72,7 +72,7 @@ pub(super) const PEERS: [Peer; 3] = [
     },
 ];
 
-/// Those that are compared with: all, or only such as their makers deliver them.
+/// The libraries that are compared with: all, or only such as their makers deliver them.
 pub(super) fn chosen(tuned: bool) -> impl Iterator<Item = &'static Peer> {
     PEERS.iter().filter(move |peer| tuned || peer.source != Source::OpenMpiUcx)
 }

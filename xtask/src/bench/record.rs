@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Record {
     /// What was measured.
     pub(crate) bench: String,
-    /// Who begins, and which call the value is the time of; of an overlap only.
+    /// Which rank begins, and which call the value is the time of; of an overlap only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) case: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use super::statistics::Summary;
 use super::targets::{self, CACHE_LINE, Group, Target};
 use std::collections::BTreeMap;
 
-/// Who was measured.
+/// The libraries that were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     Ours,
@@ -21,7 +21,7 @@ pub(crate) enum Source {
     Machine,
 }
 
-/// Those that ours are compared with.
+/// The values that ours are compared with.
 pub(crate) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
 
 impl Source {
@@ -43,7 +43,7 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) bench: String,
-    /// Who begins, and which call it is; of an overlap only.
+    /// Which rank begins, and which call it is; of an overlap only.
     pub(crate) case: Option<String>,
     pub(crate) call: Option<String>,
     pub(crate) size: u64,

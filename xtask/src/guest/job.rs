@@ -47,7 +47,7 @@ impl Job {
 /// A program that is copied into guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
-    /// What it is called there, besides its path.
+    /// Its name there, in addition to its path.
     pub(super) name: String,
     /// Where it is, here and there.
     pub(super) path: PathBuf,

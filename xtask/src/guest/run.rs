@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long guests may take to boot and to end, besides the command's time: far longer than they do on a busy
+/// How long guests may take to boot and to end, in addition to the command's time: far longer than they do on a busy
 /// machine. Guests that are not gone by then hang.
 const OVERHEAD: Duration = Duration::from_secs(120);
 /// How the directory of a run begins, and the lock in it, which is held while the run lasts.
@@ -102,7 +102,7 @@ impl Directory {
         for node in 0..job.nodes {
             let control = |name: &str| control(self.path(), name, node);
             let said = read_some(&control("log"));
-            // Who has died has said on the console what there was to say.
+            // A guest that has died has printed the reason on its console.
             let log = if said.is_empty() { read_some(&self.path().join(console(node))) } else { said };
             let log = String::from_utf8_lossy(&log);
             let status = String::from_utf8(read_some(&control("status"))).ok();

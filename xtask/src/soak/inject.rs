@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// More calls than a job makes, and the most that `strace` counts.
 const NEVER: u64 = 65_535;
 
-/// Whose calls fail.
+/// The process whose calls fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     Rank(u32),
