@@ -31,7 +31,7 @@ pub struct Handover {
     pub network: String,
     /// How large messages travel.
     pub protocol: String,
-    /// Who makes progress while ranks compute.
+    /// The means of progress while ranks compute.
     pub progress: String,
     /// Seed of the jitter.
     pub seed: u64,

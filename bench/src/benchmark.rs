@@ -61,7 +61,7 @@ pub enum Benchmark {
     Barrier,
 }
 
-/// Whose clock counts.
+/// The ranks whose clock counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// That of rank 0.

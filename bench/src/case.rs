@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 /// The most messages of a case.
 pub(crate) const MESSAGES_MAX: usize = 2;
 
-/// Who begins, and with how many messages.
+/// Which rank begins, and with how many messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Case {
@@ -115,7 +115,7 @@ impl Serialize for Call {
 /// What a value of an overlap is about.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overlapped {
-    /// Who begins.
+    /// Which rank begins.
     pub case: Case,
     /// Which call the value is the time of.
     pub call: Call,

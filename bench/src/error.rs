@@ -23,7 +23,7 @@ pub enum Error {
     Memory {
         /// What was to be measured.
         benchmark: Benchmark,
-        /// Bytes that there are not.
+        /// The bytes that could not be had.
         bytes: usize,
     },
 }

@@ -17,7 +17,7 @@ pub struct Step {
     pub size: u64,
     /// Partners of rank 0; none where the benchmark is between other ranks.
     pub connections: Option<u32>,
-    /// Who begins; none where the benchmark is no overlap.
+    /// Which rank begins; none where the benchmark is not an overlap.
     pub case: Option<Case>,
 }
 

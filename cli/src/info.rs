@@ -124,7 +124,7 @@ fn host() -> Host {
 
 /// What ranks of a job can talk over, and why or why not.
 fn transports(settings: &Settings) -> Vec<Named> {
-    // Whom the system lets copy from and to another process of the same user (Yama, Linux's
+    // Which processes the system lets copy from and to another process of the same user (Yama, Linux's
     // Documentation/admin-guide/LSM/Yama.rst); ranks permit each other what 1 leaves to them.
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
     let scope = scope.and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);

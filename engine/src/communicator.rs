@@ -66,7 +66,7 @@ impl Communicator {
         self.caller().site()
     }
 
-    /// Who calls the function that asks.
+    /// The caller of the calling function.
     #[inline]
     #[track_caller]
     pub(crate) fn caller(&self) -> Caller<'_> {

@@ -74,7 +74,7 @@ pub enum Error {
     BufferLength {
         /// Its elements.
         found: usize,
-        /// Those that it should have.
+        /// The elements that it should have.
         expected: usize,
     },
     /// A message is longer than its receive; nothing was written past the end.

@@ -72,7 +72,7 @@ impl fmt::Display for CallSite {
     }
 }
 
-/// Who knows a call site, and says it when it is needed: for a report, or a trace, not for a message.
+/// Knows a call site, and resolves it only when it is needed: for a report or a trace, not for a message.
 pub(crate) trait Located: Copy {
     /// The call site.
     fn site(self) -> CallSite;
@@ -102,7 +102,7 @@ pub(crate) struct CallContext {
     pub(crate) site: Option<CallSite>,
 }
 
-/// Who calls: in which communicator, and where in the program.
+/// The communicator of a call, and its place in the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller<'a> {
     context: &'a CallContext,
@@ -110,7 +110,7 @@ pub(crate) struct Caller<'a> {
 }
 
 impl CallContext {
-    /// Who calls the function that asks.
+    /// The caller of the calling function.
     #[inline]
     #[track_caller]
     pub(crate) fn caller(&self) -> Caller<'_> {

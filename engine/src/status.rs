@@ -5,7 +5,7 @@ use crate::Error;
 /// What a receive got, or a probe has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Whose message.
+    /// The sender.
     pub source: u32,
     /// Its tag.
     pub tag: u32,
@@ -28,7 +28,7 @@ impl Status {
     }
 }
 
-/// Whose message, or any (`MPI_ANY_SOURCE`).
+/// The sender of a message, or any (`MPI_ANY_SOURCE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(pub(crate) carrousel_rank::Source);
 

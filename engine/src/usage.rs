@@ -32,7 +32,7 @@ pub struct RankCall {
 /// Messages that a rank has not received when it leaves its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotReceived {
-    /// Who has not received them.
+    /// The rank that has not received them.
     pub rank: u32,
     /// Of each rank that has sent such messages, those with one tag.
     pub messages: Vec<Unreceived>,

@@ -186,7 +186,7 @@ fn a_message_on_its_way_is_not_found_in_another_communicator() {
     assert!(matches!(left, Ok(_) | Err(Error::NotReceived(_))), "{left:?}");
 }
 
-/// Who takes no part in agreeing on a number may still send under it.
+/// A rank that takes no part in agreeing on a number may still send under it.
 #[test]
 fn a_number_stays_in_use_until_all_of_its_members_agree() {
     let left = threads(3, |world| {

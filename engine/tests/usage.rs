@@ -39,7 +39,7 @@ fn barriers_that_do_not_wait_do_not_wait_for_being_checked() {
         let mut pending = Vec::new();
         for _ in 0..20 {
             pending.push(world.ibarrier().expect("it begins"));
-            // Who waited for all there would wait for ever: the message goes round.
+            // A barrier there would wait for ever: the message goes round.
             let (next, before) = ((world.rank() + 1) % 3, (world.rank() + 2) % 3);
             if world.rank() > 0 {
                 world.recv(&mut [0u8], before, 0).expect("it comes");

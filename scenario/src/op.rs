@@ -38,7 +38,7 @@ pub enum Op {
     },
     /// `recv`, `irecv`.
     Recv {
-        /// Whose messages match.
+        /// The senders whose messages match.
         from: Source,
         /// Which tags match.
         tag: TagSelector,
@@ -57,7 +57,7 @@ pub enum Op {
         send_tag: u32,
         /// Bytes sent.
         send_size: u64,
-        /// Whose messages the receive matches.
+        /// The senders whose messages the receive matches.
         from: Source,
         /// Which tags the receive matches.
         recv_tag: TagSelector,
@@ -66,7 +66,7 @@ pub enum Op {
     },
     /// `probe`: waits until a matching message could be received.
     Probe {
-        /// Whose messages match.
+        /// The senders whose messages match.
         from: Source,
         /// Which tags match.
         tag: TagSelector,
@@ -144,7 +144,7 @@ pub enum Op {
     Put {
         /// The window.
         window: WindowId,
-        /// Whose memory is written.
+        /// The rank whose memory is written.
         target: u32,
         /// Bytes.
         size: u64,
@@ -157,7 +157,7 @@ pub enum Op {
     Get {
         /// The window.
         window: WindowId,
-        /// Whose memory is read.
+        /// The rank whose memory is read.
         target: u32,
         /// Bytes.
         size: u64,
@@ -170,7 +170,7 @@ pub enum Op {
     Accumulate {
         /// The window.
         window: WindowId,
-        /// Whose memory is updated.
+        /// The rank whose memory is updated.
         target: u32,
         /// Bytes, a multiple of 8.
         size: u64,
@@ -183,7 +183,7 @@ pub enum Op {
     FetchOp {
         /// The window.
         window: WindowId,
-        /// Whose memory is updated.
+        /// The rank whose memory is updated.
         target: u32,
         /// Byte displacement at the target, a multiple of 8.
         displacement: u64,
@@ -192,7 +192,7 @@ pub enum Op {
     CompareSwap {
         /// The window.
         window: WindowId,
-        /// Whose memory is updated.
+        /// The rank whose memory is updated.
         target: u32,
         /// Byte displacement at the target, a multiple of 8.
         displacement: u64,
@@ -240,7 +240,7 @@ pub enum Op {
     Lock {
         /// The window.
         window: WindowId,
-        /// Whose memory is locked.
+        /// The rank whose memory is locked.
         target: u32,
         /// `exclusive`, not `shared`.
         exclusive: bool,
@@ -251,7 +251,7 @@ pub enum Op {
     Unlock {
         /// The window.
         window: WindowId,
-        /// Whose memory is unlocked.
+        /// The rank whose memory is unlocked.
         target: u32,
         /// Whether the call waits for its completion.
         blocking: bool,

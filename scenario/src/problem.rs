@@ -14,7 +14,7 @@ use crate::limits::{
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
-#[allow(missing_docs)] // The messages say what the fields are.
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Problem {
     // The text.
     #[error("the file is not UTF-8: the byte {byte:#04x} cannot stand here")]

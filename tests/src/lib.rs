@@ -60,7 +60,7 @@ pub fn carrousel() -> Command {
     command
 }
 
-/// Who builds the tests of the whole workspace has built the command with them. Cargo names the binaries of
+/// A build of the tests of the whole workspace has built the command with them. Cargo names the binaries of
 /// a test's own package only, so this one is found by its place.
 fn beside_the_tests() -> Option<PathBuf> {
     let test = std::env::current_exe().ok()?;

@@ -1,4 +1,4 @@
-//! Who may depend on whom. Arrows point down: drivers know protocols, protocols know no driver.
+//! Which crates may depend on which. Arrows point down: drivers know protocols, protocols know no driver.
 
 use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};

@@ -47,7 +47,7 @@ impl Protocol {
     }
 }
 
-/// Who makes progress while the application computes.
+/// The means of progress while the application computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Progress {
     /// Nobody.

@@ -101,7 +101,7 @@ pub enum SimError {
     /// The protocol contradicts itself: a bug of ours.
     #[error("rank {rank}, line {line}: {error}")]
     Broken {
-        /// Who found it.
+        /// The rank that found it.
         rank: u32,
         /// What it was executing.
         line: u32,

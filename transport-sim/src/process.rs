@@ -49,7 +49,7 @@ pub(crate) struct Times {
     pub(crate) complete: Option<u64>,
 }
 
-/// Whose a position in the request table is.
+/// The owner of a position in the request table.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     generation: u32,

@@ -29,7 +29,7 @@ pub struct Report {
 /// One executed statement. Times are virtual microseconds since the start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// Who executed it.
+    /// The rank that executed it.
     pub rank: u32,
     /// The source file that it stands in, if it is not the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -328,7 +328,7 @@ fn calls<P: Protocol>(
             ([Some(receive), Some(send)], [Some(receives), Some(sends)])
         }
         Start::Collective(gathering) => {
-            // One that contradicts itself is refused when it is called.
+            // A call that contradicts itself is refused when it is made.
             let scratch = rank.schedule(&gathering.call).map_or(0, |schedule| schedule.scratch_len());
             let [source, target, scratch] = [gathering.source, gathering.target, vec![0; scratch as usize]]
                 .map(|bytes| data.register(bytes));

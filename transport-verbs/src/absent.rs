@@ -105,7 +105,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the module that it stands for has them")]
 impl Registrations {
     pub fn new(device: &Arc<Device>, _: bool, _: Option<Policy>) -> Self {
         match **device {}
@@ -117,7 +117,7 @@ impl Registrations {
     ///
     /// # Errors
     /// Never.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "the signatures are those of the module that it stands for")]
     pub unsafe fn acquire(&mut self, _: *mut u8, _: usize, _: Access) -> Result<Held, VerbsError> {
         match *self {}
     }
@@ -125,7 +125,7 @@ impl Registrations {
     /// # Safety
     ///
     /// There is no device.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "the signatures are those of the module that it stands for")]
     pub unsafe fn acquire_often_used(&mut self, _: *mut u8, _: usize, _: Path) -> Option<Held> {
         match *self {}
     }
@@ -135,14 +135,14 @@ impl Registrations {
     }
 }
 
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the module that it stands for has them")]
 impl Held {
     pub fn keys(&self) -> Keys {
         match *self {}
     }
 }
 
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the module that it stands for has them")]
 impl Verbs {
     /// # Errors
     /// Always.
@@ -197,7 +197,7 @@ impl Transport for Verbs {
     }
 }
 
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "the module that it stands for has them")]
 impl Out {
     pub fn connect(&mut self, _: RankId, _: &Address) {
         match *self {}

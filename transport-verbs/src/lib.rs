@@ -46,7 +46,7 @@ mod frame;
 mod hello;
 // The library is in C: all that calls it is here, and nothing else is.
 #[cfg(feature = "verbs")]
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "libibverbs is called there")]
 mod ibv;
 #[cfg(feature = "verbs")]
 mod outbound;
@@ -55,7 +55,7 @@ mod peer;
 #[cfg(feature = "verbs")]
 mod ready;
 #[cfg(feature = "verbs")]
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "memory is handed to the adapter")]
 mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]

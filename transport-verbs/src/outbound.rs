@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Out {
     /// By rank.
     peers: Vec<Option<Box<Peer>>>,
-    /// Whose queue pair has this number.
+    /// The peers, by the numbers of their queue pairs.
     by_number: HashMap<u32, RankId, ahash::RandomState>,
     pub(crate) wireup: Wireup,
     shared: Shared,
@@ -301,7 +301,7 @@ impl Out {
         };
         match self.peer(rank)?.state {
             State::Up => {}
-            // Whoever sends is connected. Its word for that may never come, and need not be waited for.
+            // A peer that sends is connected. The message that says so may never come, and need not be waited for.
             State::Made => {
                 self.up(rank);
                 self.wireup.received(rank);
@@ -423,7 +423,7 @@ impl Out {
         let Some(peer) = self.peer_mut(rank) else { return };
         let is_new = !matches!(peer.state, State::Lost(_));
         if is_new {
-            // One that has sent everything, and is owed nothing, has ended as it should.
+            // A peer that has sent everything, and is owed nothing, has ended as it should.
             peer.untold = peer.owes();
             peer.ended = peer.is_finished() && !peer.untold;
             peer.ways_mut().for_each(|way| is_heard &= way.fail());

@@ -239,7 +239,7 @@ impl Registrations {
         }
         // SAFETY: operations are only posted, and peers only told the keys, while somebody holds the registration, for bytes
         // of which `acquire` was promised what is asked here.
-        #[allow(unsafe_code)]
+        #[allow(unsafe_code, reason = "memory is handed to the adapter")]
         let region =
             unsafe { Region::register(&self.device, start, pages.len() as usize, Access::Write, on_demand) };
         region.ok()

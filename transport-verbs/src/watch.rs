@@ -182,7 +182,7 @@ fn mapping(line: &str) -> Option<(Span, bool)> {
 /// What the thread does. See above: it does not allocate.
 fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
     // SAFETY: the descriptor belongs to `watched`, which lives as long as this borrow of it.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "borrows a descriptor that outlives the thread")]
     let fd = unsafe { BorrowedFd::borrow_raw(watched.as_raw_fd()) };
     loop {
         let mut fds = [
@@ -276,11 +276,11 @@ b000-c000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
 
     #[test]
     fn memory_of_a_file_is_not_watched() {
-        // Who may not watch at all is told so when a transport is made.
+        // A process that may not watch at all is told so when a transport is made.
         let Ok(mut watch) = Watch::start() else { return };
         let map = |flags| {
             // SAFETY: a new mapping, wherever there is room.
-            #[allow(unsafe_code)]
+            #[allow(unsafe_code, reason = "the test maps memory")]
             let start = unsafe { mmap_anonymous(std::ptr::null_mut(), LEN, ProtFlags::READ, flags) };
             let start = start.expect("there is memory").addr() as u64;
             span(start, start + LEN as u64)

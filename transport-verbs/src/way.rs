@@ -16,7 +16,7 @@ const CONTROL: u64 = 1 << 62;
 /// How often at least a work request has a completion of its own, which those before it share.
 const SIGNAL: u32 = 16;
 
-/// Whose work request has this name, and whether it was posted to the second queue pair.
+/// The peer whose work request has this name, and whether it was posted to the second queue pair.
 #[inline]
 pub(crate) fn posted_to(id: u64) -> (RankId, bool) {
     (RankId((id >> 32) as u32 & 0x3fff_ffff), id & CONTROL != 0)

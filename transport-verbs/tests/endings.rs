@@ -62,7 +62,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         assert_eq!(reports.0, [&[Arrival::Lost(RankId(1))][..], &[WRITTEN; 3], &[READ; 3]].concat());
         assert_eq!(own.verbs.out().returned(), Some(name));
         assert!(!own.verbs.is_busy(), "nobody waits for what does not come");
-        // Whoever is to be connected to now is lost, too.
+        // A peer that is to be connected to now is lost, too.
         own.verbs.out().connect(RankId(2), &other.verbs.address());
         own.write_nothing(2);
         reports.hear(&mut own, 9);

@@ -53,7 +53,7 @@ fn notices_of_what_was_taken_do_not_pile_up() {
         other.send(0, &[1; 8]);
         assert!(sleep(&mut one, PATIENCE).0 > 0);
     }
-    // One that is left may wake it, and hardly anything else.
+    // A remaining completion may wake it, and hardly anything else.
     let slept = [(); 3].map(|()| sleep(&mut one, SHORT));
     assert!(slept.iter().any(|(_, slept)| *slept >= SHORT), "it was woken for nothing: {slept:?}");
 }

@@ -1,4 +1,4 @@
-//! Who waits for whom, in a circle.
+//! Cycles of ranks that wait for each other.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;

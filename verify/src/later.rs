@@ -124,7 +124,7 @@ pub(crate) fn fault<P: Protocol>(program: &Program, proc: &Proc<P>) -> Option<Va
     later_of(program, &step.act)?.deferred.resolve(|name| proc.message_of(name)).err()
 }
 
-/// Whom and what a probe looks for; `None` if that leaves its range.
+/// The sender and the tag that a probe looks for; `None` if that leaves its range.
 pub(crate) fn sought<P: Protocol>(
     program: &Program,
     proc: &Proc<P>,

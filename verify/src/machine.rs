@@ -33,7 +33,7 @@ pub(crate) trait Machine:
     fn met(&self) -> Vec<(&'static str, u64)>;
     /// Set when the search has to end: no more actions are named then.
     fn stop(&self) -> &AtomicBool;
-    /// Who waits, for the report that nothing helps.
+    /// The ranks that wait, for the report that nothing helps.
     fn stuck(&self, state: &Self::State) -> String;
 }
 

@@ -94,7 +94,7 @@ pub struct Counterexample {
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepReport {
-    /// Who takes it, and how.
+    /// The rank that takes it, and how.
     pub kind: StepKind,
     /// The rank whose statement it is; none for a step of the library by itself, or of the network.
     pub rank: Option<u32>,

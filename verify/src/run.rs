@@ -165,7 +165,7 @@ impl WithProtocol for Checking<'_> {
     }
 }
 
-/// The worst verdict, notes aside; that there is nothing to speak of if no check has anything.
+/// The worst verdict, notes aside; not applicable if no check has anything to check.
 fn overall(checks: &[CheckReport]) -> Verdict {
     let counts =
         |verdict: Verdict| checks.iter().any(|report| report.verdict == verdict && !report.check.is_note());

@@ -50,7 +50,7 @@ pub enum MemoryError {
     /// There is too little memory.
     #[error("no {bytes} bytes of memory")]
     Memory {
-        /// Bytes that there are not.
+        /// The bytes that could not be had.
         bytes: usize,
     },
 }
@@ -65,7 +65,7 @@ impl Adapter {
     /// The one that the transport would take.
     ///
     /// # Errors
-    /// When there is none that can be used.
+    /// When no adapter can be used.
     pub fn open(choice: &Choice) -> Result<Self, MemoryError> {
         let device = Device::open(choice).map_err(MemoryError::NoAdapter)?;
         Ok(Self { device })
@@ -74,7 +74,7 @@ impl Adapter {
     /// All that can be used, or the one that is chosen by its name.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no adapter.
     pub fn all(choice: &Choice) -> Result<Vec<Self>, MemoryError> {
         if choice.device.is_some() {
             return Self::open(choice).map(|one| vec![one]);

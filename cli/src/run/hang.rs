@@ -39,7 +39,7 @@ struct Account<'a> {
     by_rank: &'a BTreeMap<u32, Waiting>,
     ranks: u32,
     scenario: Option<&'a Scenario>,
-    /// Whom each rank waits for.
+    /// The ranks that each rank waits for.
     edges: HashMap<u32, Vec<Rc<[u32]>>>,
 }
 
@@ -49,7 +49,7 @@ fn awaited(waiting: &Waiting) -> impl Iterator<Item = &WaitingRequest> {
     waiting.requests.iter().filter(move |request| request.awaited || !any)
 }
 
-/// Whom each rank waits for: one of them, or all, have to do something.
+/// The ranks that each rank waits for: one of them, or all, have to do something.
 fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<Rc<[u32]>>> {
     let is_in_collective = |rank: &u32| {
         let waiting = by_rank.get(rank);

@@ -65,7 +65,7 @@ struct Open {
 
 /// A rank at its program.
 pub(super) struct Player<'a> {
-    /// Whose calls are at the line of the statement that is executed.
+    /// The communicator; its calls are at the line of the statement that is executed.
     world: Communicator,
     /// Where each statement is.
     sites: Vec<CallSite>,

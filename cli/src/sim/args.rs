@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// How large messages travel: mirror, published, rget or rput
     #[arg(long, value_name = "NAME", default_value = "mirror")]
     pub(super) protocol: Protocol,
-    /// Who makes progress while the application computes: none or thread
+    /// Means of progress while the application computes: none or thread
     #[arg(long, value_name = "MEANS", default_value = "none")]
     pub(super) progress: Progress,
     /// How to print the result

@@ -93,7 +93,7 @@ fn rank() {
                 3 => world.ssend(&[0u8; 8], 1, 0),
                 4 => world.probe(1, 0).map(|_| ()),
                 5 => world.probe(carrousel::Any, 0).map(|_| ()),
-                // Who looks by itself is told, too.
+                // A program that polls is told, too.
                 7 => {
                     let mut receive = world.irecv(vec![0u8; 8], 1, 0).expect("it can be posted");
                     while !receive.test() {}

@@ -19,7 +19,7 @@ const TAGS: [u32; 5] = [0, 1, 2, 77, (1 << 31) - 1];
 /// The most bytes of a step's messages, all ranks together.
 const STEP_BYTES_MAX: usize = 12 << 20;
 
-/// Which ranks talk to which, besides steps that say otherwise.
+/// Which ranks talk to which, unless a step says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shape {
     /// Everybody to everybody, with collectives and communicators that come and go
@@ -223,7 +223,7 @@ impl Plan {
         if chosen <= room { chosen } else { room.min(64) }
     }
 
-    /// Whom a rank may send to.
+    /// The ranks that a rank may send to.
     fn partner(&self, from: u32, size: u32, meet: bool, rng: &mut Rng) -> Option<u32> {
         if self.shape == Shape::Dense || meet {
             return Some(rng.u32(..size));

@@ -190,7 +190,7 @@ impl Endpoint {
     ///
     /// The bytes are valid for reads and writes, initialised, and not used by anybody else until [`Endpoint::finish`] or
     /// [`Endpoint::wait`] has ended the request.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline]
     pub(crate) unsafe fn lend_mut(
         &mut self,

@@ -77,7 +77,7 @@ mod tests {
         reductions.started(Some(handle(8)));
         reductions.end(handle(7));
         assert_eq!((combined(&reductions, 7), combined(&reductions, 8)), (None, Some(2)));
-        // One that could not be started leaves nothing.
+        // A collective that could not be started leaves nothing.
         reductions.start(op(3));
         reductions.started(None);
         assert_eq!(combined(&reductions, 9), None);

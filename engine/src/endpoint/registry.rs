@@ -4,8 +4,7 @@
 //! address with a key. Everything else in the library has only the name, and asks here for the bytes. A name that is
 //! out of date, or invented by a peer, has no bytes.
 
-// The registry turns addresses into bytes, which takes `unsafe`.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "turns the addresses of lent memory into bytes")]
 
 use crate::Error;
 use carrousel_rank::{Memory, Packet};

@@ -34,7 +34,7 @@ impl Endpoint {
     /// # Safety
     ///
     /// As for [`Endpoint::lend`].
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(always)]
     pub(crate) unsafe fn start_send(
         &mut self,
@@ -65,7 +65,7 @@ impl Endpoint {
     ///
     /// They are valid for reads, and nobody writes to them, until [`Endpoint::finish`] or [`Endpoint::wait`] has
     /// ended the request. What is held is a registration of these bytes.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline]
     pub(crate) unsafe fn lend(
         &mut self,
@@ -107,7 +107,7 @@ impl Endpoint {
 
     /// The adapter's registration of these bytes, if they are used often enough for zero-copy (speculative-rendezvous
     /// 5.3).
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(never)]
     fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
         let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;

@@ -2,13 +2,12 @@
 //!
 //! A buffer belongs to the library from the call that starts its request to the one that ends it: until
 //! then no code of the application can reach it. There are three transports to see to that, and all promises about memory that
-//! `core::registry` relies on are made here:
+//! `endpoint::registry` relies on are made here:
 //!
 //! - the call does not return before ([`blocking`]);
 //! - the request owns the buffer, and gives it back when it ends, or leaks it with itself ([`request`]);
 //! - the buffer is borrowed for longer than a scope lasts, which does not end before ([`scope`]).
-// Memory that is lent cannot be had without `unsafe`; all else can.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "memory cannot be lent without")]
 
 mod agreement;
 mod barrier;

@@ -62,7 +62,7 @@ pub struct Shape {
     pub element: u32,
 }
 
-/// A shape that is none.
+/// Invalid sizes or places for this collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {

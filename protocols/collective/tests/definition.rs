@@ -235,7 +235,7 @@ each!(
     a_barrier_comes_to_an_end: Barrier,
 );
 
-/// Who has heard of whom when it leaves a barrier.
+/// Which members each member has heard of when it leaves a barrier.
 #[test]
 fn a_barrier_hears_from_everybody() {
     for members in 1..=MEMBERS_MAX {

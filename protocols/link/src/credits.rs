@@ -9,7 +9,7 @@ pub trait CreditRules {
     const GIVE_BACK_ALONE: bool = true;
     /// What only gives credits back takes none: two ends without credits would wait for each other.
     const GIVING_IS_FREE: bool = true;
-    /// Who has no credit waits.
+    /// An end without a credit waits.
     const SPEND_WHAT_THERE_IS: bool = true;
 }
 

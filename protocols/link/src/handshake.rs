@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 pub trait HandshakeRules {
     /// What was not answered is told again.
     const TELL_AGAIN: bool = true;
-    /// Whoever does not know that it was heard is answered, however often it tells.
+    /// An end that does not know that it was heard is answered, however often it tells.
     const ANSWER_ALWAYS: bool = true;
     /// Nothing is sent over the connection before the peer says that it has connected its queue pair: one that is
     /// not connected drops what arrives, and the sender takes it for dead.
@@ -96,7 +96,7 @@ impl<R: HandshakeRules> Handshake<R> {
 
     /// A packet of the peer has come over the connection.
     pub fn received(&mut self) -> Progress {
-        // One that comes before this end has connected is none of this connection.
+        // A message from before this end has connected does not belong to this connection.
         let up = R::PACKET_IS_WORD && self.heard && !self.sure;
         self.sure |= up;
         Progress { up, ..Progress::default() }

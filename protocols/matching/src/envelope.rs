@@ -27,7 +27,7 @@ impl Context {
         !self.0.is_multiple_of(2)
     }
 
-    /// Whose context it is.
+    /// The communicator that has this context.
     pub const fn communicator(self) -> Communicator {
         Communicator { messages: Self(self.0 & !1) }
     }

@@ -62,7 +62,7 @@ impl Wanted {
     }
 }
 
-/// Who waits in the queue of posted receives has the name of its request.
+/// A posted receive has the name of its request.
 pub trait Requested {
     /// The name.
     fn request(&self) -> Handle;

@@ -89,7 +89,7 @@ pub enum Call {
 pub enum Event {
     /// A packet arrived. For [`Packet::Eager`] its data is at hand until the outputs are performed.
     Packet {
-        /// Who sent it.
+        /// The sender.
         from: RankId,
         /// In which communicator.
         context: Context,

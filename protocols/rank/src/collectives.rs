@@ -286,7 +286,7 @@ impl<P: Protocol> Rank<P> {
 
     /// Gives up a collective: ends what waits for messages, and what is under way with the lost peer.
     fn give_up(&mut self, own: Handle, peer: RankId, out: &mut impl Sink) {
-        // One that comes behind another one has ended with that.
+        // A deferred collective has ended with the one before it.
         let Some(active) = self.requests.active_mut(own) else { return };
         if !active.is_given_up() {
             active.failed = Some(Status { message: None, len: 0, failure: Some(Failure::PeerLost(peer)) });

@@ -52,7 +52,7 @@ pub enum UsageError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{peer} sent an impossible packet: {wrong}")]
 pub struct ProtocolError {
-    /// Who sent it.
+    /// The sender.
     pub peer: RankId,
     /// What is wrong with it.
     pub wrong: Wrong,

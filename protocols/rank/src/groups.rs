@@ -1,4 +1,4 @@
-//! Who is a member of which communicator.
+//! The members of communicators.
 
 use crate::UsageError;
 use crate::rank::Rank;

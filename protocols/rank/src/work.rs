@@ -8,7 +8,7 @@ use carrousel_rendezvous::{Memory, Packet};
 /// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kept {
-    /// Who sent it.
+    /// The sender.
     pub from: RankId,
     /// In which communicator.
     pub context: Context,
@@ -33,7 +33,7 @@ pub enum Work {
     },
     /// Write into a peer's memory, then send `notice` behind it; [`crate::Event::Written`] follows.
     Write {
-        /// Whose memory.
+        /// The peer whose memory it is.
         to: RankId,
         /// In which communicator.
         context: Context,
@@ -53,7 +53,7 @@ pub enum Work {
     /// Read from a peer's memory, then send `notice` behind it; [`crate::Event::Read`] follows. The notice leaves when the
     /// data is there, so the peer may see it before the event is reported here.
     Read {
-        /// Whose memory.
+        /// The peer whose memory it is.
         of: RankId,
         /// In which communicator.
         context: Context,

@@ -38,7 +38,7 @@ struct Naive {
     regions: BTreeMap<RegionId, Region>,
     /// Asked for: the pages, and whether they were invalidated since.
     asked: Vec<(RegionId, Span, bool)>,
-    /// Whose registration was asked for.
+    /// The pages whose registration was asked for.
     buffers: BTreeMap<RegionId, (u64, u64)>,
     /// Uses since the last restart, by address and class.
     uses: BTreeMap<(u64, u64), u32>,

@@ -32,9 +32,9 @@ pub struct Interval {
 /// Something that travelled between two ranks. Times are virtual nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Whose card sent it.
+    /// The rank whose card sent it.
     pub from: u32,
-    /// Whose card received it.
+    /// The rank whose card received it.
     pub to: u32,
     /// A packet's name, `WRITE`, `READ` or `read request`; `data` of a real run, where it is not known which of both.
     pub kind: &'static str,

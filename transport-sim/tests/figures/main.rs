@@ -49,7 +49,7 @@ enum Side {
     Receive,
 }
 
-/// Who comes first, and by how many nanoseconds.
+/// Which rank comes first, and by how many nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum First {
     Sender(u64),

@@ -33,7 +33,7 @@ impl Region {
     /// with [`Access::Write`] or [`Access::Receive`], uses them at all.
     ///
     /// # Errors
-    /// When the system refuses: memory that there is not, or more than may be locked.
+    /// When the system refuses: memory that is not mapped, or more than may be locked.
     pub unsafe fn register(
         device: &Arc<Device>,
         start: *mut u8,

@@ -25,7 +25,7 @@ impl Watch {
     fn new(verbs: &Verbs) -> Self {
         let mut words = Box::new([0; 64]);
         // SAFETY: the memory goes with the region, after it is dropped or with nothing outstanding.
-        #[allow(unsafe_code)]
+        #[allow(unsafe_code, reason = "the test hands its memory to the adapter")]
         let region = unsafe {
             Region::register(
                 verbs.device(),

@@ -60,7 +60,7 @@ fn ready<'a>(
     let bytes = lent.whole_mut();
     // SAFETY: the region is dropped with the player that owns the bytes, which do not move; who looks at them while
     // something is outstanding looks at others of them, or the suite has found a fault.
-    #[allow(unsafe_code)]
+    #[allow(unsafe_code, reason = "the test hands its memory to the adapter")]
     let region = unsafe { Region::register(device, bytes.as_mut_ptr(), bytes.len(), Access::Write, false) };
     let region = region.expect("it can be registered");
     let lent = lent.known_as(region.keys());

@@ -1,5 +1,5 @@
 //! Buffers that are used often: sent, put and got from where they are, the bytes that are in them.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "the test maps and unmaps memory")]
 
 use super::PATIENCE;
 use super::ends::{Watch, drive, pair, request};

@@ -1,5 +1,5 @@
 //! Registrations that are kept: what is sent is what the process has mapped, whatever it had mapped before.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "the test maps and unmaps memory")]
 
 use super::ends::{Watch, drive, pair, request};
 use carrousel_transport::{Arrival, Memory, OnlyKeys, Outbound, RankId, Transport, Write};

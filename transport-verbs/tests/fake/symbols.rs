@@ -182,7 +182,7 @@ extern "C" fn ibv_get_async_event(context: *mut sys::ibv_context, event: *mut sy
     } else {
         sys::ibv_async_event_element_t { qp: told.pair }
     };
-    // Who acknowledges it says no more than what it was.
+    // An acknowledgement says no more than which event it was.
     ACKNOWLEDGES.set(adapter_of(context));
     0
 }

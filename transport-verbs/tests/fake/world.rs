@@ -61,7 +61,7 @@ struct Late {
 
 pub(super) struct World {
     pub(super) adapters: [State; ADAPTERS],
-    /// Those that are open.
+    /// The devices that are open.
     contexts: *mut Context,
     /// By number.
     pairs: [*mut Pair; PAIRS],

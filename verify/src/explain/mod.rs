@@ -60,7 +60,7 @@ pub fn explain<P: Protocol>(
     let mut keep = match &deadlock {
         Some(deadlock) => {
             let mut ranks = deadlock.ranks();
-            // Whom a rank turned to that had the choice is part of why others wait.
+            // The choice of a rank that could turn to several is part of why others wait.
             ranks.extend(walk.begun.keys().map(|(rank, _)| *rank));
             past::before_deadlock(&walk.beats, &walk.flights, &ranks, &deadlock.messages(&ranks))
         }

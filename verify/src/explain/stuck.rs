@@ -105,7 +105,7 @@ impl Deadlock {
         told.flat_map(|waiting| &waiting.reasons).filter_map(|reason| reason.message).collect()
     }
 
-    /// Who waits for what, the cycle, and the rule.
+    /// What each rank waits for, the cycle, and the rule.
     pub(super) fn summary(&self, names: &Names<'_>) -> String {
         let mut sayings = self.sayings();
         if sayings.len() > SAYINGS_MAX {

@@ -105,7 +105,7 @@ impl Counts {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Those that were met.
+    /// The goals that were met.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
         let counts = self.met.iter().map(|count| count.load(Ordering::Relaxed));
         Reached::ALL.map(Reached::name).into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()

@@ -115,7 +115,7 @@ impl Player {
         }
     }
 
-    /// Whom it needs a packet of, if that is what holds it up.
+    /// The peer of which it needs a packet, if that is what holds it up.
     pub(super) fn needs(&self) -> Option<u16> {
         self.awaited.map(|(from, ..)| from.0 as u16)
     }

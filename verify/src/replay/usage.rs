@@ -31,9 +31,9 @@ pub enum Misuse {
     },
     /// A rank has left its job without having received messages.
     NotReceived {
-        /// Who has sent them.
+        /// The sender.
         from: u32,
-        /// Who has not received them.
+        /// The rank that has not received them.
         to: u32,
         /// Their tag.
         tag: u32,
@@ -51,7 +51,7 @@ pub enum Misuse {
 /// A call of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectiveCall {
-    /// Who calls.
+    /// The calling rank.
     pub rank: u32,
     /// What.
     pub call: String,
@@ -202,7 +202,7 @@ impl Usage {
         let (members, signature) = (Rc::clone(&group.members), call.signature());
         let calls = self.calls.entry(group.clone()).or_default();
         let called = self.called.entry((rank, group)).or_default();
-        // Those that are over were called by all, so this rank is not behind them.
+        // All ranks have called those that are over, so this rank is not behind them.
         let at = called.saturating_sub(calls.over) as usize;
         *called += 1;
         if calls.open.len() == at {

@@ -16,7 +16,7 @@ use std::time::Instant;
 /// A rule that is switched off, and what that must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ablation {
-    /// Whose rule, and where to search.
+    /// The protocol of the rule, and where to search.
     pub subject: Subject,
     /// The rule, as [`crate::rules::switches`] names it.
     pub rule: &'static str,
@@ -24,7 +24,7 @@ pub struct Ablation {
     pub source: &'static str,
 }
 
-/// Whose rule is switched off, and where to search.
+/// The protocol whose rule is switched off, and where to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A rendezvous protocol's: in these programs.

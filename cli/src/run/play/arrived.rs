@@ -8,7 +8,7 @@ use carrousel_scenario::{BufferId, Op};
 
 /// What has come, to be compared with what should have.
 pub(super) struct Arrived {
-    /// Whose it is.
+    /// The statement that received it.
     pub(super) statement: usize,
     pub(super) buffer: Vec<u8>,
     /// Of a message; none of what a collective has brought.

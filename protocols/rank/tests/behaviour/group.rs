@@ -183,7 +183,7 @@ fn what_is_in_use_is_not_forgotten<P: Protocol>() {
     assert_eq!((pair.status(2, barrier), pair.status(0, other)), (DONE, DONE));
     assert!([0, 2].iter().all(|rank| pair.ranks[*rank].may_forget(part(1))));
     assert_eq!(pair.ranks[0].forget(part(1)), Ok(()));
-    // Who was told sooner that all may forget it may send under the number again, which is no hindrance.
+    // A member that was told sooner may send under the number again, which does not prevent it.
     define(&mut pair, part(1), &[0]);
     pair.send_in(part(1), (0, 2), 7, &[1; SMALL]);
     pair.run();

@@ -169,7 +169,7 @@ fn what_living_members_read_stays_lent<P: Protocol>() {
         assert_eq!(pair.status(0, root), LOST);
         assert_eq!(pair.status(2, leaf).failure, None);
         assert_eq!(pair.target(target), bytes(LARGE, 1));
-        // Who knows of the loss takes no more, and says so, whichever of the two comes first.
+        // A rank that knows of the loss declines offers, whichever of the two comes first.
         let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
         assert_eq!(pair.status(0, root), LOST);
     }

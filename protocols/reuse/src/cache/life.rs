@@ -27,7 +27,7 @@ pub struct Cache<R = AllCacheRules> {
     slots: Slots,
     /// The valid entries by start.
     index: BTreeMap<u64, u32>,
-    /// Those that the driver was asked for and has not answered. They are not in the index: they must not be
+    /// Registrations that the driver was asked for and has not answered. They are not in the index: they must not be
     /// found.
     unanswered: Vec<u32>,
     /// Where the last hit was.

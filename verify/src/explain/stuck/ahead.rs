@@ -42,11 +42,11 @@ impl Ranks {
 /// The ranks that have not entered a collective.
 pub(super) struct Missing {
     pub(super) all: Ranks,
-    /// Those that have finished.
+    /// Ranks that have finished.
     pub(super) gone: Ranks,
-    /// Those that have a statement that enters it.
+    /// Ranks that have a statement that enters it.
     pub(super) coming: Rc<[u16]>,
-    /// Those that have not finished, and have none.
+    /// Ranks that have not finished, and have no such statement.
     pub(super) never: Ranks,
 }
 
@@ -124,7 +124,7 @@ impl Ahead {
         others.into_iter().chain([known]).flatten().min().copied()
     }
 
-    /// Who may send a rank such a message: some ranks of its own, or all of those that may send to any.
+    /// The ranks that may send a rank such a message: some ranks of its own, or all of those that may send to any.
     pub(super) fn senders(&self, to: u16, tag: TagSelector) -> (Vec<u16>, &Ranks) {
         let tag = wanted(tag);
         let known = self.sends.range((to, tag, 0)..=(to, tag, u16::MAX)).map(|((.., from), _)| *from);
@@ -143,7 +143,7 @@ impl Ahead {
         keys.filter_map(|key| self.receives.get(&key)).min().copied()
     }
 
-    /// Who has not entered the collective of this number.
+    /// The ranks that have not entered the collective of this number.
     pub(super) fn missing(&self, number: usize, is_finished: impl Fn(u16) -> bool) -> Rc<Missing> {
         let find = || {
             let late = (0..=u16::MAX).zip(&self.collectives).filter(|(_, (entered, _))| *entered < number);

@@ -23,7 +23,7 @@ pub(super) struct Scene<'a, P: Protocol> {
 #[derive(Default)]
 struct Edges {
     own: Vec<u16>,
-    /// Those that others share.
+    /// Lists that others share.
     shared: Vec<Rc<[u16]>>,
 }
 
@@ -284,7 +284,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         self.starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_collective).count()
     }
 
-    /// Who has not entered a collective that a rank has.
+    /// The ranks that have not entered a collective that `rank` has.
     fn missing(&self, rank: u16, ordinal: Ordinal) -> Rc<Missing> {
         self.ahead.missing(self.number_of_collective(rank, ordinal), |rank| self.is_finished(rank))
     }
