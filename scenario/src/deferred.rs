@@ -6,39 +6,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::ast::{Field, Tree};
-use crate::model::{RequestId, Source, TagSelector};
-use crate::op::Op;
+use crate::ids::{RequestId, Source, TagSelector};
+use crate::op::{Deferred, Hole, Op, Received};
 use crate::problem::Problem;
 use crate::value::{self, Leaves, evaluate};
-
-/// What a receive or a probe has found out about its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Received {
-    /// The rank that sent it.
-    pub source: u32,
-    /// Its tag.
-    pub tag: u32,
-}
-
-/// A statement whose values are known when its rank gets to it; [`Deferred::resolve`] makes an [`Op`] of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Deferred {
-    outline: Op,
-    holes: Vec<Hole>,
-    /// This rank, if an expression uses it.
-    me: Option<u32>,
-    ranks: u32,
-    /// The names in the expressions, sorted.
-    names: Vec<(Arc<str>, RequestId)>,
-}
-
-/// A value that is missing in the outline.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Hole {
-    /// Which of [`Verb::slots`](crate::verb::Verb::slots).
-    pub(crate) slot: usize,
-    pub(crate) tree: Arc<Tree>,
-}
 
 /// A value that leaves its range when the program runs: the rank cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

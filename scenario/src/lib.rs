@@ -37,6 +37,7 @@ mod checks;
 mod deferred;
 mod error;
 mod format;
+mod ids;
 pub mod limits;
 mod model;
 mod op;
@@ -54,14 +55,12 @@ use std::io::{self, Read};
 
 pub use check::check;
 pub use checks::{Check, UnknownCheck};
-pub use deferred::{Deferred, Received, ValueError};
+pub use deferred::ValueError;
 pub use error::{Error, Fault};
 pub use format::format;
-pub use model::{
-    Buffer, BufferId, Expect, OptionSetting, OptionValue, Program, RequestId, Scenario, Source, Step,
-    TagSelector, Window, WindowId,
-};
-pub use op::Op;
+pub use ids::{BufferId, RequestId, Source, TagSelector, WindowId};
+pub use model::{Buffer, Expect, OptionSetting, OptionValue, Program, Scenario, Step, Window};
+pub use op::{Deferred, Op, Received};
 pub use parse::parse;
 pub use problem::{Many, Problem};
 pub use span::Span;

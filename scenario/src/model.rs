@@ -3,12 +3,11 @@
 //! Everything is a number here. Expressions are evaluated, `repeat` is unrolled, names are
 //! resolved; a program that is in a [`Scenario`] breaks no rule of the language.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::checks::Check;
+use crate::ids::{RequestId, WindowId};
 use crate::op::Op;
-use crate::written::Written;
 
 /// A checked scenario: its ranks, what they share, and the program of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +69,7 @@ pub struct Program {
     /// A name that is bound twice is one `RequestId`: it stands for the variable, not for what the
     /// variable holds at a time.
     pub requests: Vec<Arc<str>>,
-    /// The named local buffers, by [`BufferId`].
+    /// The named local buffers, by [`BufferId`](crate::BufferId).
     pub buffers: Vec<Buffer>,
 }
 
@@ -86,13 +85,6 @@ pub struct Step {
     pub bind: Option<RequestId>,
     /// What it does.
     pub op: Op,
-}
-
-impl Step {
-    /// The statement as a person would write it, names included: `e = isend to 1 tag 0 size 64KiB`.
-    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
-        Written::new(&self.op, self.bind, Some((scenario, program)))
-    }
 }
 
 /// A named local buffer of a rank.
@@ -114,54 +106,6 @@ pub struct Window {
     pub size: u64,
     /// The line that declares it, from 1.
     pub line: u32,
-}
-
-/// A request variable of one rank: an index into [`Program::requests`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub u32);
-
-/// A named local buffer of one rank: an index into [`Program::buffers`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BufferId(pub u32);
-
-/// A window: an index into [`Scenario::windows`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WindowId(pub u32);
-
-/// The sender that a receive or a probe names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// This rank only.
-    Rank(u32),
-    /// `any`: whoever comes.
-    Any,
-}
-
-/// Which tag a receive or a probe takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TagSelector {
-    /// This tag only, 0 to 2^31-1.
-    Tag(u32),
-    /// `any`.
-    Any,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Rank(rank) => write!(f, "{rank}"),
-            Source::Any => f.write_str("any"),
-        }
-    }
-}
-
-impl fmt::Display for TagSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TagSelector::Tag(tag) => write!(f, "{tag}"),
-            TagSelector::Any => f.write_str("any"),
-        }
-    }
 }
 
 /// `expect CHECK violated`.

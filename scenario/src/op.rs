@@ -1,16 +1,14 @@
-//! What one statement does, and how it is written.
+//! What one statement does.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::deferred::Deferred;
-use crate::model::{BufferId, Program, RequestId, Scenario, Source, TagSelector, WindowId};
-use crate::written::Written;
+use crate::ast::Tree;
+use crate::ids::{BufferId, RequestId, Source, TagSelector, WindowId};
 
 /// What one statement does, every expression evaluated for the rank that runs it, but for those of
 /// [`Op::Deferred`].
 ///
-/// Ranks are below [`Scenario::ranks`], tags at most 2^31-1, sizes and displacements in bytes, and
+/// Ranks are below [`Scenario::ranks`](crate::Scenario::ranks), tags at most 2^31-1, sizes and displacements in bytes, and
 /// accesses to windows are inside of them. `blocking` is false for the i-form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -283,6 +281,35 @@ pub enum Op {
     },
 }
 
+/// What a receive or a probe has found out about its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Received {
+    /// The rank that sent it.
+    pub source: u32,
+    /// Its tag.
+    pub tag: u32,
+}
+
+/// A statement whose values are known when its rank gets to it; [`Deferred::resolve`] makes an [`Op`] of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Deferred {
+    pub(crate) outline: Op,
+    pub(crate) holes: Vec<Hole>,
+    /// This rank, if an expression uses it.
+    pub(crate) me: Option<u32>,
+    pub(crate) ranks: u32,
+    /// The names in the expressions, sorted.
+    pub(crate) names: Vec<(Arc<str>, RequestId)>,
+}
+
+/// A value that is missing in the outline.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Hole {
+    /// Which of [`Verb::slots`](crate::verb::Verb::slots).
+    pub(crate) slot: usize,
+    pub(crate) tree: Arc<Tree>,
+}
+
 impl Op {
     /// The keyword of the statement: `isend`.
     pub fn name(&self) -> &'static str {
@@ -361,18 +388,5 @@ impl Op {
             | Op::Flush { blocking, .. } => !blocking,
             _ => false,
         }
-    }
-
-    /// The statement as a person would write it, with the names of windows, buffers and requests.
-    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
-        Written::new(self, None, Some((scenario, program)))
-    }
-}
-
-/// Names are not known here: the window 0 reads `w0`, the buffer 0 `b0`, the request 0 `r0`. See
-/// [`Op::written`] for the names of the file.
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Written::new(self, None, None).fmt(f)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::model::{BufferId, Program, RequestId, Scenario, WindowId};
+use crate::ids::{BufferId, RequestId, WindowId};
+use crate::model::{Program, Scenario, Step};
 use crate::op::Op;
 use crate::units;
 
@@ -167,5 +168,27 @@ impl fmt::Display for Written<'_> {
                 write!(f, " at {target}")
             }
         }
+    }
+}
+
+impl Op {
+    /// The statement as a person would write it, with the names of windows, buffers and requests.
+    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
+        Written::new(self, None, Some((scenario, program)))
+    }
+}
+
+impl Step {
+    /// The statement as a person would write it, names included: `e = isend to 1 tag 0 size 64KiB`.
+    pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
+        Written::new(&self.op, self.bind, Some((scenario, program)))
+    }
+}
+
+/// Names are not known here: the window 0 reads `w0`, the buffer 0 `b0`, the request 0 `r0`. See
+/// [`Op::written`] for the names of the file.
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Written::new(self, None, None).fmt(f)
     }
 }

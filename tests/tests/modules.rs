@@ -32,10 +32,9 @@ fn told(circle: &Circle) -> String {
 }
 
 /// Crates in which there are circles yet, and how many files are in them: none may be added.
-const KNOWN: [(&str, usize); 5] = [
+const KNOWN: [(&str, usize); 4] = [
     ("cli/src/main.rs", 2),
     ("protocols/rank/src/lib.rs", 7),
-    ("scenario/src/lib.rs", 4),
     ("transport-verbs/src/lib.rs", 8),
     ("verify/src/lib.rs", 23),
 ];

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::values::Values;
-use crate::model::RequestId;
+use crate::ids::RequestId;
 use crate::parse::Wrong;
 use crate::problem::{Problem, clip};
 use crate::span::Span;

@@ -9,7 +9,8 @@ use super::lower::{Rank, Windows};
 use super::values::Values;
 use crate::ast::{Ast, Item, Statement};
 use crate::error::Faults;
-use crate::model::{Program, RequestId, Step};
+use crate::ids::RequestId;
+use crate::model::{Program, Step};
 use crate::op::Op;
 
 /// What is known of a file before its statements are looked at.
