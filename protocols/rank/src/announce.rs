@@ -1,6 +1,7 @@
 //! Announcing posted receives to their senders.
 
-use crate::rank::{Posting, Rank};
+use crate::entries::Posting;
+use crate::rank::Rank;
 use crate::{Sink, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};

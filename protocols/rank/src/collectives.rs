@@ -15,71 +15,19 @@
 //! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
 //! finds its receive posted.
 
+use crate::active::Active;
+use crate::entries::{Arrival, Posting};
 use crate::groups::Group;
-use crate::rank::{Arrival, Posting, Rank};
-use crate::requests::{End, State, inner, owner};
+use crate::rank::Rank;
+use crate::state::{End, State, inner, owner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use alloc::vec::Vec;
-use carrousel_collective::{At, Buffer, Message, Schedule, Shape, What};
+use carrousel_collective::{Message, Schedule, Shape, What};
 use carrousel_matching::{Communicator, Context, Handle, Pattern, RankId, Source, Tag, TagSelector};
 use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
 
 /// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
 pub const LANES: u32 = 8;
-
-/// A collective that is not over.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Active {
-    pub(crate) own: Handle,
-    pub(crate) communicator: Communicator,
-    schedule: Schedule,
-    buffers: [Memory; 3],
-    tag: Tag,
-    /// It waits for an earlier one of its tag.
-    deferred: bool,
-    /// From 0.
-    round: u32,
-    /// Messages of this round that are not over, and one more while the round is being started.
-    open: u8,
-    send: Option<State>,
-    receive: Option<State>,
-    /// What went wrong; the rounds go on, so that nobody waits for this member, unless one is lost.
-    failed: Option<Status>,
-}
-
-impl Active {
-    fn memory(&self, at: At) -> Memory {
-        let Memory { address, key } = self.buffers[match at.buffer {
-            Buffer::Source => 0,
-            Buffer::Target => 1,
-            Buffer::Scratch => 2,
-        }];
-        Memory { address: address.wrapping_add(at.offset), key }
-    }
-
-    /// Whether no further round begins, as a member is lost.
-    fn is_given_up(&self) -> bool {
-        matches!(self.failed, Some(Status { failure: Some(Failure::PeerLost(_)), .. }))
-    }
-
-    pub(crate) fn is_of(&self, communicator: Communicator, tag: Tag) -> bool {
-        (self.communicator, self.tag) == (communicator, tag)
-    }
-
-    pub(crate) fn request(&self, end: End) -> Option<&State> {
-        match end {
-            End::Send => self.send.as_ref(),
-            End::Receive => self.receive.as_ref(),
-        }
-    }
-
-    pub(crate) fn request_mut(&mut self, end: End) -> &mut Option<State> {
-        match end {
-            End::Send => &mut self.send,
-            End::Receive => &mut self.receive,
-        }
-    }
-}
 
 impl<P: Protocol> Rank<P> {
     /// What a collective would do here: above all, how much scratch it needs.

@@ -29,9 +29,12 @@
 
 extern crate alloc;
 
+mod active;
 mod announce;
 mod calls;
 mod collectives;
+mod communicators;
+mod entries;
 mod errors;
 mod flows;
 mod groups;
@@ -41,6 +44,8 @@ mod places;
 mod rank;
 mod requests;
 mod signature;
+mod state;
+mod status;
 mod work;
 
 pub use announce::ANNOUNCED_FROM;
@@ -57,6 +62,7 @@ pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
-pub use requests::{Failure, Status, collective_of};
 pub use signature::Signature;
+pub use state::collective_of;
+pub use status::{Failure, Status};
 pub use work::{Kept, Sink, Work};

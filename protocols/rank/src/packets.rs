@@ -1,23 +1,14 @@
 //! What a rank does with a packet.
 
+use crate::entries::{Arrival, Offer, Posting};
 use crate::flows::Flow;
-use crate::rank::{Arrival, Posting, Rank, is_kept, received};
-use crate::requests::State;
+use crate::rank::{Rank, is_kept, received};
+use crate::state::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
 };
-
-/// What an RTS offers to the receive that it meets.
-pub(crate) struct Offer {
-    /// The peer's request.
-    pub(crate) send: Handle,
-    pub(crate) len: u64,
-    pub(crate) memory: Memory,
-    /// The receive was there first: an announcement would have been of use.
-    pub(crate) waited: bool,
-}
 
 impl<P: Protocol> Rank<P> {
     pub(crate) fn packet(

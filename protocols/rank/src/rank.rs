@@ -1,20 +1,20 @@
 //! The state of one process, and the application's calls.
 
+use crate::entries::{Arrival, Offer, Posting};
 use crate::flows::{Flow, Flows};
 use crate::groups::Group;
-use crate::packets::Offer;
-use crate::requests::{Requests, State, Then, collective_of};
+use crate::requests::Requests;
+use crate::state::{State, Then, collective_of};
 use crate::{
-    Call, Event, Failure, Job, Kept, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
-    UsageError, Work, Wrong,
+    Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status, UsageError,
+    Work, Wrong,
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector,
-    Unexpected,
+    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Tag, TagSelector, Unexpected,
 };
 use carrousel_rendezvous::{
-    Adaptation, LineId, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
+    Adaptation, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
 };
 
 /// One process of a job under protocol `P`.
@@ -33,38 +33,6 @@ pub struct Rank<P: Protocol> {
     pub(crate) groups: Vec<Group>,
     /// Peers whose connection is lost, sorted.
     pub(crate) lost: Vec<RankId>,
-}
-
-/// A posted receive.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Posting {
-    pub(crate) request: Handle,
-    pub(crate) len: u64,
-    pub(crate) memory: Memory,
-    /// Worth an announcement: it names its source and expects a rendezvous.
-    pub(crate) candidate: bool,
-    pub(crate) line: Option<LineId>,
-}
-
-impl Requested for Posting {
-    #[inline]
-    fn request(&self) -> Handle {
-        self.request
-    }
-}
-
-impl Posting {
-    /// Worth an announcement, and not announced.
-    pub(crate) fn is_unannounced(&self) -> bool {
-        self.candidate && self.line.is_none()
-    }
-}
-
-/// A message that arrived before its receive.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Arrival {
-    Kept { kept: Kept, len: u64 },
-    Rts { send: Handle, len: u64, memory: Memory },
 }
 
 impl<P: Protocol> Rank<P> {
