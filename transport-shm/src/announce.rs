@@ -1,13 +1,13 @@
 //! Which peers have connected: a bit for each, and a bell that a peer rings once its bit is set. The owner of a
 //! segment looks at one word while nobody connects, and at rings that are in use only.
 //!
-//! A peer sets its bit, then rings (`RING`); the owner that hears the bell (`HEAR`) sees the bits that were set
+//! A peer sets its bit, then rings (`RING_DOORBELL`); the owner that hears the bell (`READ_DOORBELL`) sees the bits that were set
 //! before. Both are needed: an owner that had heard the bell and not seen the bit would not look again.
 
 use crate::sync::{AtomicU64, Ordering};
 
 /// Where the bell is.
-pub const BELL: usize = 0;
+pub const DOORBELL: usize = 0;
 /// Where the bits begin: cache lines of their own, since only the bell is looked at.
 const BITS: usize = 16;
 /// Bits in a word.
@@ -16,9 +16,9 @@ const WORD: usize = u64::BITS as usize;
 /// The memory orders, see [`crate::ring::Orders`].
 pub trait Orders {
     /// A peer rings: its bit is seen by the owner that hears it.
-    const RING: Ordering = Ordering::Release;
+    const RING_DOORBELL: Ordering = Ordering::Release;
     /// The owner looks at the bell.
-    const HEAR: Ordering = Ordering::Acquire;
+    const READ_DOORBELL: Ordering = Ordering::Acquire;
 }
 
 /// The orders that are needed.
@@ -37,16 +37,16 @@ pub const fn words(peers: usize) -> usize {
 /// When `words` are those of fewer peers.
 pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
     words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
-    words[BELL].fetch_add(1, O::RING);
+    words[DOORBELL].fetch_add(1, O::RING_DOORBELL);
 }
 
 /// The owner's side.
 #[derive(Debug)]
 pub struct Listener<O = Sound> {
     /// The bell, when it was last heard.
-    heard: u64,
+    rings_seen: u64,
     /// The bits that were seen.
-    known: Vec<u64>,
+    peers_seen: Vec<u64>,
     peers: usize,
     orders: std::marker::PhantomData<fn() -> O>,
 }
@@ -54,30 +54,35 @@ pub struct Listener<O = Sound> {
 impl<O: Orders> Listener<O> {
     /// Of a segment with so many peers, none of which has connected.
     pub fn new(peers: usize) -> Self {
-        Self { heard: 0, known: vec![0; peers.div_ceil(WORD)], peers, orders: std::marker::PhantomData }
+        Self {
+            rings_seen: 0,
+            peers_seen: vec![0; peers.div_ceil(WORD)],
+            peers,
+            orders: std::marker::PhantomData,
+        }
     }
 
-    /// Whether somebody may have connected since [`Self::news`].
+    /// Whether somebody may have connected since [`Self::new_peers`].
     #[inline]
-    pub fn hears(&self, bell: &AtomicU64) -> bool {
-        bell.load(O::HEAR) != self.heard
+    pub fn has_rung(&self, doorbell: &AtomicU64) -> bool {
+        doorbell.load(O::READ_DOORBELL) != self.rings_seen
     }
 
     /// The peers that have connected since this was last called.
-    pub fn news(&mut self, words: &[AtomicU64]) -> Vec<usize> {
-        self.heard = words[BELL].load(O::HEAR);
-        let mut news = Vec::new();
-        for (at, (known, word)) in self.known.iter_mut().zip(&words[BITS..]).enumerate() {
-            let mut new = word.load(Ordering::Relaxed) & !*known;
-            *known |= new;
+    pub fn new_peers(&mut self, words: &[AtomicU64]) -> Vec<usize> {
+        self.rings_seen = words[DOORBELL].load(O::READ_DOORBELL);
+        let mut new_peers = Vec::new();
+        for (at, (peers_seen, word)) in self.peers_seen.iter_mut().zip(&words[BITS..]).enumerate() {
+            let mut new = word.load(Ordering::Relaxed) & !*peers_seen;
+            *peers_seen |= new;
             while new != 0 {
-                news.push(at * WORD + new.trailing_zeros() as usize);
+                new_peers.push(at * WORD + new.trailing_zeros() as usize);
                 new &= new - 1;
             }
         }
         // What stands behind the last peer, nobody honest has set.
-        news.retain(|peer| *peer < self.peers);
-        news
+        new_peers.retain(|peer| *peer < self.peers);
+        new_peers
     }
 }
 
@@ -89,23 +94,23 @@ mod tests {
     fn each_peer_is_news_once() {
         let memory: Vec<AtomicU64> = (0..words(130)).map(|_| AtomicU64::new(0)).collect();
         let mut listener = Listener::<Sound>::new(130);
-        assert!(!listener.hears(&memory[BELL]));
+        assert!(!listener.has_rung(&memory[DOORBELL]));
         for peer in [129, 0, 64, 0] {
             announce::<Sound>(&memory, peer);
         }
-        assert!(listener.hears(&memory[BELL]));
-        assert_eq!(listener.news(&memory), [0, 64, 129]);
-        assert!(!listener.hears(&memory[BELL]));
+        assert!(listener.has_rung(&memory[DOORBELL]));
+        assert_eq!(listener.new_peers(&memory), [0, 64, 129]);
+        assert!(!listener.has_rung(&memory[DOORBELL]));
         announce::<Sound>(&memory, 64);
         announce::<Sound>(&memory, 63);
-        assert_eq!(listener.news(&memory), [63]);
+        assert_eq!(listener.new_peers(&memory), [63]);
     }
 
     #[test]
     fn bits_of_nobody_are_no_news() {
         let memory: Vec<AtomicU64> = (0..words(3)).map(|_| AtomicU64::new(u64::MAX)).collect();
         let mut listener = Listener::<Sound>::new(3);
-        assert_eq!(listener.news(&memory), [0, 1, 2]);
-        assert_eq!(listener.news(&memory), []);
+        assert_eq!(listener.new_peers(&memory), [0, 1, 2]);
+        assert_eq!(listener.new_peers(&memory), []);
     }
 }

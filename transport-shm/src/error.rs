@@ -1,5 +1,5 @@
-//! What can go wrong, by who is to blame: the caller ([`Unfit`], [`PushError::TooLarge`]), nobody
-//! ([`PushError::Full`]), or the other process ([`Corrupt`]).
+//! What can go wrong, by who is to blame: the caller ([`RingSizeError`], [`PushError::TooLarge`]), nobody
+//! ([`PushError::Full`]), or the other process ([`CorruptRingError`]).
 
 use thiserror::Error;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 /// more: whoever has seen this gets it again from every later call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Corrupt {
+pub enum CorruptRingError {
     /// The consumer's position is behind the one that it had before, or ahead of what was written.
     #[error("the consumer's position is {found}: expected {before} to {written}")]
     Consumer {
@@ -45,7 +45,7 @@ pub enum PushError {
     },
     /// The consumer has damaged the ring.
     #[error("the consumer has damaged the ring: {0}")]
-    Corrupt(#[from] Corrupt),
+    Corrupt(#[from] CorruptRingError),
 }
 
 /// Memory that no ring can live in.
@@ -56,7 +56,7 @@ pub enum PushError {
     crate::ring::CAPACITY_MIN,
     crate::ring::CAPACITY_MAX
 )]
-pub struct Unfit {
+pub struct RingSizeError {
     /// Words of the memory.
     pub words: usize,
 }

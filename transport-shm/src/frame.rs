@@ -28,8 +28,8 @@ pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
 /// Consecutive words of a ring: up to the end of its memory, and on from the beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
-    now: &'a [AtomicU64],
-    then: &'a [AtomicU64],
+    head: &'a [AtomicU64],
+    tail: &'a [AtomicU64],
 }
 
 impl<'a> Span<'a> {
@@ -37,19 +37,19 @@ impl<'a> Span<'a> {
     #[inline]
     pub(crate) fn new(ring: &'a [AtomicU64], position: u64, words: usize) -> Self {
         let at = (position & (ring.len() as u64 - 1)) as usize;
-        let now = words.min(ring.len() - at);
-        Self { now: &ring[at..at + now], then: &ring[..words - now] }
+        let head = words.min(ring.len() - at);
+        Self { head: &ring[at..at + head], tail: &ring[..words - head] }
     }
 
     /// Takes up to `count` words off the front that lie side by side: all that there are, or up to the
     /// end of the memory.
     #[inline]
     fn run(&mut self, count: usize) -> &'a [AtomicU64] {
-        if self.now.is_empty() {
-            (self.now, self.then) = (self.then, &[]);
+        if self.head.is_empty() {
+            (self.head, self.tail) = (self.tail, &[]);
         }
-        let (run, rest) = self.now.split_at(count.min(self.now.len()));
-        self.now = rest;
+        let (run, rest) = self.head.split_at(count.min(self.head.len()));
+        self.head = rest;
         run
     }
 
@@ -65,11 +65,11 @@ impl<'a> Span<'a> {
         while !words.is_empty() {
             let run = self.run(words.len());
             assert!(!run.is_empty(), "a span is as long as what is put there");
-            let (now, then) = words.split_at(run.len());
-            for (word, bytes) in run.iter().zip(now) {
+            let (head, tail) = words.split_at(run.len());
+            for (word, bytes) in run.iter().zip(head) {
                 word.store(u64::from_le_bytes(*bytes), Relaxed);
             }
-            words = then;
+            words = tail;
         }
     }
 
@@ -79,11 +79,11 @@ impl<'a> Span<'a> {
         while !words.is_empty() {
             let run = self.run(words.len());
             assert!(!run.is_empty(), "a span is as long as what is got from there");
-            let (now, then) = words.split_at_mut(run.len());
-            for (word, bytes) in run.iter().zip(now) {
+            let (head, tail) = words.split_at_mut(run.len());
+            for (word, bytes) in run.iter().zip(head) {
                 *bytes = word.load(Relaxed).to_le_bytes();
             }
-            words = then;
+            words = tail;
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Span<'a> {
     #[inline]
     pub(crate) fn store_word(self, word: u64, data: &[u8]) {
         // Nearly always all of it lies side by side.
-        if let ([first, words @ ..], []) = (self.now, self.then) {
+        if let ([first, words @ ..], []) = (self.head, self.tail) {
             first.store(word, Relaxed);
             let (whole, rest) = data.as_chunks();
             for (word, bytes) in words.iter().zip(whole) {
@@ -180,9 +180,9 @@ impl<'a> Frame<'a> {
     /// When there are fewer.
     #[inline]
     pub fn first_word(&self) -> u64 {
-        match self.payload.now {
+        match self.payload.head {
             [first, ..] => first.load(Relaxed),
-            [] => self.payload.then[0].load(Relaxed),
+            [] => self.payload.tail[0].load(Relaxed),
         }
     }
 
@@ -194,9 +194,9 @@ impl<'a> Frame<'a> {
     pub fn copy_to(&self, at: usize, into: &mut [u8]) {
         let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
         assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);
-        if let (0, []) = (at % 8, self.payload.then) {
+        if let (0, []) = (at % 8, self.payload.tail) {
             // Nearly always: whole words, side by side.
-            let words = &self.payload.now[at / 8..];
+            let words = &self.payload.head[at / 8..];
             let (whole, rest) = into.as_chunks_mut();
             for (bytes, word) in whole.iter_mut().zip(words) {
                 *bytes = word.load(Relaxed).to_le_bytes();
@@ -209,12 +209,12 @@ impl<'a> Frame<'a> {
             }
             return;
         }
-        self.copy_in_pieces(at, into);
+        self.copy_unaligned(at, into);
     }
 
     /// As [`Frame::copy_to`], from anywhere.
     #[inline(never)]
-    fn copy_in_pieces(&self, at: usize, into: &mut [u8]) {
+    fn copy_unaligned(&self, at: usize, into: &mut [u8]) {
         let mut span = self.payload;
         span.skip(at / 8);
         let mut into = into;
@@ -268,9 +268,9 @@ mod tests {
             payload.store(&slices);
             let frame = Frame::new(3, bytes.len(), payload);
             let (from, to) = (cuts.0.min(cuts.1).min(bytes.len()), cuts.0.max(cuts.1).min(bytes.len()));
-            let mut piece = vec![0; to - from];
-            frame.copy_to(from, &mut piece);
-            prop_assert_eq!(&piece, &bytes[from..to]);
+            let mut part = vec![0; to - from];
+            frame.copy_to(from, &mut part);
+            prop_assert_eq!(&part, &bytes[from..to]);
             let last = ring[(position.wrapping_add(count as u64).wrapping_sub(2) % 16) as usize].load(Relaxed);
             let used = bytes.len() % 8;
             prop_assert!(used == 0 || last >> (8 * used) == 0, "the last word is filled up with zeros");

@@ -10,7 +10,7 @@
 //! is what `carrousel-transport` asks for packets of one lane. No call waits for another process, whatever that one does
 //! or when it dies; what a process had pushed before can still be taken. No message costs a system
 //! call, a lock, or an allocation in steady state. A peer may write anything at any time to the memory
-//! that it shares: this process takes wrong bytes for a message at worst, or gets a [`Corrupt`], for
+//! that it shares: this process takes wrong bytes for a message at worst, or gets a [`CorruptRingError`], for
 //! good; its other memory is safe, and no call panics or fails to return. Nothing remains on the node
 //! when the last process that has a segment is gone, whatever the way it went: a segment has no name.
 //! **Leaves to others.** Who is whose peer, and how the descriptor gets there; which message a tag
@@ -54,18 +54,18 @@ mod layout;
 mod node;
 pub mod ring;
 // Mapping memory cannot be had without `unsafe`, nor can asking for a cache line (`fetch`); all else can.
+pub mod chunk_queue;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod segment;
-pub mod share;
 mod sync;
 
-pub use error::{Corrupt, PushError, Unfit};
+pub use error::{CorruptRingError, PushError, RingSizeError};
 pub use frame::Frame;
 #[cfg(not(loom))]
 pub use layout::{Layout, LayoutError};
 #[cfg(not(loom))]
-pub use node::{Address, BadAddress, ConnectError, Node, NodeError, Out, Settings, Shortage};
+pub use node::{Address, AddressError, ConnectError, MemoryShortageError, Node, NodeError, Out, Settings};
 pub use ring::{Consumer, Producer, largest};
 #[cfg(not(loom))]
 pub use segment::{Ring, Segment, SegmentError};

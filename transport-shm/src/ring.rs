@@ -24,7 +24,7 @@
 //! stores that follow it, so no wrong value would show there if these two were weaker; its tests ask
 //! it whether such a load and store are ordered.
 
-use crate::error::{Corrupt, PushError, Unfit};
+use crate::error::{CorruptRingError, PushError, RingSizeError};
 use crate::fetch;
 use crate::frame::{self, Frame, Span};
 use crate::sync::{AtomicU64, Ordering};
@@ -32,12 +32,12 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// Where the consumer's position is.
-const CONSUMER: usize = 0;
+const CONSUMER_POSITION: usize = 0;
 
 /// Words of a ring's memory in front of the messages: two cache lines, as processors fetch lines in pairs.
 pub const POSITIONS: usize = 16;
-/// Of these words, the first that the ring leaves to others; see [`crate::share`].
-pub const ASIDE: usize = 8;
+/// Of these words, the first that the ring leaves to others; see [`crate::chunk_queue`].
+pub const CONTROL_WORDS_START: usize = 8;
 /// The smallest capacity, in words; such a ring carries messages without payload only.
 pub const CAPACITY_MIN: usize = 2;
 /// The largest capacity, in words, so that every length fits its 32 bits in the header.
@@ -89,10 +89,10 @@ pub enum Sound {}
 impl Orders for Sound {}
 
 /// The capacity of a ring in `memory`.
-fn capacity(memory: &[AtomicU64]) -> Result<usize, Unfit> {
+fn capacity(memory: &[AtomicU64]) -> Result<usize, RingSizeError> {
     let capacity = memory.len().saturating_sub(POSITIONS);
     let fits = capacity.is_power_of_two() && (CAPACITY_MIN..=CAPACITY_MAX).contains(&capacity);
-    if fits { Ok(capacity) } else { Err(Unfit { words: memory.len() }) }
+    if fits { Ok(capacity) } else { Err(RingSizeError { words: memory.len() }) }
 }
 
 /// The sending end. There must be one only, from the first message on.
@@ -107,26 +107,26 @@ pub struct Producer<M, O = Sound> {
     /// The consumer's position, when it was last looked at.
     taken: u64,
     /// The first place of a header, from `written` on, that may not be zero.
-    clean: u64,
-    corrupt: Option<Corrupt>,
+    zeroed: u64,
+    corrupt: Option<CorruptRingError>,
     orders: PhantomData<fn() -> O>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Producer<M> {
     /// The sending end of the ring in `memory`, in which no ring has been before: its positions are zero,
     /// as those of a new segment are.
-    pub fn new(memory: M) -> Result<Self, Unfit> {
+    pub fn new(memory: M) -> Result<Self, RingSizeError> {
         Self::with_orders(memory)
     }
 }
 
 impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
-    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+    pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
         let grain = grain(capacity);
-        let (written, taken, clean) = (0, 0, grain as u64);
-        Ok(Self { memory, capacity, grain, written, taken, clean, corrupt: None, orders: PhantomData })
+        let (written, taken, zeroed) = (0, 0, grain as u64);
+        Ok(Self { memory, capacity, grain, written, taken, zeroed, corrupt: None, orders: PhantomData })
     }
 
     /// The memory that the ring is in.
@@ -165,9 +165,9 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         // With the zeros behind it.
         let ahead = ahead(self.capacity);
         let needed = words as u64 + ahead;
-        if self.room() < needed {
-            self.look()?;
-            if self.room() < needed {
+        if self.free_words() < needed {
+            self.reload_taken()?;
+            if self.free_words() < needed {
                 return Err(PushError::Full);
             }
         }
@@ -175,9 +175,9 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         let at = |position: u64| &ring[(position & (self.capacity as u64 - 1)) as usize];
         let (here, next) = (self.written, self.written.wrapping_add(words as u64));
         store(Span::new(ring, here.wrapping_add(1), words - 1));
-        if O::END && self.clean <= next {
+        if O::END && self.zeroed <= next {
             at(next).store(0, Ordering::Relaxed);
-            self.clean = next + self.grain as u64;
+            self.zeroed = next + self.grain as u64;
         }
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
         at(here).store(frame::header(tag, len as u32), O::PUBLISH);
@@ -186,24 +186,24 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         // already, and their cache lines are here. A store that finds its line elsewhere holds up those behind it;
         // a line that was asked for before comes while other work is done.
         fetch::to_write(at(next.wrapping_add(FETCH)));
-        while O::END && self.clean < next + ahead {
-            at(self.clean).store(0, Ordering::Relaxed);
-            self.clean += self.grain as u64;
+        while O::END && self.zeroed < next + ahead {
+            at(self.zeroed).store(0, Ordering::Relaxed);
+            self.zeroed += self.grain as u64;
         }
         Ok(())
     }
 
     /// Free words, as far as is known.
-    fn room(&self) -> u64 {
+    fn free_words(&self) -> u64 {
         self.capacity as u64 - self.written.wrapping_sub(self.taken)
     }
 
     /// Looks at the consumer's position.
-    fn look(&mut self) -> Result<(), Corrupt> {
-        let found = self.memory[CONSUMER].load(O::REUSE);
+    fn reload_taken(&mut self) -> Result<(), CorruptRingError> {
+        let found = self.memory[CONSUMER_POSITION].load(O::REUSE);
         // One comparison for "went back" and "ran ahead": either makes the difference grow.
         if self.written.wrapping_sub(found) > self.written.wrapping_sub(self.taken) {
-            let corrupt = Corrupt::Consumer { found, before: self.taken, written: self.written };
+            let corrupt = CorruptRingError::Consumer { found, before: self.taken, written: self.written };
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
@@ -221,27 +221,27 @@ pub struct Consumer<M, O = Sound> {
     grain: usize,
     /// Where the next message is, or will be.
     taken: u64,
-    corrupt: Option<Corrupt>,
+    corrupt: Option<CorruptRingError>,
     orders: PhantomData<fn() -> O>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Consumer<M> {
     /// The receiving end of the ring in `memory`; see [`Producer::new`].
-    pub fn new(memory: M) -> Result<Self, Unfit> {
+    pub fn new(memory: M) -> Result<Self, RingSizeError> {
         Self::with_orders(memory)
     }
 }
 
 impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
-    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+    pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
         Ok(Self { memory, capacity, grain: grain(capacity), taken: 0, corrupt: None, orders: PhantomData })
     }
 
     /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
     /// returned. Allocates only when no message before was as large.
-    pub fn pop(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, Corrupt> {
+    pub fn pop(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, CorruptRingError> {
         self.take(|frame| {
             // Not cleared before: only what is longer than the last message need be zeroed.
             into.resize(frame.len(), 0);
@@ -251,7 +251,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
     }
 
     /// Takes the next message, if there is one, and lets `read` read it where it lies.
-    pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, Corrupt> {
+    pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, CorruptRingError> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt);
         }
@@ -262,7 +262,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
         let Some((tag, len)) = frame::parse(header) else { return Ok(None) };
         let largest = largest(self.capacity);
         if len as usize > largest {
-            let corrupt = Corrupt::Length { len, largest };
+            let corrupt = CorruptRingError::Length { len, largest };
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
@@ -270,7 +270,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
         let payload = Span::new(ring, self.taken.wrapping_add(1), words - 1);
         let value = read(Frame::new(tag, len as usize, payload));
         self.taken = self.taken.wrapping_add(words as u64);
-        positions[CONSUMER].store(self.taken, O::FREE);
+        positions[CONSUMER_POSITION].store(self.taken, O::FREE);
         Ok(Some(value))
     }
 

@@ -46,7 +46,7 @@ pub enum SegmentError {
     /// The file is sealed, but not in ordinary memory: its pages are huge ones, which are not mapped and
     /// unmapped by the same rules.
     #[error("the segment is in a file system of type {0:#x}, and not in ordinary memory")]
-    Pages(i64),
+    FileSystem(i64),
     /// The file is smaller than any segment, or larger than the address space.
     #[error("a file of {0} bytes cannot be a segment")]
     Size(u64),
@@ -136,7 +136,7 @@ impl Segment {
         }
         let system = rustix::fs::fstatfs(&fd).map_err(cannot("read the file system of a segment"))?;
         if system.f_type != TMPFS {
-            return Err(SegmentError::Pages(system.f_type));
+            return Err(SegmentError::FileSystem(system.f_type));
         }
         let stat = rustix::fs::fstat(&fd).map_err(cannot("read the size of a segment"))?;
         let size = stat.st_size as u64;
@@ -188,8 +188,8 @@ impl Segment {
     }
 
     /// The first of these words, which changes whenever somebody connects.
-    pub(crate) fn bell(&self) -> Word {
-        self.word(self.layout.announced().start + announce::BELL)
+    pub(crate) fn doorbell(&self) -> Word {
+        self.word(self.layout.announced().start + announce::DOORBELL)
     }
 
     fn word(&self, at: usize) -> Word {

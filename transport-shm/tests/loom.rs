@@ -196,17 +196,17 @@ fn without_the_zero_behind_a_message_one_of_before_comes_again() {
     assert!(text.contains("there is no fourth"), "{text}");
 }
 
-mod shared {
+mod chunk_queue {
     //! A transfer that is copied by its owner and a helper.
 
-    use carrousel_transport_shm::share::{Help, Helper, Orders, Owner, Parts, Sound, WORDS};
+    use carrousel_transport_shm::chunk_queue::{Chunks, Help, Helper, Orders, Owner, Sound, WORDS};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
     use std::sync::{Arc, Mutex};
 
-    /// Parts of each of two transfers, which follow each other in the same words.
-    const PARTS: u32 = 4;
+    /// Chunks of each of two transfers, which follow each other in the same words.
+    const CHUNKS: u32 = 4;
 
     /// What must have happened in some interleaving.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,9 +219,9 @@ mod shared {
         Waited,
     }
 
-    /// Copies parts: each is counted.
-    fn copy(parts: Parts, copies: &[AtomicU64]) {
-        for at in parts.first..parts.first + parts.count {
+    /// Copies chunks: each is counted.
+    fn copy(chunks: Chunks, copies: &[AtomicU64]) {
+        for at in chunks.first..chunks.first + chunks.count {
             let copy = &copies[at as usize];
             copy.store(copy.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
@@ -235,7 +235,7 @@ mod shared {
                 reached.lock().expect("nobody panics with it").insert(what);
             };
             let words: Arc<[AtomicU64]> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
-            let copies: Arc<[AtomicU64]> = (0..2 * PARTS).map(|_| AtomicU64::new(0)).collect();
+            let copies: Arc<[AtomicU64]> = (0..2 * CHUNKS).map(|_| AtomicU64::new(0)).collect();
             // The helper is told of both at the start: it may come too late for the first, and too early for the
             // second.
             let told = Arc::new(AtomicU64::new(0));
@@ -248,10 +248,10 @@ mod shared {
                         if told.load(Ordering::Acquire) < number.into() {
                             return;
                         }
-                        let mut helper = Helper::new(&words, number, PARTS);
-                        while let Some(parts) = helper.take() {
-                            copy(parts, &copies[((number - 1) * PARTS) as usize..]);
-                            helper.count::<O>(parts, true);
+                        let mut helper = Helper::new(&words, number, CHUNKS);
+                        while let Some(chunks) = helper.take() {
+                            copy(chunks, &copies[((number - 1) * CHUNKS) as usize..]);
+                            helper.count::<O>(chunks, true);
                             helped[number as usize - 1] = true;
                         }
                         if number == 1 && !helped[0] {
@@ -264,12 +264,12 @@ mod shared {
                 })
             };
             for number in [1, 2] {
-                let copies = &copies[((number - 1) * PARTS) as usize..][..PARTS as usize];
-                let (mut owner, first) = Owner::open(&words, number, PARTS);
+                let copies = &copies[((number - 1) * CHUNKS) as usize..][..CHUNKS as usize];
+                let (mut owner, first) = Owner::open(&words, number, CHUNKS);
                 told.store(number.into(), Ordering::Release);
                 let mut next = Some(first);
-                while let Some(parts) = next {
-                    copy(parts, copies);
+                while let Some(chunks) = next {
+                    copy(chunks, copies);
                     next = owner.take();
                 }
                 loop {
@@ -282,8 +282,8 @@ mod shared {
                 }
                 let each: Vec<u64> = copies.iter().map(|copy| copy.load(Ordering::Relaxed)).collect();
                 assert_eq!(
-                    each, [1; PARTS as usize],
-                    "a part of transfer {number} is missing, or there twice"
+                    each, [1; CHUNKS as usize],
+                    "a chunk of transfer {number} is missing, or there twice"
                 );
             }
             helping.join().expect("it ends");
@@ -293,7 +293,7 @@ mod shared {
     }
 
     #[test]
-    fn each_part_is_copied_once_before_the_transfer_is_over() {
+    fn each_chunk_is_copied_once_before_the_transfer_is_over() {
         let everything = [Reached::Late, Reached::Both, Reached::Waited];
         assert_eq!(explore::<Sound>(), BTreeSet::from(everything));
     }
@@ -305,7 +305,7 @@ mod shared {
     }
 
     #[test]
-    fn without_the_release_of_the_count_a_part_is_missing() {
+    fn without_the_release_of_the_count_a_chunk_is_missing() {
         enum Weak {}
         impl Orders for Weak {
             const COUNT: Ordering = Ordering::Relaxed;
@@ -314,7 +314,7 @@ mod shared {
     }
 
     #[test]
-    fn without_the_acquire_of_the_count_a_part_is_missing() {
+    fn without_the_acquire_of_the_count_a_chunk_is_missing() {
         enum Weak {}
         impl Orders for Weak {
             const SEE: Ordering = Ordering::Relaxed;
@@ -323,10 +323,10 @@ mod shared {
     }
 }
 
-mod announced {
+mod announce {
     //! Peers that connect while the owner of the segment looks.
 
-    use carrousel_transport_shm::announce::{BELL, Listener, Orders, Sound, announce, words};
+    use carrousel_transport_shm::announce::{DOORBELL, Listener, Orders, Sound, announce, words};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
@@ -352,10 +352,10 @@ mod announced {
             });
             let mut seen = Vec::new();
             let mut look = || {
-                if listener.hears(&memory[BELL]) {
-                    let news = listener.news(&memory);
-                    reached.lock().expect("nobody panics with it").insert(news.len());
-                    seen.extend(news);
+                if listener.has_rung(&memory[DOORBELL]) {
+                    let new_peers = listener.new_peers(&memory);
+                    reached.lock().expect("nobody panics with it").insert(new_peers.len());
+                    seen.extend(new_peers);
                 }
             };
             for _ in 0..LOOKS {
@@ -365,14 +365,14 @@ mod announced {
             peers.into_iter().for_each(|peer| peer.join().expect("it ends"));
             look();
             seen.sort_unstable();
-            assert_eq!(seen, CONNECT, "somebody is overlooked");
+            assert_eq!(seen, CONNECT, "a peer is overlooked");
         });
         let all = all.lock().expect("nobody panics with it").clone();
         all
     }
 
     #[test]
-    fn whoever_connects_is_seen_once() {
+    fn each_peer_that_connects_is_seen_once() {
         let reached = explore::<Sound>();
         assert!(reached.is_superset(&BTreeSet::from([1, 2, 3])), "{reached:?}");
     }
@@ -384,19 +384,19 @@ mod announced {
     }
 
     #[test]
-    fn without_the_release_of_the_bell_somebody_is_overlooked() {
+    fn without_the_release_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
         impl Orders for Weak {
-            const RING: Ordering = Ordering::Relaxed;
+            const RING_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
     }
 
     #[test]
-    fn without_the_acquire_of_the_bell_somebody_is_overlooked() {
+    fn without_the_acquire_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
         impl Orders for Weak {
-            const HEAR: Ordering = Ordering::Relaxed;
+            const READ_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
     }

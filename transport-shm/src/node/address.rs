@@ -24,7 +24,7 @@ pub struct Address {
 /// A text that is no address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not the address of a segment: expected `shm:PID:DESCRIPTOR:PROBE:NONCE:BEGAN:NAMESPACE`")]
-pub struct BadAddress(String);
+pub struct AddressError(String);
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,9 +34,9 @@ impl fmt::Display for Address {
 }
 
 impl FromStr for Address {
-    type Err = BadAddress;
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, BadAddress> {
+    fn from_str(text: &str) -> Result<Self, AddressError> {
         let parse = || {
             let mut parts = text.strip_prefix("shm:")?.split(':');
             let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0 && *pid <= i32::MAX as u32)?;
@@ -46,7 +46,7 @@ impl FromStr for Address {
             let (began, namespace) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
             parts.next().is_none().then_some(Self { pid, fd, probe, nonce, began, namespace })
         };
-        parse().ok_or_else(|| BadAddress(text.chars().take(80).collect()))
+        parse().ok_or_else(|| AddressError(text.chars().take(80).collect()))
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
             "tcp:1:1:2:3:4:5",
         ];
         for text in wrong {
-            assert_eq!(text.parse::<Address>(), Err(BadAddress(text.to_owned())));
+            assert_eq!(text.parse::<Address>(), Err(AddressError(text.to_owned())));
         }
     }
 }

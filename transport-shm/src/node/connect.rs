@@ -1,6 +1,6 @@
 //! Why a peer of the node cannot be connected.
 
-use super::memory::Shortage;
+use super::memory::MemoryShortageError;
 use crate::{Layout, SegmentError};
 use carrousel_transport::RankId;
 use thiserror::Error;
@@ -11,17 +11,17 @@ use thiserror::Error;
 pub enum ConnectError {
     /// It is not on this node.
     #[error("{0} is not on this node")]
-    NotHere(RankId),
+    NotOnNode(RankId),
     /// Its process has ended.
     #[error("{0} has ended")]
-    Gone(RankId),
+    ProcessEnded(RankId),
     /// Its process has a number that means another one here.
     #[error(
         "{rank} is in another PID namespace (pid:[{theirs}]) than this rank (pid:[{own}]), and ranks of a node share \
          memory within one only: start them in one container, or in containers that share theirs (`--pid=host`), or \
          let all ranks talk over the network (the option `verbs=all`)"
     )]
-    Elsewhere {
+    OtherPidNamespace {
         /// The peer.
         rank: RankId,
         /// The PID namespace of the peer.
@@ -35,7 +35,7 @@ pub enum ConnectError {
          one user, in one PID namespace, and see its /proc",
         because(.why)
     )]
-    Stranger {
+    SegmentNotFound {
         /// The peer.
         rank: RankId,
         /// Its process.
@@ -49,7 +49,7 @@ pub enum ConnectError {
          options",
         .theirs.ring_bytes(), .theirs.peers(), .own.ring_bytes(), .own.peers()
     )]
-    Differs {
+    LayoutMismatch {
         /// The peer.
         rank: RankId,
         /// How its segment is made.
@@ -67,7 +67,7 @@ pub enum ConnectError {
     },
     /// There is too little memory for another ring.
     #[error(transparent)]
-    Memory(#[from] Shortage),
+    Memory(#[from] MemoryShortageError),
 }
 
 fn because(why: &Option<SegmentError>) -> String {

@@ -20,14 +20,14 @@ pub(super) fn permit() {
 
 /// Why bytes were not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum DirectCopyError {
     /// It is forbidden here: there is another way.
     Forbidden,
     /// The process is gone, or the memory is not there: nothing of it is to be trusted.
     Broken,
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for DirectCopyError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::EPERM | Errno::ENOSYS | Errno::EACCES => Self::Forbidden,
@@ -37,13 +37,13 @@ impl From<Errno> for Refused {
 }
 
 /// Copies from `address` in process `pid`.
-pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), Refused> {
+pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), DirectCopyError> {
     let mut base = address as usize;
     while !into.is_empty() {
         let remote = [RemoteIoVec { base, len: into.len() }];
         let copied = process_vm_readv(pid, &mut [IoSliceMut::new(into)], &remote)?;
         if copied == 0 {
-            return Err(Refused::Broken);
+            return Err(DirectCopyError::Broken);
         }
         into = &mut into[copied..];
         base = base.wrapping_add(copied);
@@ -52,13 +52,13 @@ pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), Re
 }
 
 /// Copies to `address` in process `pid`.
-pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), Refused> {
+pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), DirectCopyError> {
     let mut base = address as usize;
     while !from.is_empty() {
         let remote = [RemoteIoVec { base, len: from.len() }];
         let copied = process_vm_writev(pid, &[IoSlice::new(from)], &remote)?;
         if copied == 0 {
-            return Err(Refused::Broken);
+            return Err(DirectCopyError::Broken);
         }
         from = &from[copied..];
         base = base.wrapping_add(copied);
@@ -82,9 +82,12 @@ mod tests {
         let own = Pid::this();
         assert!(is_permitted(own, &raw const PROBE as u64));
         assert!(!is_permitted(own, 8));
-        assert_eq!(read(own, 8, &mut [0]), Err(Refused::Broken));
-        assert_eq!(write(own, &[0], 8), Err(Refused::Broken));
+        assert_eq!(read(own, 8, &mut [0]), Err(DirectCopyError::Broken));
+        assert_eq!(write(own, &[0], 8), Err(DirectCopyError::Broken));
         // The largest possible process number is 2^22.
-        assert_eq!(read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]), Err(Refused::Broken));
+        assert_eq!(
+            read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]),
+            Err(DirectCopyError::Broken)
+        );
     }
 }

@@ -22,45 +22,45 @@ pub(super) const fn eager(context: Context) -> u32 {
 pub(super) const fn eager_context(frame: u32) -> Option<Context> {
     if frame as u16 as u32 == EAGER { Some(Context((frame >> 16) as u16)) } else { None }
 }
-/// A [`Piece`], and its bytes.
-pub(super) const PIECE: u32 = 2;
-/// An [`Ask`].
-pub(super) const ASK: u32 = 3;
-/// A [`Share`].
-pub(super) const SHARE: u32 = 5;
+/// A [`Fragment`], and its bytes.
+pub(super) const FRAGMENT: u32 = 2;
+/// A [`GetRequest`].
+pub(super) const GET_REQUEST: u32 = 3;
+/// A [`HelpRequest`].
+pub(super) const HELP_REQUEST: u32 = 5;
 
 /// Memory, as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct Place {
+struct WireMemory {
     address: U64,
     key: U32,
 }
 
-impl From<Memory> for Place {
+impl From<Memory> for WireMemory {
     fn from(memory: Memory) -> Self {
         Self { address: memory.address.into(), key: memory.key.into() }
     }
 }
 
-impl From<Place> for Memory {
-    fn from(place: Place) -> Self {
-        Self { address: place.address.get(), key: place.key.get() }
+impl From<WireMemory> for Memory {
+    fn from(memory: WireMemory) -> Self {
+        Self { address: memory.address.get(), key: memory.key.get() }
     }
 }
 
 /// In front of a piece of a message: where it belongs in the memory of whoever gets it.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Piece {
-    into: Place,
+pub(super) struct Fragment {
+    into: WireMemory,
     /// 1 if a read is complete with it.
     last: U32,
     index: U32,
     generation: U32,
 }
 
-impl Piece {
+impl Fragment {
     /// Of a write; or of the read that `read` asked for, when it is the last.
     pub(super) fn new(into: Memory, read: Option<Handle>) -> Self {
         let (index, generation) = read.map_or((0, 0), |read| (read.index, read.generation));
@@ -83,8 +83,8 @@ impl Piece {
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Transfer {
-    from: Place,
-    into: Place,
+    from: WireMemory,
+    into: WireMemory,
     len: U64,
 }
 
@@ -109,13 +109,13 @@ impl Transfer {
 /// Asks for bytes: the peer is to send them in pieces.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Ask {
+pub(super) struct GetRequest {
     pub(super) transfer: Transfer,
     index: U32,
     generation: U32,
 }
 
-impl Ask {
+impl GetRequest {
     pub(super) fn new(transfer: Transfer, read: Handle) -> Self {
         Self { transfer, index: read.index.into(), generation: read.generation.into() }
     }
@@ -125,17 +125,17 @@ impl Ask {
     }
 }
 
-/// Tells the peer of a transfer that it may help with, see [`crate::share`].
+/// Tells the peer of a transfer that it may help with, see [`crate::chunk_queue`].
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Share {
+pub(super) struct HelpRequest {
     pub(super) transfer: Transfer,
     number: U32,
     /// 1 if the sender of this reads the memory of whoever gets it, 0 if it writes there.
     reads: U32,
 }
 
-impl Share {
+impl HelpRequest {
     pub(super) fn new(transfer: Transfer, number: u32, reads: bool) -> Self {
         Self { transfer, number: number.into(), reads: u32::from(reads).into() }
     }

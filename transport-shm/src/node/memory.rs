@@ -13,7 +13,7 @@ use thiserror::Error;
      take less, and so do smaller rings: the option `shm_ring`)",
     Bytes(*.needed), Bytes(*.available)
 )]
-pub struct Shortage {
+pub struct MemoryShortageError {
     /// What is short, in words.
     pub what: &'static str,
     /// Ranks of the node.
@@ -52,7 +52,7 @@ impl Budget {
     /// # Errors
     /// When there is not even memory for a barrier among the ranks, each of which has the rings of a logarithm of
     /// them there.
-    pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, Shortage> {
+    pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, MemoryShortageError> {
         let rings = u64::from(usize::BITS - ranks.saturating_sub(1).leading_zeros());
         let needed = (ranks as u64).saturating_mul(rings).saturating_mul(ring);
         let mut budget = Self { ranks, ring, left: 0 };
@@ -64,7 +64,7 @@ impl Budget {
     ///
     /// # Errors
     /// When there would not be enough if each rank did so now.
-    pub(super) fn take(&mut self) -> Result<(), Shortage> {
+    pub(super) fn take(&mut self) -> Result<(), MemoryShortageError> {
         if self.left < self.ring {
             let needed = self.ring.saturating_mul(self.ranks as u64);
             self.look("a ring more for each", needed, available(Path::new("/")))?;
@@ -73,11 +73,16 @@ impl Budget {
         Ok(())
     }
 
-    fn look(&mut self, what: &'static str, needed: u64, available: Option<u64>) -> Result<(), Shortage> {
+    fn look(
+        &mut self,
+        what: &'static str,
+        needed: u64,
+        available: Option<u64>,
+    ) -> Result<(), MemoryShortageError> {
         // A system that does not say is taken at its word when it gives memory.
         let available = available.unwrap_or(u64::MAX);
         if needed > available {
-            return Err(Shortage { what, ranks: self.ranks, needed, available });
+            return Err(MemoryShortageError { what, ranks: self.ranks, needed, available });
         }
         // If all ranks take so much before they look again, half is left.
         self.left = available / 2 / self.ranks.max(1) as u64;

@@ -17,24 +17,24 @@
 
 mod address;
 mod connect;
+mod cooperative_copy;
 mod direct;
 mod frames;
+mod local_ranks;
 mod memory;
 mod outbound;
 mod peer;
-mod places;
 mod process;
-mod together;
 
-pub use address::{Address, BadAddress};
+pub use address::{Address, AddressError};
 pub use connect::ConnectError;
-pub use memory::Shortage;
+pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
-use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece, SHARE};
+use self::frames::{Data, FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, PACKET};
+use self::local_ranks::LocalRanks;
 use self::memory::Budget;
-use self::outbound::Done;
-use self::places::Places;
+use self::outbound::Completion;
 use crate::announce::Listener;
 use crate::segment::Word;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
@@ -63,7 +63,7 @@ impl Default for Settings {
 pub struct Node {
     segment: Segment,
     /// Changes when a peer connects.
-    bell: Word,
+    doorbell: Word,
     listener: Listener,
     /// Of the peers that have connected, in this order.
     inbound: Vec<Inbound>,
@@ -75,15 +75,15 @@ pub struct Node {
 struct Inbound {
     ring: Consumer<Ring>,
     /// The memory of the ring, for what stands beside it.
-    aside: Ring,
+    ring_memory: Ring,
     from: RankId,
-    place: usize,
-    state: State,
+    local_rank: usize,
+    state: InboundState,
 }
 
 /// What is to be done about a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum InboundState {
     /// Frames are taken from it.
     Open,
     /// Its process has ended: what is in it is all that comes.
@@ -102,16 +102,16 @@ impl Node {
     /// # Errors
     /// When the settings are wrong, or there is too little memory.
     pub fn new(me: RankId, ranks: &[RankId], settings: Settings) -> Result<Self, NodeError> {
-        let places = Places::new(me, ranks).ok_or(NodeError::NotHere(me))?;
-        let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
-        let budget = Budget::new(places.count(), layout.ring_bytes() as u64)?;
+        let local_ranks = LocalRanks::new(me, ranks).ok_or(NodeError::NotOnNode(me))?;
+        let layout = Layout::new(local_ranks.count(), settings.capacity).map_err(SegmentError::from)?;
+        let budget = Budget::new(local_ranks.count(), layout.ring_bytes() as u64)?;
         let segment = Segment::create(layout)?;
         if settings.direct {
             direct::permit();
         }
-        let (bell, listener) = (segment.bell(), Listener::new(places.count()));
-        let out = Out::new(places, layout, budget, settings.direct);
-        Ok(Self { segment, bell, listener, inbound: Vec::new(), out })
+        let (doorbell, listener) = (segment.doorbell(), Listener::new(local_ranks.count()));
+        let out = Out::new(local_ranks, layout, budget, settings.direct);
+        Ok(Self { segment, doorbell, listener, inbound: Vec::new(), out })
     }
 
     /// What peers need to connect.
@@ -150,7 +150,8 @@ impl Node {
 
     /// Peers of which something that had come was not taken since.
     pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
-        let is_open = |inbound: &Inbound| inbound.state == State::Open && !self.out.is_lost(inbound.place);
+        let is_open =
+            |inbound: &Inbound| inbound.state == InboundState::Open && !self.out.is_lost(inbound.local_rank);
         let pairs = self.inbound.iter().zip(arrived).filter(move |(inbound, _)| is_open(inbound));
         let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
             // Positions go round.
@@ -163,36 +164,45 @@ impl Node {
     /// still arrives; then they are reported as lost, unless they had [finished](Node::finish). A few system calls: to
     /// be made now and then while nothing arrives.
     pub fn check(&mut self) {
-        let ended = self.out.ended();
+        let ended = self.out.poll_ended();
         // Who has ended may have connected and sent before.
-        self.welcome();
-        for place in ended {
-            match self.inbound.iter_mut().find(|inbound| inbound.place == place) {
-                Some(inbound) if inbound.state == State::Open => inbound.state = State::Ending,
-                Some(inbound) if inbound.state == State::Ending => {}
+        self.accept_connections();
+        for local_rank in ended {
+            match self.inbound.iter_mut().find(|inbound| inbound.local_rank == local_rank) {
+                Some(inbound) if inbound.state == InboundState::Open => inbound.state = InboundState::Ending,
+                Some(inbound) if inbound.state == InboundState::Ending => {}
                 // What was posted to it since then has nobody to go to.
-                _ => self.out.settle(place),
+                _ => self.out.handle_exit(local_rank),
             }
         }
     }
 
     /// Begins to take frames from the peers that have connected since this was last called.
     #[cold]
-    fn welcome(&mut self) {
+    fn accept_connections(&mut self) {
         let Self { segment, listener, inbound, out, .. } = self;
-        for place in listener.news(segment.announced()) {
+        for local_rank in listener.new_peers(segment.announced()) {
             // This process itself connects to nobody who would look.
-            if place == out.places.own {
+            if local_rank == out.local_ranks.own {
                 continue;
             }
-            let state = if out.is_lost(place) { State::Closed } else { State::Open };
-            match segment.ring(place).map(|aside| (Consumer::new(aside.clone()), aside)) {
-                Ok((Ok(ring), aside)) => {
-                    inbound.push(Inbound { ring, aside, from: out.places.ranks[place], place, state });
+            let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
+            match segment
+                .ring(local_rank)
+                .map(|ring_memory| (Consumer::new(ring_memory.clone()), ring_memory))
+            {
+                Ok((Ok(ring), ring_memory)) => {
+                    inbound.push(Inbound {
+                        ring,
+                        ring_memory,
+                        from: out.local_ranks.ranks[local_rank],
+                        local_rank,
+                        state,
+                    });
                 }
                 // Without its ring nothing of it can be heard.
-                Ok((Err(_), _)) => out.lose(place),
-                Err(why) => out.lose_because(place, why),
+                Ok((Err(_), _)) => out.lose(local_rank),
+                Err(why) => out.lose_because(local_rank, why),
             }
         }
     }
@@ -202,19 +212,20 @@ impl Inbound {
     /// Takes up to [`BATCH`] frames.
     #[inline]
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        let (from, place, aside) = (self.from, self.place, &self.aside);
+        let (from, local_rank, ring_memory) = (self.from, self.local_rank, &self.ring_memory);
         for count in 0..BATCH {
             // Whoever took a frame, of this peer or another one, or was told of a loss, may have given it up.
-            if out.is_lost(place) {
-                self.state = State::Closed;
+            if out.is_lost(local_rank) {
+                self.state = InboundState::Closed;
                 return count;
             }
-            match self.ring.take(|frame| accept(&frame, (from, place, aside), handler, out)) {
+            match self.ring.take(|frame| handle_frame(&frame, (from, local_rank, ring_memory), handler, out))
+            {
                 Ok(None) => return count,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
-                    self.state = State::Closed;
-                    out.lose(place);
+                    self.state = InboundState::Closed;
+                    out.lose(local_rank);
                     return count;
                 }
             }
@@ -225,13 +236,13 @@ impl Inbound {
     /// Takes what is left of a ring whose process has ended.
     #[cold]
     fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        if self.state == State::Closed {
+        if self.state == InboundState::Closed {
             return 0;
         }
         let taken = self.take(handler, out);
         if taken == 0 {
-            self.state = State::Closed;
-            out.settle(self.place);
+            self.state = InboundState::Closed;
+            out.handle_exit(self.local_rank);
         }
         taken
     }
@@ -243,17 +254,17 @@ impl Out {
     #[cold]
     fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
         let mut count = 0;
-        while let Some(place) = self.to_report.pop_front() {
+        while let Some(local_rank) = self.to_report.pop_front() {
             count += 1;
-            let rank = self.places.ranks[place];
+            let rank = self.local_ranks.ranks[local_rank];
             handler.arrival(Arrival::Lost(rank), &[] as &[u8], self);
         }
-        for _ in 0..self.done.len() {
-            let Some(completion) = self.done.pop_front() else { break };
+        for _ in 0..self.completions.len() {
+            let Some(completion) = self.completions.pop_front() else { break };
             count += 1;
             let arrival = match completion {
-                Done::Written(request) => Arrival::Written(request),
-                Done::Read(request) => Arrival::Read(request),
+                Completion::Written(request) => Arrival::Written(request),
+                Completion::Read(request) => Arrival::Read(request),
             };
             handler.arrival(arrival, &[] as &[u8], self);
         }
@@ -267,18 +278,18 @@ impl Out {
 pub enum NodeError {
     /// The rank is not one of those of its own node.
     #[error("{0} is not among the ranks of its node")]
-    NotHere(RankId),
+    NotOnNode(RankId),
     /// There is no shared memory.
     #[error(transparent)]
     Segment(#[from] SegmentError),
     /// There would be too little for the rings.
     #[error(transparent)]
-    Memory(#[from] Shortage),
+    Memory(#[from] MemoryShortageError),
 }
 
 /// Takes one frame. False if no honest peer sends it.
 #[inline]
-fn accept<H: Handler<Out>>(
+fn handle_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
     origin: (RankId, usize, &Ring),
     handler: &mut H,
@@ -299,25 +310,26 @@ fn accept<H: Handler<Out>>(
         handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
         return true;
     }
-    accept_other(frame, origin, handler, out)
+    handle_other_frame(frame, origin, handler, out)
 }
 
 /// Takes a frame that is no EAGER.
 #[inline(never)]
-fn accept_other<H: Handler<Out>>(
+fn handle_other_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
-    (from, place, aside): (RankId, usize, &Ring),
+    (from, local_rank, ring_memory): (RankId, usize, &Ring),
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
     match frame.tag() {
         PACKET => {}
-        SHARE => {
-            let helped = together::help(frame, out.direct_to(place), aside, handler.regions());
+        HELP_REQUEST => {
+            let helped =
+                cooperative_copy::help(frame, out.direct_to(local_rank), ring_memory, handler.regions());
             out.helped += helped.unwrap_or(0);
             return helped.is_some();
         }
-        _ => return accept_data(frame, place, handler, out),
+        _ => return handle_data_frame(frame, local_rank, handler, out),
     }
     let mut head = [0; HEAD_MAX];
     let len = frame.len().min(HEAD_MAX);
@@ -333,19 +345,24 @@ fn accept_other<H: Handler<Out>>(
 
 /// Takes a frame that is part of a write or a read.
 #[cold]
-fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H, out: &mut Out) -> bool {
+fn handle_data_frame<H: Handler<Out>>(
+    frame: &Frame<'_>,
+    local_rank: usize,
+    handler: &mut H,
+    out: &mut Out,
+) -> bool {
     match frame.tag() {
-        PIECE => {
-            let Some(piece) = frames::head::<Piece>(frame) else { return false };
-            let data = Data { frame, at: size_of::<Piece>() };
-            let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
+        FRAGMENT => {
+            let Some(fragment) = frames::head::<Fragment>(frame) else { return false };
+            let data = Data { frame, at: size_of::<Fragment>() };
+            let bytes = handler.regions().bytes_mut(fragment.target(), data.len() as u64);
             let Some(bytes) = bytes else { return false };
             data.copy_to(bytes);
-            piece.read().is_none_or(|read| out.answered(place, read))
+            fragment.read().is_none_or(|read| out.get_completed(local_rank, read))
         }
-        ASK => {
-            let Some(ask) = frames::head::<Ask>(frame) else { return false };
-            out.answer(place, &ask, handler.regions())
+        GET_REQUEST => {
+            let Some(request) = frames::head::<GetRequest>(frame) else { return false };
+            out.serve_get(local_rank, &request, handler.regions())
         }
         _ => false,
     }
@@ -361,18 +378,18 @@ impl Transport for Node {
 
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        if self.listener.hears(&self.bell) {
-            self.welcome();
+        if self.listener.has_rung(&self.doorbell) {
+            self.accept_connections();
         }
         let Self { inbound, out, .. } = self;
         let mut done = out.flush(handler.regions());
         for one in inbound.iter_mut() {
             done += match one.state {
-                State::Open => one.take(handler, out),
-                State::Ending | State::Closed => one.end(handler, out),
+                InboundState::Open => one.take(handler, out),
+                InboundState::Ending | InboundState::Closed => one.end(handler, out),
             };
         }
-        if !out.to_report.is_empty() || !out.done.is_empty() {
+        if !out.to_report.is_empty() || !out.completions.is_empty() {
             done += out.report(handler);
         }
         done

@@ -25,7 +25,7 @@ impl Identity {
     /// Whether the process has ended. One that nobody has waited for yet has, too.
     pub(super) fn has_ended(self) -> bool {
         let Self { pid, began, .. } = self;
-        match self.line() {
+        match self.stat_line() {
             Some(line) => {
                 Stat::parse(&line).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
             }
@@ -35,7 +35,7 @@ impl Identity {
     }
 
     /// What `/proc` says of it, if it is there.
-    fn line(self) -> Option<Vec<u8>> {
+    fn stat_line(self) -> Option<Vec<u8>> {
         let Self { pid, in_proc, .. } = self;
         in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())))?.ok()
     }
@@ -86,7 +86,7 @@ impl Stat {
 #[derive(Debug)]
 pub(super) struct Process {
     identity: Identity,
-    descriptor: Option<OwnedFd>,
+    pidfd: Option<OwnedFd>,
 }
 
 impl Process {
@@ -97,29 +97,29 @@ impl Process {
     pub(super) fn open(identity: Identity) -> Result<Self, Errno> {
         match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
             // Whether it is this one, its segment tells.
-            Ok(descriptor) => Ok(Self { identity, descriptor: Some(descriptor) }),
+            Ok(pidfd) => Ok(Self { identity, pidfd: Some(pidfd) }),
             Err(Errno::SRCH) => Err(Errno::SRCH),
             Err(_) if identity.has_ended() => Err(Errno::SRCH),
-            Err(_) => Ok(Self { identity, descriptor: None }),
+            Err(_) => Ok(Self { identity, pidfd: None }),
         }
     }
 
     /// What tells when it ends, if there is such a thing.
-    pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
-        self.descriptor.as_ref()
+    pub(super) fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
     }
 
     /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
-        match &self.descriptor {
-            Some(descriptor) => ends_within(descriptor, Timespec::default()),
+        match &self.pidfd {
+            Some(pidfd) => ends_within(pidfd, Timespec::default()),
             None => self.identity.has_ended(),
         }
     }
 
     /// Whether it does nothing until somebody has it go on; false where that is not known.
     pub(super) fn is_stopped(&self) -> bool {
-        self.identity.line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
+        self.identity.stat_line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
     }
 
     /// Whether the process, of which something could not be opened, has ended, and its number is perhaps another one's. One that is ending has closed its files
@@ -130,9 +130,9 @@ impl Process {
         if self.identity.has_ended() {
             return true;
         }
-        if let Some(descriptor) = &self.descriptor {
+        if let Some(pidfd) = &self.pidfd {
             let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.as_nanos() as i64 };
-            return ends_within(descriptor, moment);
+            return ends_within(pidfd, moment);
         }
         let began = Instant::now();
         while !self.identity.has_ended() {
@@ -177,7 +177,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
         let pid = Pid::from_raw(child.id() as i32).expect("it is one");
         let identity = Identity { pid, began: 0, in_proc: true };
-        let without = Process { identity, descriptor: None };
+        let without = Process { identity, pidfd: None };
         assert!(!identity.has_ended() && !without.is_ending());
         child.kill().expect("it can be killed");
         assert!(without.is_ending() && without.has_ended());
@@ -190,7 +190,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
         let pid = Pid::from_raw(child.id() as i32).expect("it is one");
         let signal = |signal| rustix::process::kill_process(pid, signal).expect("it is a child");
-        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, descriptor: None };
+        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, pidfd: None };
         assert!(!process.is_stopped());
         for (sent, is_stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
             signal(sent);
@@ -237,7 +237,7 @@ mod tests {
         let line = fs::read(format!("/proc/{}/stat", child.id())).expect("it is there");
         assert!(std::str::from_utf8(&line).is_err() && !identity.has_ended());
         child.kill().expect("it can be killed");
-        let without = Process { identity, descriptor: None };
+        let without = Process { identity, pidfd: None };
         assert!(without.is_ending(), "nobody has waited for it");
         child.wait().expect("it is a child");
     }

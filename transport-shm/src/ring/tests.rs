@@ -1,7 +1,7 @@
 //! Rings against a plain queue, and against memory that anybody writes to.
 
 use super::*;
-use crate::error::{Corrupt, PushError};
+use crate::error::{CorruptRingError, PushError};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ fn config(cases: u32) -> ProptestConfig {
 fn only_a_power_of_two_of_words_is_a_ring() {
     for words in [0, 1, POSITIONS, POSITIONS + 1, POSITIONS + 3, POSITIONS + 100] {
         let memory: Memory = (0..words).map(|_| AtomicU64::new(0)).collect();
-        assert_eq!(Producer::new(Arc::clone(&memory)).map(|_| ()), Err(Unfit { words }));
-        assert_eq!(Consumer::new(memory).map(|_| ()), Err(Unfit { words }));
+        assert_eq!(Producer::new(Arc::clone(&memory)).map(|_| ()), Err(RingSizeError { words }));
+        assert_eq!(Consumer::new(memory).map(|_| ()), Err(RingSizeError { words }));
     }
 }
 
@@ -108,7 +108,7 @@ fn a_small_message_lies_in_one_cache_line() {
 }
 
 /// What the consumer says of this header.
-fn consumer_finds(header: u64) -> Result<Option<u32>, Corrupt> {
+fn consumer_finds(header: u64) -> Result<Option<u32>, CorruptRingError> {
     let memory = memory(8);
     let (mut producer, mut consumer) = ends(&memory);
     // One message was exchanged, of two words.
@@ -125,7 +125,7 @@ fn consumer_finds(header: u64) -> Result<Option<u32>, Corrupt> {
 
 #[test]
 fn a_length_is_checked() {
-    let corrupt = |len| Err(Corrupt::Length { len, largest: 24 });
+    let corrupt = |len| Err(CorruptRingError::Length { len, largest: 24 });
     assert_eq!(consumer_finds(0), Ok(None));
     assert_eq!(consumer_finds(frame::header(9, 0)), Ok(Some(9)));
     assert_eq!(consumer_finds(frame::header(9, 24)), Ok(Some(9)));
@@ -165,11 +165,11 @@ fn a_consumers_position_is_checked() {
         }
         // Nine words were written and taken; the producer has last looked when there were six.
         producer.push(3, &[]).expect("there is room");
-        memory[CONSUMER].store(found, Relaxed);
+        memory[CONSUMER_POSITION].store(found, Relaxed);
         let (before, written) = (6, 10);
-        let corrupt = Err(PushError::Corrupt(Corrupt::Consumer { found, before, written }));
+        let corrupt = Err(PushError::Corrupt(CorruptRingError::Consumer { found, before, written }));
         assert_eq!(producer.push(4, &[&[1; 24]]), corrupt);
-        memory[CONSUMER].store(10, Relaxed);
+        memory[CONSUMER_POSITION].store(10, Relaxed);
         assert_eq!(producer.push(4, &[]), corrupt, "what is corrupt stays so");
     }
 }
@@ -184,8 +184,8 @@ fn a_consumers_position_that_went_back_is_found_however_little() {
     }
     // There was no room before the producer looked, and found that nine words were taken.
     producer.push(1, &[&[1; 24]]).expect("there is room");
-    memory[CONSUMER].store(8, Relaxed);
-    let corrupt = Corrupt::Consumer { found: 8, before: 9, written: 13 };
+    memory[CONSUMER_POSITION].store(8, Relaxed);
+    let corrupt = CorruptRingError::Consumer { found: 8, before: 9, written: 13 };
     assert_eq!(producer.push(1, &[&[1; 24]]), Err(PushError::Corrupt(corrupt)));
 }
 
@@ -203,7 +203,7 @@ fn push(len: usize) -> impl Strategy<Value = Step> {
 
 fn scribble() -> impl Strategy<Value = Step> {
     let value = prop_oneof![any::<u64>(), 0..100u64, (0..100u64).prop_map(|less| u64::MAX - less)];
-    let at = prop_oneof![Just(CONSUMER), any::<usize>()];
+    let at = prop_oneof![Just(CONSUMER_POSITION), any::<usize>()];
     (at, value).prop_map(|(at, value)| Step::Scribble { at, value })
 }
 
@@ -302,7 +302,7 @@ fn memory_may_change_during_a_call() {
             for _ in 0..rounds * 50 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let (at, value) = ((random >> 33) as usize % 44, random >> 58);
-                memory[if at < POSITIONS + 8 { at } else { CONSUMER }].store(value, Relaxed);
+                memory[if at < POSITIONS + 8 { at } else { CONSUMER_POSITION }].store(value, Relaxed);
             }
         });
         let mut message = Vec::new();

@@ -101,7 +101,7 @@ fn huge_pages_are_refused() {
     // Not every kernel has them.
     let Ok(fd) = rustix::fs::memfd_create("test", flags) else { return };
     rustix::fs::fcntl_add_seals(&fd, SEALS).expect("it can be sealed");
-    assert!(matches!(refusal(fd), SegmentError::Pages(_)));
+    assert!(matches!(refusal(fd), SegmentError::FileSystem(_)));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 //! through the ring, with a ring that is always full and one that hardly ever is.
 #![cfg(not(loom))]
 
-mod ends;
+mod cooperative_copy;
+mod edge_cases;
 mod hostile;
 mod processes;
-mod refused;
-mod strangers;
+mod refused_syscalls;
 mod threads;
-mod together;
+mod wrong_addresses;
 
 use carrousel_transport::conformance::{
     Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,
@@ -83,7 +83,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
 }
 
 /// Fails the test if the record breaks the contract.
-fn judge(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
+fn assert_conforms(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
     let result: Result<(), Breach> = check(plan, ranks);
     if let Err(breach) = result {
         let (transport, plan) = (name_of(settings), plan.name.clone());

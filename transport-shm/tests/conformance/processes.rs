@@ -1,7 +1,7 @@
 //! Ranks as processes, each of which is this test again. They are told by lines what their peers' names are, and
 //! when all are done; they answer with lines that begin with `@`, since the test harness prints others.
 
-use super::{judge, modes, plans, play};
+use super::{assert_conforms, modes, plans, play};
 use carrousel_transport::conformance::{Event, Lent, Line, Plan, Player, parse_line};
 use carrousel_transport::{
     Arrival, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Transport,
@@ -31,19 +31,19 @@ fn child() {
     if let Some(task) = task.strip_prefix(super::hostile::GARBAGE) {
         return super::hostile::garbage(task);
     }
-    if task == super::strangers::WAIT {
-        return super::strangers::wait();
+    if task == super::wrong_addresses::WAIT {
+        return super::wrong_addresses::wait();
     }
-    if let Some(address) = task.strip_prefix(super::strangers::SEND) {
-        return super::strangers::send(address);
+    if let Some(address) = task.strip_prefix(super::wrong_addresses::SEND) {
+        return super::wrong_addresses::send(address);
     }
-    if let Some(task) = task.strip_prefix(super::refused::ALONE) {
-        return super::refused::alone(task);
+    if let Some(task) = task.strip_prefix(super::refused_syscalls::ALONE) {
+        return super::refused_syscalls::alone(task);
     }
     let numbers: Vec<usize> = task.split(' ').map(|word| word.parse().expect("a number")).collect();
     let settings = modes()[numbers[2]];
     if let Some(case) = numbers.get(3) {
-        super::refused::refuse(*case);
+        super::refused_syscalls::refuse(*case);
     }
     let plans = plans(settings);
     rank(&plans[numbers[1]], numbers[0] as u32, settings);
@@ -195,7 +195,7 @@ fn plans_between_processes() {
     for (mode, settings) in modes().into_iter().enumerate() {
         let plans = plans(settings);
         for (at, plan) in plans[..plans.len() - 1].iter().enumerate().filter(|(at, _)| (at + mode) % 2 == 0) {
-            judge(plan, settings, &run(plan, at, mode, None));
+            assert_conforms(plan, settings, &run(plan, at, mode, None));
         }
     }
 }
@@ -208,7 +208,7 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
         let (at, plan) = (plans.len() - 1, plans.last().expect("there are plans"));
         for after in [0, 3, 10, 40] {
             let ranks = run(plan, at, mode, Some((1, Duration::from_millis(after))));
-            judge(plan, settings, &ranks);
+            assert_conforms(plan, settings, &ranks);
             let survivor = ranks[0].as_ref().expect("it lives");
             let of_victim = |event: &&Event| matches!(event, Event::Packet { from: 1, .. });
             let lost = survivor.iter().position(|event| *event == Event::Lost(1));
@@ -224,9 +224,9 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
 
 /// Notes what is reported; all of its memory is empty or this.
 #[derive(Default)]
-struct Watch(Vec<Arrival>, [u8; 8]);
+struct Recorder(Vec<Arrival>, [u8; 8]);
 
-impl Regions for Watch {
+impl Regions for Recorder {
     fn bytes(&self, _: Memory, len: u64) -> Option<&[u8]> {
         self.1.get(..len as usize)
     }
@@ -236,7 +236,7 @@ impl Regions for Watch {
     }
 }
 
-impl Handler<Out> for Watch {
+impl Handler<Out> for Recorder {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -249,36 +249,36 @@ impl Handler<Out> for Watch {
 }
 
 /// A node that is connected to a peer which has finished and ended.
-fn beside_one_that_has_finished() -> (Node, Watch) {
+fn beside_one_that_has_finished() -> (Node, Recorder) {
     let mut peer = Peer::start(FINISH);
     let address = peer.hear().parse().expect("an address");
     let mut node = Node::new(RankId(0), &[RankId(0), RankId(1)], FULL).expect("there is memory");
     node.out().connect(RankId(1), &address).expect("it is there");
     peer.tell("end");
     assert!(peer.child.wait().expect("it is a child").success());
-    (node, Watch::default())
+    (node, Recorder::default())
 }
 
-fn settle(node: &mut Node, watch: &mut Watch) {
+fn settle(node: &mut Node, recorder: &mut Recorder) {
     for _ in 0..4 {
         node.check();
-        node.poll(watch);
+        node.poll(recorder);
     }
 }
 
 #[test]
 fn packets_to_a_peer_that_has_finished_wait_for_nobody() {
-    let (mut node, mut watch) = beside_one_that_has_finished();
+    let (mut node, mut recorder) = beside_one_that_has_finished();
     // Before its end is noticed, and afterwards: more than the ring takes.
     for _ in 0..2 {
         for _ in 0..100 {
             let done = Packet::Done { send: Handle { index: 0, generation: 0 } };
             node.out().send(RankId(1), Context::MESSAGES, &done, &[]);
         }
-        settle(&mut node, &mut watch);
+        settle(&mut node, &mut recorder);
         assert!(!node.out().is_waiting());
     }
-    assert_eq!(watch.0, [], "that it has ended is no loss");
+    assert_eq!(recorder.0, [], "that it has ended is no loss");
 }
 
 #[test]
@@ -286,14 +286,14 @@ fn a_peer_that_has_finished_and_owes_something_is_lost() {
     let memory = Memory { address: 0, key: 0 };
     let request = Handle { index: 5, generation: 0 };
     for late in [false, true] {
-        let (mut node, mut watch) = beside_one_that_has_finished();
+        let (mut node, mut recorder) = beside_one_that_has_finished();
         if late {
-            settle(&mut node, &mut watch);
-            assert_eq!(watch.0, []);
+            settle(&mut node, &mut recorder);
+            assert_eq!(recorder.0, []);
         }
         let read = Read { of: RankId(1), from: memory, into: memory, len: 8, request, notice: None };
-        node.out().read(&read, &mut watch);
-        settle(&mut node, &mut watch);
-        assert_eq!(watch.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);
+        node.out().read(&read, &mut recorder);
+        settle(&mut node, &mut recorder);
+        assert_eq!(recorder.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Ranks as threads of one process.
 
-use super::{judge, modes, name_of, plans, play};
+use super::{assert_conforms, modes, name_of, plans, play};
 use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, short};
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_shm::{Address, Node, Settings};
@@ -54,7 +54,7 @@ fn every_plan(settings: Settings) {
     // The last plan has no end.
     for plan in &plans[..plans.len() - 1] {
         let (ranks, full) = run(plan, settings);
-        judge(plan, settings, &ranks);
+        assert_conforms(plan, settings, &ranks);
         was_full |= full;
     }
     assert!(was_full, "ranks had to wait for room");
@@ -89,7 +89,7 @@ fn records_for_the_model() {
     for settings in modes() {
         for plan in short() {
             let (ranks, _) = run(&plan, settings);
-            judge(&plan, settings, &ranks);
+            assert_conforms(&plan, settings, &ranks);
             let (transport, plan) = (name_of(settings), plan.name);
             text += &Record { transport, plan, ranks }.to_string();
         }

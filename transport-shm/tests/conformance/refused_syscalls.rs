@@ -2,7 +2,7 @@
 //! that way, and all else is an error.
 
 use super::processes::{Peer, run_as, say};
-use super::{judge, modes, plans};
+use super::{assert_conforms, modes, plans};
 use carrousel_transport::conformance::Event;
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
@@ -61,7 +61,7 @@ fn what_the_system_refuses_goes_another_way() {
     for (case, name) in cases() {
         println!("{name}");
         let at = case % (plans.len() - 1);
-        judge(&plans[at], settings, &run_as(&plans[at], &format!("{at} 0 {case}"), None));
+        assert_conforms(&plans[at], settings, &run_as(&plans[at], &format!("{at} 0 {case}"), None));
     }
 }
 
@@ -72,7 +72,7 @@ fn a_rank_that_is_killed_is_lost_whatever_the_system_refuses() {
     let (at, plan) = (plans.len() - 1, plans.last().expect("there are plans"));
     for (case, name) in cases() {
         let ranks = run_as(plan, &format!("{at} 0 {case}"), Some((1, Duration::from_millis(20))));
-        judge(plan, settings, &ranks);
+        assert_conforms(plan, settings, &ranks);
         let survivor = ranks[0].as_ref().expect("it lives");
         assert!(survivor.contains(&Event::Lost(1)), "{name}");
     }

@@ -2,13 +2,13 @@
 //! the time.
 //!
 //! Whoever has to copy tells the peer, and begins. A peer that waits for a message sees that at once, and takes
-//! parts; one that computes does not, and nothing is lost.
+//! chunks; one that computes does not, and nothing is lost.
 
-use super::direct::{self, Refused};
-use super::frames::{self, SHARE, Share, Transfer};
+use super::direct::{self, DirectCopyError};
+use super::frames::{self, HELP_REQUEST, HelpRequest, Transfer};
 use super::peer::Peer;
-use crate::ring::ASIDE;
-use crate::share::{Help, Helper, Owner, PARTS_MAX, Parts, Sound, WORDS};
+use crate::chunk_queue::{CHUNKS_MAX, Chunks, Help, Helper, Owner, Sound, WORDS};
+use crate::ring::CONTROL_WORDS_START;
 use crate::sync::AtomicU64;
 use crate::{Frame, Ring};
 use carrousel_transport::{Memory, Read, Regions, Write};
@@ -17,11 +17,11 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 
-/// Bytes of a part: its copy takes some microseconds, several times what a system call and telling somebody do.
-const PART: usize = 32 << 10;
-/// Bytes of the least transfer that is shared: of two parts. In one direction a third more goes through so than without;
+/// Bytes of a chunk: its copy takes some microseconds, several times what a system call and telling somebody do.
+const CHUNK_BYTES: usize = 32 << 10;
+/// Bytes of the least transfer that is shared: of two chunks. In one direction a third more goes through so than without;
 /// where both have messages of this size for each other, a sixth less, as each leaves its own for the other's.
-const LEAST: usize = 64 << 10;
+const COOPERATIVE_MIN: usize = 64 << 10;
 
 /// A helper that has not copied in this time what it took in one go is given up. One that runs never is: it is
 /// within a system call, and copies gigabytes in a second. One that is stopped is waited for until it goes on.
@@ -31,54 +31,56 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Writes to the memory of a peer.
-pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), Refused> {
+pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), DirectCopyError> {
     let (pid, address) = (peer.pid, write.into.address);
-    let share = |number| Share::new(Transfer::new(write.from, write.into, write.len), number, false);
-    copy(peer, bytes.len(), share, |range| {
+    let request = |number| HelpRequest::new(Transfer::new(write.from, write.into, write.len), number, false);
+    copy(peer, bytes.len(), request, |range| {
         direct::write(pid, &bytes[range.clone()], address.wrapping_add(range.start as u64))
     })
 }
 
 /// Reads from the memory of a peer.
-pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(), Refused> {
+pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(), DirectCopyError> {
     let (pid, address) = (peer.pid, read.from.address);
-    let share = |number| Share::new(Transfer::new(read.from, read.into, read.len), number, true);
-    copy(peer, bytes.len(), share, |range| {
+    let request = |number| HelpRequest::new(Transfer::new(read.from, read.into, read.len), number, true);
+    copy(peer, bytes.len(), request, |range| {
         direct::read(pid, address.wrapping_add(range.start as u64), &mut bytes[range])
     })
 }
 
-/// Copies `len` bytes by `part`, together with the peer if they are many.
+/// Copies `len` bytes by `copy_chunks`, together with the peer if they are many.
 fn copy(
     peer: &mut Peer,
     len: usize,
-    share: impl FnOnce(u32) -> Share,
-    mut part: impl FnMut(Range<usize>) -> Result<(), Refused>,
-) -> Result<(), Refused> {
-    let Some(parts) = (len >= LEAST).then(|| parts_of(len)).flatten() else { return part(0..len) };
-    let aside = peer.ring.memory().clone();
+    request: impl FnOnce(u32) -> HelpRequest,
+    mut copy_chunks: impl FnMut(Range<usize>) -> Result<(), DirectCopyError>,
+) -> Result<(), DirectCopyError> {
+    let Some(chunks) = (len >= COOPERATIVE_MIN).then(|| chunks_of(len)).flatten() else {
+        return copy_chunks(0..len);
+    };
+    let ring_memory = peer.ring.memory().clone();
     let number = peer.next_transfer();
-    let (mut owner, first) = Owner::open(words(&aside), number, parts);
-    if !peer.tell(SHARE, share(number).as_bytes()) {
-        return part(0..len);
+    let (mut owner, first) = Owner::open(control_words(&ring_memory), number, chunks);
+    if !peer.try_push(HELP_REQUEST, request(number).as_bytes()) {
+        return copy_chunks(0..len);
     }
     let (mut result, mut next) = (Ok(()), Some(first));
-    while let Some(parts) = next {
-        // After an error too, all parts are taken, so that nobody else copies them.
-        result = result.and_then(|()| part(range(parts, len)));
+    while let Some(chunks) = next {
+        // After an error too, all chunks are taken, so that nobody else copies them.
+        result = result.and_then(|()| copy_chunks(range(chunks, len)));
         next = owner.take();
     }
-    match wait(peer, &owner) {
+    match await_helper(peer, &owner) {
         Help::Copied => result,
-        Help::Failed => result.and_then(|()| part(0..len)),
-        Help::Copying | Help::Corrupt => Err(Refused::Broken),
+        Help::Failed => result.and_then(|()| copy_chunks(0..len)),
+        Help::Copying | Help::Corrupt => Err(DirectCopyError::Broken),
     }
 }
 
 /// Waits until the helper has copied what it took. It is doing that, and waits for nobody.
-fn wait(peer: &Peer, owner: &Owner<'_>) -> Help {
+fn await_helper(peer: &Peer, owner: &Owner<'_>) -> Help {
     const SPINS: u32 = 1 << 14;
-    let (mut spins, mut waited) = (0_u32, Waited::default());
+    let (mut spins, mut waited) = (0_u32, WaitTime::default());
     loop {
         match owner.help::<Sound>() {
             Help::Copying => {}
@@ -99,13 +101,13 @@ fn wait(peer: &Peer, owner: &Owner<'_>) -> Help {
 
 /// How long a helper has been waited for while it could run.
 #[derive(Debug, Default)]
-struct Waited {
+struct WaitTime {
     time: Duration,
     /// When it was looked at last.
     last: Option<Instant>,
 }
 
-impl Waited {
+impl WaitTime {
     /// Looks at it; returns the time.
     fn look(&mut self, now: Instant, is_stopped: bool) -> Duration {
         let last = self.last.replace(now).unwrap_or(now);
@@ -121,21 +123,21 @@ impl Waited {
 pub(super) fn help(
     frame: &Frame<'_>,
     pid: Option<Pid>,
-    aside: &Ring,
+    ring_memory: &Ring,
     regions: &mut impl Regions,
 ) -> Option<u64> {
-    let share = frames::head::<Share>(frame)?;
-    let transfer = share.transfer;
+    let request = frames::head::<HelpRequest>(frame)?;
+    let transfer = request.transfer;
     let len = usize::try_from(transfer.len()).ok()?;
-    let parts = parts_of(len)?;
+    let chunks = chunks_of(len)?;
     let Some(pid) = pid else { return Some(0) };
     let mut helped = 0;
-    let mut helper = Helper::new(words(aside), share.number(), parts);
+    let mut helper = Helper::new(control_words(ring_memory), request.number(), chunks);
     // The memory is looked for only when there is something to do: a transfer that is over has none any more.
-    while let Some(parts) = helper.take() {
-        let range = range(parts, len);
+    while let Some(chunks) = helper.take() {
+        let range = range(chunks, len);
         let at = |memory: Memory| memory.address.wrapping_add(range.start as u64);
-        let copied = if share.reads() {
+        let copied = if request.reads() {
             let bytes = regions.bytes(transfer.source(), transfer.len());
             bytes.map(|bytes| direct::write(pid, &bytes[range.clone()], at(transfer.target())))
         } else {
@@ -143,7 +145,7 @@ pub(super) fn help(
             bytes.map(|bytes| direct::read(pid, at(transfer.source()), &mut bytes[range.clone()]))
         };
         let copied = copied == Some(Ok(()));
-        helper.count::<Sound>(parts, copied);
+        helper.count::<Sound>(chunks, copied);
         if !copied {
             break;
         }
@@ -153,19 +155,19 @@ pub(super) fn help(
 }
 
 /// Where the state of a transfer is.
-fn words(ring: &Ring) -> &[AtomicU64] {
-    &ring[ASIDE..ASIDE + WORDS]
+fn control_words(ring: &Ring) -> &[AtomicU64] {
+    &ring[CONTROL_WORDS_START..CONTROL_WORDS_START + WORDS]
 }
 
-/// The parts of so many bytes, if they are not too many.
-fn parts_of(len: usize) -> Option<u32> {
-    u32::try_from(len.div_ceil(PART)).ok().filter(|parts| (1..=PARTS_MAX).contains(parts))
+/// The chunks of so many bytes, if they are not too many.
+fn chunks_of(len: usize) -> Option<u32> {
+    u32::try_from(len.div_ceil(CHUNK_BYTES)).ok().filter(|chunks| (1..=CHUNKS_MAX).contains(chunks))
 }
 
-/// The bytes of these parts.
-fn range(parts: Parts, len: usize) -> Range<usize> {
-    let first = parts.first as usize * PART;
-    first..len.min(first + parts.count as usize * PART)
+/// The bytes of these chunks.
+fn range(chunks: Chunks, len: usize) -> Range<usize> {
+    let first = chunks.first as usize * CHUNK_BYTES;
+    first..len.min(first + chunks.count as usize * CHUNK_BYTES)
 }
 
 #[cfg(test)]
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn time_in_which_nobody_runs_does_not_count() {
-        let (mut waited, mut now) = (Waited::default(), Instant::now());
+        let (mut waited, mut now) = (WaitTime::default(), Instant::now());
         let mut look = |step, is_stopped| {
             now += step;
             waited.look(now, is_stopped)

@@ -1,7 +1,7 @@
 //! Addresses under which another process is found than the peer, or none; peers that have never been connected; and what
 //! takes memory.
 
-use super::ends::{RANKS, Watch};
+use super::edge_cases::{RANKS, Recorder};
 use super::processes::Peer;
 use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport};
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
@@ -37,7 +37,7 @@ fn a_peer_of_another_pid_namespace_is_refused_by_name() {
     let address = with(peer.address(), part::NAMESPACE, 1);
     for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
         let error = error.expect_err("its number means another process here");
-        assert!(matches!(error, ConnectError::Elsewhere { theirs: 1, .. }), "{error}");
+        assert!(matches!(error, ConnectError::OtherPidNamespace { theirs: 1, .. }), "{error}");
         assert!(error.to_string().contains("--pid=host"), "it names the way out: {error}");
     }
     // Where it is not known, the segment tells.
@@ -58,7 +58,7 @@ fn the_segment_of_another_process_is_refused() {
         // Also who only waits has to be told: the end of another process is never the peer's.
         for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
             let error = error.expect_err("it is another one");
-            assert!(matches!(error, ConnectError::Stranger { .. }), "{error}");
+            assert!(matches!(error, ConnectError::SegmentNotFound { .. }), "{error}");
         }
         assert!(!node.out().is_watched(RANKS[1]));
     }
@@ -69,9 +69,9 @@ fn the_segment_of_another_process_is_refused() {
 fn a_number_that_is_another_process_s_by_now_is_a_peer_that_has_ended() {
     let [mut node, peer] = nodes();
     let address = with(with(peer.address(), part::BEGAN, 1), part::NONCE, 1);
-    assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::Gone(RANKS[1])));
+    assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::ProcessEnded(RANKS[1])));
     let nobody = with(peer.address(), part::PID, i32::MAX);
-    assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::Gone(RANKS[1])));
+    assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::ProcessEnded(RANKS[1])));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn rings_of_another_size_are_refused() {
     let settings = Settings { capacity: 128, ..RING };
     let peer = Node::new(RANKS[1], &RANKS, settings).expect("there is memory");
     let error = node.out().connect(RANKS[1], &peer.address()).expect_err("it has other options");
-    assert!(matches!(error, ConnectError::Differs { .. }), "{error}");
+    assert!(matches!(error, ConnectError::LayoutMismatch { .. }), "{error}");
     assert!(error.to_string().contains("the same options"), "{error}");
 }
 
@@ -89,12 +89,12 @@ fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
     let mut peer = Peer::start(WAIT);
     let address = peer.hear().parse().expect("an address");
-    let mut watch = Watch::of(Vec::new());
+    let mut recorder = Recorder::of(Vec::new());
     node.out().watch(RANKS[1], &address).expect("it is there");
     let mut look = |node: &mut Node| {
         node.check();
-        node.poll(&mut watch);
-        watch.arrivals.clone()
+        node.poll(&mut recorder);
+        recorder.arrivals.clone()
     };
     assert_eq!(look(&mut node), []);
     assert!(node.out().is_watched(RANKS[1]) && !node.out().is_connected(RANKS[1]));
@@ -115,13 +115,13 @@ fn what_a_watched_peer_had_sent_is_taken_before_its_end_is_told() {
     node.out().watch(RANKS[1], &address).expect("it is there");
     peer.tell("end");
     peer.end();
-    let mut watch = Watch::of(Vec::new());
+    let mut recorder = Recorder::of(Vec::new());
     for _ in 0..4 {
         node.check();
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-    assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+    assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
@@ -169,7 +169,7 @@ fn a_ring_takes_memory_once_its_peer_connects() {
     for (connected, peer) in (1..).zip([1, 2]) {
         nodes[peer].out().connect(ranks[0], &address).expect("it is there");
         nodes[peer].out().send(ranks[0], Context::MESSAGES, &DONE, &[]);
-        nodes[0].poll(&mut Watch::of(Vec::new()));
+        nodes[0].poll(&mut Recorder::of(Vec::new()));
         let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
         assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));
     }

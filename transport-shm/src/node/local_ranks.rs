@@ -4,7 +4,7 @@ use carrousel_transport::RankId;
 
 /// Which ranks are on the node, and where in a segment each has its ring.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct LocalRanks {
     /// The rank at each place, ascending.
     pub(super) ranks: Vec<RankId>,
     /// Whether the ranks follow each other without gaps.
@@ -13,7 +13,7 @@ pub(super) struct Places {
     pub(super) own: usize,
 }
 
-impl Places {
+impl LocalRanks {
     pub(super) fn new(me: RankId, ranks: &[RankId]) -> Option<Self> {
         let mut ranks = ranks.to_vec();
         ranks.sort_unstable();
@@ -33,7 +33,7 @@ impl Places {
     pub(super) fn of(&self, rank: RankId) -> Option<usize> {
         match self.first {
             Some(first) => {
-                Some(rank.0.wrapping_sub(first) as usize).filter(|place| *place < self.ranks.len())
+                Some(rank.0.wrapping_sub(first) as usize).filter(|local_rank| *local_rank < self.ranks.len())
             }
             None => self.ranks.binary_search(&rank).ok(),
         }

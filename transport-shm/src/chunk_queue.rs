@@ -1,16 +1,16 @@
-//! A transfer that two processes copy together: each takes parts of it until none is left.
+//! A transfer that two processes copy together: each takes chunks of it until none is left.
 //!
-//! Who has the transfer to make, its *owner*, opens it and begins with a part; who comes to help takes parts,
+//! Who has the transfer to make, its *owner*, opens it and begins with a chunk; who comes to help takes chunks,
 //! too. Nobody waits for a helper that has taken none: without one the owner copies everything. A helper that
-//! has taken a part is waited for.
+//! has taken a chunk is waited for.
 //!
 //! The state is two words beside a ring, each with the number of the transfer in its upper half, so that a
-//! helper that comes too late finds another one there, or nothing to take. Parts are taken upwards only: whatever
-//! the other process stores there, nobody takes a part twice, nor goes on for ever.
+//! helper that comes too late finds another one there, or nothing to take. Chunks are taken upwards only: whatever
+//! the other process stores there, nobody takes a chunk twice, nor goes on for ever.
 //!
-//! The owner opens a transfer before it publishes the message that tells of it, and the helper takes a part after
-//! it has read that, so all that was stored before is seen by the helper. The helper counts a part when it has
-//! copied it (`COUNT`); the owner that sees the count (`SEE`) sees the part.
+//! The owner opens a transfer before it publishes the message that tells of it, and the helper takes a chunk after
+//! it has read that, so all that was stored before is seen by the helper. The helper counts a chunk when it has
+//! copied it (`COUNT`); the owner that sees the count (`SEE`) sees the chunk.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;
@@ -18,20 +18,20 @@ use std::ops::Range;
 /// Words that a transfer's state has.
 pub const WORDS: usize = 2;
 
-/// The first part that nobody has taken.
+/// The first chunk that nobody has taken.
 const NEXT: usize = 0;
-/// The parts that the helper has copied.
+/// The chunks that the helper has copied.
 const COPIED: usize = 1;
 
-/// In the count: a part could not be copied.
+/// In the count: a chunk could not be copied.
 const FAILED: u32 = 1 << 31;
 
-/// The most parts of a transfer: they are counted below that.
-pub const PARTS_MAX: u32 = FAILED - 1;
+/// The most chunks of a transfer: they are counted below that.
+pub const CHUNKS_MAX: u32 = FAILED - 1;
 
 /// The memory orders, see [`crate::ring::Orders`].
 pub trait Orders {
-    /// The helper counts a part.
+    /// The helper counts a chunk.
     const COUNT: Ordering = Ordering::Release;
     /// The owner looks at the count.
     const SEE: Ordering = Ordering::Acquire;
@@ -50,9 +50,9 @@ const fn unpack(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
 }
 
-/// Consecutive parts of a transfer.
+/// Consecutive chunks of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct Chunks {
     /// The first of them.
     pub first: u32,
     /// How many.
@@ -77,8 +77,8 @@ pub enum Help {
 pub struct Owner<'a> {
     words: &'a [AtomicU64],
     number: u32,
-    parts: u32,
-    /// Parts that the owner has taken.
+    chunks: u32,
+    /// Chunks that the owner has taken.
     taken: u32,
     /// Where the owner left off.
     left: u32,
@@ -87,20 +87,20 @@ pub struct Owner<'a> {
 }
 
 impl<'a> Owner<'a> {
-    /// Opens transfer `number` of so many parts, at most [`PARTS_MAX`], of which the owner takes the first half, in
+    /// Opens transfer `number` of so many chunks, at most [`CHUNKS_MAX`], of which the owner takes the first half, in
     /// `words`, of which there are [`WORDS`]. It has to be over before another one is opened there.
-    pub fn open(words: &'a [AtomicU64], number: u32, parts: u32) -> (Self, Parts) {
-        let count = parts.div_ceil(2);
+    pub fn open(words: &'a [AtomicU64], number: u32, chunks: u32) -> (Self, Chunks) {
+        let count = chunks.div_ceil(2);
         words[COPIED].store(pack(number, 0), Ordering::Relaxed);
         words[NEXT].store(pack(number, count), Ordering::Relaxed);
-        let owner = Self { words, number, parts, taken: count, left: count, is_corrupt: false };
-        (owner, Parts { first: 0, count })
+        let owner = Self { words, number, chunks, taken: count, left: count, is_corrupt: false };
+        (owner, Chunks { first: 0, count })
     }
 
-    /// Takes more parts, if there are any: half of them, or all if nobody has come to help.
-    pub fn take(&mut self) -> Option<Parts> {
+    /// Takes more chunks, if there are any: half of them, or all if nobody has come to help.
+    pub fn take(&mut self) -> Option<Chunks> {
         let left = self.left;
-        let taken = take(&self.words[NEXT], self.number, left..self.parts, |next, rest| {
+        let taken = take(&self.words[NEXT], self.number, left..self.chunks, |next, rest| {
             if next == left { rest } else { rest.div_ceil(2) }
         });
         let Ok(taken) = taken else {
@@ -117,9 +117,9 @@ impl<'a> Owner<'a> {
     pub fn help<O: Orders>(&self) -> Help {
         let (number, count) = unpack(self.words[COPIED].load(O::SEE));
         let copied = count & !FAILED;
-        if self.is_corrupt || number != self.number || copied > self.parts - self.taken {
+        if self.is_corrupt || number != self.number || copied > self.chunks - self.taken {
             Help::Corrupt
-        } else if copied < self.parts - self.taken {
+        } else if copied < self.chunks - self.taken {
             Help::Copying
         } else if count & FAILED != 0 {
             Help::Failed
@@ -134,51 +134,51 @@ impl<'a> Owner<'a> {
 pub struct Helper<'a> {
     words: &'a [AtomicU64],
     number: u32,
-    parts: u32,
+    chunks: u32,
     /// Where the helper left off.
     left: u32,
 }
 
 impl<'a> Helper<'a> {
-    /// Whoever has been told of transfer `number`, of so many parts, in `words`.
-    pub fn new(words: &'a [AtomicU64], number: u32, parts: u32) -> Self {
-        Self { words, number, parts, left: 0 }
+    /// Whoever has been told of transfer `number`, of so many chunks, in `words`.
+    pub fn new(words: &'a [AtomicU64], number: u32, chunks: u32) -> Self {
+        Self { words, number, chunks, left: 0 }
     }
 
-    /// Takes half of the parts that are left, if there are any. They have to be counted.
-    pub fn take(&mut self) -> Option<Parts> {
+    /// Takes half of the chunks that are left, if there are any. They have to be counted.
+    pub fn take(&mut self) -> Option<Chunks> {
         let half = |_, rest: u32| rest.div_ceil(2);
         // Another transfer that is there by now is not this helper's to make, nor is what no honest owner leaves.
-        let taken = take(&self.words[NEXT], self.number, self.left..self.parts, half).ok()??;
+        let taken = take(&self.words[NEXT], self.number, self.left..self.chunks, half).ok()??;
         self.left = taken.first + taken.count;
         Some(taken)
     }
 
-    /// Parts that were taken are copied, or could not be.
-    pub fn count<O: Orders>(&self, parts: Parts, copied: bool) {
+    /// Chunks that were taken are copied, or could not be.
+    pub fn count<O: Orders>(&self, chunks: Chunks, copied: bool) {
         if !copied {
             self.words[COPIED].fetch_or(FAILED.into(), Ordering::Relaxed);
         }
-        self.words[COPIED].fetch_add(parts.count.into(), O::COUNT);
+        self.words[COPIED].fetch_add(chunks.count.into(), O::COUNT);
     }
 }
 
-/// There is another transfer, or this one with parts left that were taken before.
-struct Stray;
+/// There is another transfer, or this one with chunks left that were taken before.
+struct UnexpectedTransferError;
 
-/// Takes parts of transfer `number`, of those that may be `left`: as many as `count` says, of the next one and of
+/// Takes chunks of transfer `number`, of those that may be `left`: as many as `count` says, of the next one and of
 /// those behind it.
 fn take(
     word: &AtomicU64,
     number: u32,
     mut left: Range<u32>,
     count: impl Fn(u32, u32) -> u32,
-) -> Result<Option<Parts>, Stray> {
+) -> Result<Option<Chunks>, UnexpectedTransferError> {
     let mut found = word.load(Ordering::Relaxed);
     loop {
         let (there, first) = unpack(found);
         if there != number || first < left.start {
-            return Err(Stray);
+            return Err(UnexpectedTransferError);
         }
         if first >= left.end {
             return Ok(None);
@@ -186,7 +186,7 @@ fn take(
         let count = count(first, left.end - first);
         let next = pack(number, first + count);
         match word.compare_exchange(found, next, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => return Ok(Some(Parts { first, count })),
+            Ok(_) => return Ok(Some(Chunks { first, count })),
             // Not the same, and no less, or it is refused: so this ends.
             Err(other) => (found, left.start) = (other, first),
         }
@@ -201,15 +201,15 @@ mod tests {
         [AtomicU64::new(0), AtomicU64::new(0)]
     }
 
-    fn parts(first: u32, count: u32) -> Parts {
-        Parts { first, count }
+    fn chunks(first: u32, count: u32) -> Chunks {
+        Chunks { first, count }
     }
 
     #[test]
     fn without_help_the_owner_takes_all() {
         let words = words();
         let (mut owner, first) = Owner::open(&words, 7, 9);
-        assert_eq!((first, owner.take()), (parts(0, 5), Some(parts(5, 4))));
+        assert_eq!((first, owner.take()), (chunks(0, 5), Some(chunks(5, 4))));
         assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Copied));
         assert_eq!(Helper::new(&words, 7, 9).take(), None);
     }
@@ -221,10 +221,10 @@ mod tests {
         let mut helper = Helper::new(&words, 7, 8);
         assert_eq!(
             (helper.take(), owner.take(), owner.take()),
-            (Some(parts(4, 2)), Some(parts(6, 1)), Some(parts(7, 1)))
+            (Some(chunks(4, 2)), Some(chunks(6, 1)), Some(chunks(7, 1)))
         );
         assert_eq!((owner.take(), helper.take(), owner.help::<Sound>()), (None, None, Help::Copying));
-        helper.count::<Sound>(parts(4, 2), true);
+        helper.count::<Sound>(chunks(4, 2), true);
         assert_eq!(owner.help::<Sound>(), Help::Copied);
     }
 
@@ -261,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_were_taken_are_not_taken_again() {
+    fn chunks_that_were_taken_are_not_taken_again() {
         // Whatever is stored before each look: the beginning, what was taken last, less than that.
         for back in [0, 1, 4] {
             let words = words();
             let back_to = |first: u32| words[NEXT].store(pack(7, first), Ordering::Relaxed);
             let (mut owner, first) = Owner::open(&words, 7, 9);
-            assert_eq!(first, parts(0, 5));
+            assert_eq!(first, chunks(0, 5));
             back_to(back);
             assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Corrupt), "back to {back}");
             // What is stored later does not make it good.
@@ -276,7 +276,7 @@ mod tests {
             assert_eq!(owner.help::<Sound>(), Help::Corrupt);
             let mut helper = Helper::new(&words, 7, 9);
             back_to(3);
-            assert_eq!(helper.take(), Some(parts(3, 3)));
+            assert_eq!(helper.take(), Some(chunks(3, 3)));
             back_to(back);
             assert_eq!(helper.take(), None, "back to {back}");
         }

@@ -1,7 +1,7 @@
 //! Large transfers that both processes copy.
 
 use super::PATIENCE;
-use super::ends::{RANKS, Watch, nodes, read, request, write};
+use super::edge_cases::{RANKS, Recorder, nodes, read, request, write};
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,8 +27,8 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
     if !is_direct(&mut node) {
         return;
     }
-    let (mut watch, mut theirs) = (Watch::of(vec![0; LEN]), Watch::of(pattern(0)));
-    let (own, other) = (watch.memory(), theirs.memory());
+    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(pattern(0)));
+    let (own, other) = (recorder.memory(), theirs.memory());
     let (over, helped) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = Instant::now();
     thread::scope(|scope| {
@@ -45,18 +45,18 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
             // Whether the peer looks in time is for the system to say: again, until it has.
             while helped.load(Ordering::Relaxed) == before {
                 assert!(began.elapsed() < PATIENCE, "nobody has helped");
-                watch.arrivals.clear();
+                recorder.arrivals.clear();
                 if is_read {
-                    watch.bytes.fill(0);
-                    node.out().read(&read(at, LEN as u64, other, own), &mut watch);
-                    assert!(watch.bytes == pattern(0), "all is there when the call returns");
+                    recorder.bytes.fill(0);
+                    node.out().read(&read(at, LEN as u64, other, own), &mut recorder);
+                    assert!(recorder.bytes == pattern(0), "all is there when the call returns");
                 } else {
-                    watch.bytes = pattern(7);
-                    node.out().write(&write(at, LEN as u64, watch.memory(), other), &mut watch);
+                    recorder.bytes = pattern(7);
+                    node.out().write(&write(at, LEN as u64, recorder.memory(), other), &mut recorder);
                 }
-                node.poll(&mut watch);
+                node.poll(&mut recorder);
                 let done = if is_read { Arrival::Read(request(at)) } else { Arrival::Written(request(at)) };
-                assert_eq!(watch.arrivals, [done]);
+                assert_eq!(recorder.arrivals, [done]);
             }
         }
         over.store(true, Ordering::Relaxed);
@@ -72,14 +72,14 @@ fn a_peer_that_comes_too_late_has_nothing_to_do() {
     if !is_direct(&mut node) {
         return;
     }
-    let (mut watch, mut theirs) = (Watch::of(vec![0; LEN]), Watch::of(pattern(0)));
-    node.out().read(&read(0, LEN as u64, theirs.memory(), watch.memory()), &mut watch);
-    assert!(watch.bytes == pattern(0));
-    watch.bytes = pattern(7);
-    node.out().write(&write(1, LEN as u64, watch.memory(), theirs.memory()), &mut watch);
+    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(pattern(0)));
+    node.out().read(&read(0, LEN as u64, theirs.memory(), recorder.memory()), &mut recorder);
+    assert!(recorder.bytes == pattern(0));
+    recorder.bytes = pattern(7);
+    node.out().write(&write(1, LEN as u64, recorder.memory(), theirs.memory()), &mut recorder);
     assert!(theirs.bytes == pattern(7));
-    node.poll(&mut watch);
-    assert_eq!(watch.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
+    node.poll(&mut recorder);
+    assert_eq!(recorder.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
     // The memory has been released meanwhile: that is for nobody to notice.
     theirs.bytes = Vec::new();
     for _ in 0..10 {
