@@ -91,11 +91,11 @@
 extern crate alloc;
 
 pub mod conformance;
-mod driver;
+mod contract;
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};
 pub use carrousel_rendezvous::{Lane, Memory, Packet, wire};
-pub use driver::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
+pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
 
 /// What one rank posts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,19 +8,19 @@ use carrousel_transport::conformance::*;
 const SIZE: Size = Size { eager: 2000, large: 60_000, burst: 64 };
 
 /// What kind of breach a check has found; empty if it has found none.
-fn kind(result: &Result<(), Breach>) -> String {
+fn kind(result: &Result<(), ContractError>) -> String {
     let Err(breach) = result else { return String::new() };
     format!("{breach:?}").split(' ').next().unwrap_or_default().to_owned()
 }
 
 fn plan(name: &str) -> Plan {
-    named(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
+    named_plans(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
 }
 
 #[test]
 fn a_transport_that_keeps_the_contract_passes_every_plan() {
-    let generated = (0..40).map(|seed| generated(seed, 2 + seed as u32 % 3, 60, &SIZE));
-    for plan in named(&SIZE).into_iter().chain(generated) {
+    let generated = (0..40).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 60, &SIZE));
+    for plan in named_plans(&SIZE).into_iter().chain(generated) {
         let ranks = run(&plan, Fault::None, 0, None);
         assert_eq!(check(&plan, &ranks), Ok(()), "{}", plan.name);
         let posted: usize = plan.steps.iter().map(Vec::len).sum();
@@ -33,14 +33,14 @@ fn a_transport_that_keeps_the_contract_passes_every_plan() {
 fn every_broken_transport_is_found() {
     let cases = [
         (Fault::Overtake, "bursts of sends", "Order"),
-        (Fault::NoticeFirst, "writes of every size", "NotThere"),
+        (Fault::NoticeFirst, "writes of every size", "DataMissing"),
         (Fault::LosePacket, "both lanes", "Order"),
-        (Fault::RepeatPacket, "both lanes", "Twice"),
+        (Fault::RepeatPacket, "both lanes", "ReportedTwice"),
         (Fault::ChangeData, "sends of every size", "Changed"),
         (Fault::KeepNoCopy, "sends of every size", "Changed"),
-        (Fault::Tear, "writes of every size", "NotThere"),
-        (Fault::LoseWrite, "writes of every size", "NotThere"),
-        (Fault::ReuseTooSoon, "writes of every size", "NotThere"),
+        (Fault::Tear, "writes of every size", "DataMissing"),
+        (Fault::LoseWrite, "writes of every size", "DataMissing"),
+        (Fault::ReuseTooSoon, "writes of every size", "DataMissing"),
         (Fault::WriteTooFar, "writes of every size", "Stray"),
         (Fault::SwapWrites, "writes over writes", "Order"),
         (Fault::ReadFirst, "reads of what was written", "Order"),
@@ -49,7 +49,7 @@ fn every_broken_transport_is_found() {
         (Fault::NoticeOvertakes, "notices of reads", "Order"),
         (Fault::LoseNotice, "notices of reads", "Order"),
         (Fault::LoseCompletion, "many outstanding", "Completions"),
-        (Fault::RepeatCompletion, "many outstanding", "Twice"),
+        (Fault::RepeatCompletion, "many outstanding", "ReportedTwice"),
         (Fault::SwapCompletions, "writes over writes", "Completions"),
         (Fault::InventPacket, "both lanes", "Foreign"),
         (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
@@ -68,16 +68,16 @@ fn what_is_lost_last_is_missing() {
     let mut plan = plan("both lanes");
     plan.steps[0].truncate(1);
     plan.steps[1].clear();
-    assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "Missing");
+    assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "NotReported");
 }
 
 #[test]
 fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
-    let plan = never_ending(3, 1, &SIZE);
+    let plan = never_ending_plan(3, 1, &SIZE);
     let good = run(&plan, Fault::None, 0, Some(1));
     assert_eq!(check(&plan, &good), Ok(()));
     for (fault, expected) in [
-        (Fault::ReportLossTwice, "LostTwice"),
+        (Fault::ReportLossTwice, "LossReportedTwice"),
         // Without it, a read that has failed looks as if it had succeeded.
         (Fault::ReportNoLoss, "Changed"),
         (Fault::DeliverAfterLoss, "AfterLoss"),
@@ -99,14 +99,14 @@ fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
     let steps = vec![
         step(Post::Send { lane: Forward, len: 8 }),
         step(Post::Send { lane: Back, len: 0 }),
-        step(Post::Write { len: 13, place: 2, notice: true }),
-        step(Post::Write { len: 1, place: 3, notice: false }),
+        step(Post::Write { len: 13, slot_of: 2, notice: true }),
+        step(Post::Write { len: 1, slot_of: 3, notice: false }),
         step(Post::Send { lane: Forward, len: 0 }),
-        step(Post::Read { len: 5, place: 5, notice: false }),
-        step(Post::Read { len: 0, place: 6, notice: false }),
+        step(Post::Read { len: 5, slot_of: 5, notice: false }),
+        step(Post::Read { len: 0, slot_of: 6, notice: false }),
     ];
     let plan = Plan { name: "by hand".to_owned(), steps: vec![steps, Vec::new()] };
-    let data = |at| sum_of(&plan.named(0, at).expect("it is a step"));
+    let data = |at| sum_of(&plan.planned_step(0, at).expect("it is a step"));
     let (from, none) = (0, sum(&[]));
     let mut zero: Vec<Event> = (0..7).map(Event::Posted).collect();
     zero.extend([Event::Written(2), Event::Written(3)]);
@@ -118,8 +118,8 @@ fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
         Event::Memory { from, at: 2, sum: data(2) },
         Event::Packet { from, at: 4, sum: none },
         Event::Memory { from, at: 3, sum: data(3) },
-        Event::Left { from, at: 2, sum: data(2) },
-        Event::Left { from, at: 3, sum: data(3) },
+        Event::FinalMemory { from, at: 2, sum: data(2) },
+        Event::FinalMemory { from, at: 3, sum: data(3) },
     ];
     (plan, vec![Some(zero), Some(one)])
 }
@@ -200,7 +200,11 @@ fn every_wrong_record_is_refused() {
             |events| events[0] = Event::Packet { from: 0, at: 0, sum: 1 },
             "other bytes than those of step 0",
         ),
-        (1, |events| events[6] = Event::Left { from: 0, at: 2, sum: 1 }, "other bytes than those of step 2"),
+        (
+            1,
+            |events| events[6] = Event::FinalMemory { from: 0, at: 2, sum: 1 },
+            "other bytes than those of step 2",
+        ),
         (1, |events| events.push(Event::Lost(0)), "is lost, which lives"),
         (1, |events| events.push(Event::Foreign(0)), "nobody has posted"),
         (1, |events| events.push(Event::Stray), "beside those"),
@@ -227,7 +231,7 @@ fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_f
     use carrousel_transport::Lane::{Back, Forward};
     let step = |post, fenced| Step { to: 1, post, fenced, after: 0 };
     let (back, forward) = (Post::Send { lane: Back, len: 0 }, Post::Send { lane: Forward, len: 0 });
-    let read = |place| Post::Read { len: 0, place, notice: true };
+    let read = |slot_of| Post::Read { len: 0, slot_of, notice: true };
     let steps = vec![
         step(back, false),
         step(forward, false),

@@ -11,7 +11,7 @@ mod threads;
 mod wrong_addresses;
 
 use carrousel_transport::conformance::{
-    Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,
+    ContractError, Event, Plan, Player, Record, Size, check, generated_plan, named_plans, never_ending_plan,
 };
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
@@ -48,10 +48,10 @@ fn size(settings: Settings) -> Size {
 /// All plans. The last one is for the end of a rank.
 fn plans(settings: Settings) -> Vec<Plan> {
     let size = size(settings);
-    let mut plans = named(&size);
+    let mut plans = named_plans(&size);
     let less = Size { large: size.large / 16, ..size };
-    plans.extend((0..8).map(|seed| generated(seed, 2 + seed as u32 % 3, 120, &less)));
-    plans.push(never_ending(3, 1, &less));
+    plans.extend((0..8).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 120, &less)));
+    plans.push(never_ending_plan(3, 1, &less));
     plans
 }
 
@@ -84,7 +84,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
 
 /// Fails the test if the record breaks the contract.
 fn assert_conforms(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
-    let result: Result<(), Breach> = check(plan, ranks);
+    let result: Result<(), ContractError> = check(plan, ranks);
     if let Err(breach) = result {
         let (transport, plan) = (name_of(settings), plan.name.clone());
         let text = Record { transport, plan, ranks: ranks.to_vec() }.to_string();

@@ -2,7 +2,7 @@
 //! when all are done; they answer with lines that begin with `@`, since the test harness prints others.
 
 use super::{assert_conforms, modes, plans, play};
-use carrousel_transport::conformance::{Event, Lent, Line, Plan, Player, parse_line};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, RecordLine, parse_record_line};
 use carrousel_transport::{
     Arrival, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Transport,
 };
@@ -63,9 +63,9 @@ fn finish() {
 
 fn rank(plan: &Plan, me: u32, settings: Settings) {
     let ranks: Vec<RankId> = (0..plan.ranks()).map(RankId).collect();
-    let lent = Lent::new(plan, me);
+    let own_memory = RankMemory::new(plan, me);
     let mut node = Node::new(RankId(me), &ranks, settings).expect("there is memory");
-    let Memory { address, key } = lent.memory();
+    let Memory { address, key } = own_memory.memory();
     say(format!("{} {address} {key}", node.address()));
     let mut memories = Vec::new();
     let mut lines = BufReader::new(std::io::stdin()).lines();
@@ -90,7 +90,7 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
         let _ = lines.next();
         listener.store(true, SeqCst);
     });
-    let mut player = Player::new(plan, me, lent, &memories);
+    let mut player = Player::new(plan, me, own_memory, &memories);
     let mut told = false;
     play(&mut player, &mut node, |is_done| {
         if is_done && !told {
@@ -100,7 +100,7 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
         ended.load(SeqCst)
     });
     let events = player.finish();
-    say(Line(Some(&events)).to_string());
+    say(RecordLine(Some(&events)).to_string());
     node.finish();
 }
 
@@ -184,7 +184,7 @@ pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>)
             records.push(None);
         } else {
             peer.tell("end");
-            records.push(parse_line(&peer.hear()).expect("it is a record"));
+            records.push(parse_record_line(&peer.hear()).expect("it is a record"));
         }
     }
     records

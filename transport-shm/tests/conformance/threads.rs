@@ -1,7 +1,7 @@
 //! Ranks as threads of one process.
 
 use super::{assert_conforms, modes, name_of, plans, play};
-use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, short};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, Record, short_plans};
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_shm::{Address, Node, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -15,9 +15,9 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
     let named: Mutex<Vec<Option<(Address, Memory)>>> = Mutex::new(vec![None; count]);
     let (barrier, done) = (Barrier::new(count), AtomicUsize::new(0));
     let rank = |me: u32| {
-        let lent = Lent::new(plan, me);
+        let own_memory = RankMemory::new(plan, me);
         let mut node = Node::new(RankId(me), &ranks, settings).expect("there is memory");
-        named.lock().expect("nobody panics")[me as usize] = Some((node.address(), lent.memory()));
+        named.lock().expect("nobody panics")[me as usize] = Some((node.address(), own_memory.memory()));
         barrier.wait();
         let all: Vec<_> = named.lock().expect("nobody panics").iter().copied().flatten().collect();
         for (peer, (address, _)) in ranks.iter().zip(&all).filter(|(peer, _)| peer.0 != me) {
@@ -25,7 +25,7 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
         }
         let memories: Vec<Memory> = all.iter().map(|(_, memory)| *memory).collect();
         barrier.wait();
-        let mut player = Player::new(plan, me, lent, &memories);
+        let mut player = Player::new(plan, me, own_memory, &memories);
         let mut told = false;
         let was_full = play(&mut player, &mut node, |is_done| {
             if is_done && !told {
@@ -87,7 +87,7 @@ fn every_plan_through_a_tiny_ring() {
 fn records_for_the_model() {
     let mut text = String::new();
     for settings in modes() {
-        for plan in short() {
+        for plan in short_plans() {
             let (ranks, _) = run(&plan, settings);
             assert_conforms(&plan, settings, &ranks);
             let (transport, plan) = (name_of(settings), plan.name);

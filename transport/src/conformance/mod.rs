@@ -3,12 +3,12 @@
 //! A [`Plan`] says what each rank posts to whom, in which order. A [`Player`] is one rank of it: it posts over
 //! any [`Transport`](crate::Transport), and notes down as [`Event`]s what it is told, with the contents of its
 //! memory at the moments at which the contract says something of them. [`check`] compares what all ranks have
-//! noted with [`ordered`](crate::ordered) and the rest of the contract; a [`Breach`] names the operations and
+//! noted with [`ordered`](crate::ordered) and the rest of the contract; a [`ContractError`] names the operations and
 //! the row of the table.
 //!
-//! A test of a transport takes every plan of [`named`] and some of [`generated`], and runs a player for each
+//! A test of a transport takes every plan of [`named_plans`] and some of [`generated_plan`], and runs a player for each
 //! rank until all [are done](Player::is_done); then it polls some more, since what comes twice comes late.
-//! [`never_ending`] is for the end of a peer: one rank is killed, and has no record.
+//! [`never_ending_plan`] is for the end of a peer: one rank is killed, and has no record.
 //!
 //! What the suite does to a transport while it runs: every buffer that may be reused is overwritten at once,
 //! and so is the source of a read as soon as its notice, or a fenced packet behind it, says that its reader has it; bytes around every place are
@@ -30,16 +30,16 @@
 //! assert!(breach.ends_with("row `send, back`, column `send, back` of the table of order forbids it"));
 //! ```
 
-mod breach;
 mod check;
+mod contract_error;
 mod plan;
 mod plans;
 mod player;
 mod record;
 
-pub use breach::{Breach, Row};
 pub use check::check;
-pub use plan::{Named, Plan, Post, Step, sum, sum_of};
-pub use plans::{Size, generated, named, never_ending, short};
-pub use player::{Lent, Player};
-pub use record::{BadRecord, Event, Line, Record, parse, parse_line};
+pub use contract_error::{ContractError, TableCell};
+pub use plan::{Plan, PlannedStep, Post, Step, sum, sum_of};
+pub use plans::{Size, generated_plan, named_plans, never_ending_plan, short_plans};
+pub use player::{Player, RankMemory};
+pub use record::{Event, Record, RecordError, RecordLine, parse, parse_record_line};

@@ -49,7 +49,7 @@ pub enum Post {
         len: u64,
         /// Into the place that the write at this position has at the peer: its own, or that of an earlier one
         /// of as many bytes, which is written over.
-        place: usize,
+        slot_of: usize,
         /// A packet stands directly behind it.
         notice: bool,
     },
@@ -59,7 +59,7 @@ pub enum Post {
         len: u64,
         /// Of the place that the operation at this position has at the peer: its own, which is filled from
         /// the beginning, or that of an earlier write of as many bytes.
-        place: usize,
+        slot_of: usize,
         /// A packet stands directly behind it.
         notice: bool,
     },
@@ -98,17 +98,17 @@ impl Post {
     }
 
     /// The position of the step whose place in the peer's memory it uses.
-    pub fn place(&self) -> Option<usize> {
+    pub fn slot_of(&self) -> Option<usize> {
         match self {
             Self::Send { .. } => None,
-            Self::Write { place, .. } | Self::Read { place, .. } => Some(*place),
+            Self::Write { slot_of, .. } | Self::Read { slot_of, .. } => Some(*slot_of),
         }
     }
 }
 
 /// An operation, as errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct PlannedStep {
     /// Who posts it.
     pub from: u32,
     /// At which position.
@@ -117,7 +117,7 @@ pub struct Named {
     pub step: Step,
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for PlannedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, at, step } = self;
         let fence = if step.fenced { "fenced " } else { "" };
@@ -153,20 +153,24 @@ impl Plan {
     }
 
     /// The operation that `from` posts at `at`.
-    pub fn named(&self, from: u32, at: usize) -> Option<Named> {
+    pub fn planned_step(&self, from: u32, at: usize) -> Option<PlannedStep> {
         let step = *self.steps.get(from as usize)?.get(at)?;
-        Some(Named { from, at, step })
+        Some(PlannedStep { from, at, step })
     }
 
     /// What `from` posts to `to`.
-    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = Named> + '_ {
+    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = PlannedStep> + '_ {
         let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
-        steps.filter(move |(_, step)| step.to == to).map(move |(at, step)| Named { from, at, step: *step })
+        steps.filter(move |(_, step)| step.to == to).map(move |(at, step)| PlannedStep {
+            from,
+            at,
+            step: *step,
+        })
     }
 
     /// The packet that the peer sees of a step: every kind of head occurs, the longest ones too.
     pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
-        let post = self.named(from, at)?.step.post;
+        let post = self.planned_step(from, at)?.step.post;
         let (request, tag, len) = (handle(at), Tag(at as u32), post.len());
         let memory = Memory { address: at as u64, key: from };
         let line = LineId { receive: request, index: 0 };
@@ -208,29 +212,29 @@ impl Plan {
     }
 
     /// The write that has the last word on the place `place` of `from`, of those posted before `before`.
-    pub(super) fn last_write(&self, from: u32, place: usize, before: usize) -> Option<Named> {
-        self.writes(from, place).take_while(|write| write.at < before).last()
+    pub(super) fn last_write(&self, from: u32, slot_of: usize, before: usize) -> Option<PlannedStep> {
+        self.writes(from, slot_of).take_while(|write| write.at < before).last()
     }
 
     /// The writes that `from` posts into its place `place`.
-    pub(super) fn writes(&self, from: u32, place: usize) -> impl Iterator<Item = Named> + '_ {
+    pub(super) fn writes(&self, from: u32, slot_of: usize) -> impl Iterator<Item = PlannedStep> + '_ {
         let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
         steps
-            .filter(move |(_, step)| matches!(step.post, Post::Write { place: at, .. } if at == place))
-            .map(move |(at, step)| Named { from, at, step: *step })
+            .filter(move |(_, step)| matches!(step.post, Post::Write { slot_of: at, .. } if at == slot_of))
+            .map(move |(at, step)| PlannedStep { from, at, step: *step })
     }
 
     /// Where in the memory of `rank` everything is.
-    pub(super) fn map(&self, rank: u32) -> Map {
-        let mut map = Map { slots: BTreeMap::new(), len: 0 };
+    pub(super) fn map(&self, rank: u32) -> MemoryMap {
+        let mut map = MemoryMap { slots: BTreeMap::new(), len: 0 };
         for (from, steps) in (0..).zip(&self.steps) {
             for (at, step) in steps.iter().enumerate() {
-                let Some(place) = step.post.place() else { continue };
-                if step.to == rank && place == at {
-                    map.add(Slot::Of { from, at }, step.post.len());
+                let Some(slot_of) = step.post.slot_of() else { continue };
+                if step.to == rank && slot_of == at {
+                    map.add(Slot::Remote { from, at }, step.post.len());
                 }
                 if from == rank {
-                    map.add(Slot::Own { at }, step.post.len());
+                    map.add(Slot::Local { at }, step.post.len());
                 }
             }
         }
@@ -243,9 +247,9 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// What another rank writes into, or reads.
-    Of { from: u32, at: usize },
+    Remote { from: u32, at: usize },
     /// Where this rank's own write comes from, or where its read goes to.
-    Own { at: usize },
+    Local { at: usize },
 }
 
 /// The least distance between two slots: bytes that nobody may touch.
@@ -255,12 +259,12 @@ pub(super) const UNTOUCHED: u8 = 0xa5;
 
 /// Where in a rank's memory everything is.
 #[derive(Clone, Debug)]
-pub(super) struct Map {
+pub(super) struct MemoryMap {
     slots: BTreeMap<Slot, Range<usize>>,
     len: usize,
 }
 
-impl Map {
+impl MemoryMap {
     fn add(&mut self, slot: Slot, len: u64) {
         // Nothing is aligned.
         let start = self.len + GAP + self.slots.len() % 8;
@@ -312,8 +316,8 @@ pub fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// The [`sum`] of the data of a step.
-pub fn sum_of(named: &Named) -> u64 {
-    let mut bytes = vec![0; named.step.post.len() as usize];
-    fill(named.from, named.at, &mut bytes);
+pub fn sum_of(planned: &PlannedStep) -> u64 {
+    let mut bytes = vec![0; planned.step.post.len() as usize];
+    fill(planned.from, planned.at, &mut bytes);
     sum(&bytes)
 }

@@ -44,13 +44,13 @@ impl Script {
     }
 
     fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
-        let place = self.steps[from as usize].len();
-        self.post(from, to, Post::Write { len, place, notice })
+        let slot_of = self.steps[from as usize].len();
+        self.post(from, to, Post::Write { len, slot_of, notice })
     }
 
     fn read(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
-        let place = self.steps[from as usize].len();
-        self.post(from, to, Post::Read { len, place, notice })
+        let slot_of = self.steps[from as usize].len();
+        self.post(from, to, Post::Read { len, slot_of, notice })
     }
 
     /// The step that `from` has posted last.
@@ -81,7 +81,7 @@ impl Script {
 const BOTH: [(u32, u32); 2] = [(0, 1), (1, 0)];
 
 /// The plans that have a name.
-pub fn named(size: &Size) -> Vec<Plan> {
+pub fn named_plans(size: &Size) -> Vec<Plan> {
     let fixed = [
         sends_of_every_size,
         both_lanes,
@@ -203,10 +203,10 @@ fn reads_of_what_was_written(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in any(size) {
-            let place = script.write(from, to, len, false);
-            script.post(from, to, Post::Read { len, place, notice: len % 2 == 0 });
+            let slot_of = script.write(from, to, len, false);
+            script.post(from, to, Post::Read { len, slot_of, notice: len % 2 == 0 });
             // What is written over it comes too late for the read.
-            script.post(from, to, Post::Write { len, place, notice: true });
+            script.post(from, to, Post::Write { len, slot_of, notice: true });
             script.last(from).fenced = true;
         }
     }
@@ -217,9 +217,9 @@ fn writes_over_writes(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in [1, 13, 5000, size.large] {
-            let place = script.write(from, to, len, false);
+            let slot_of = script.write(from, to, len, false);
             for notice in [true, false, false] {
-                script.post(from, to, Post::Write { len, place, notice });
+                script.post(from, to, Post::Write { len, slot_of, notice });
             }
         }
     }
@@ -286,7 +286,7 @@ fn everybody_to_everybody(size: &Size) -> Plan {
 }
 
 /// A plan of `steps` steps a rank that is a function of the seed.
-pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
+pub fn generated_plan(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
     let mut state = seed;
     let mut below = |bound: u64| next(&mut state) % bound.max(1);
     let mut script = Script::new(ranks as usize);
@@ -301,17 +301,17 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
             };
             // An earlier write to the same peer, whose place is used again.
             let earlier = script.steps[from as usize].iter().enumerate().filter_map(|(at, step)| {
-                matches!(step.post, Post::Write { place, .. } if place == at && step.to == to)
+                matches!(step.post, Post::Write { slot_of, .. } if slot_of == at && step.to == to)
                     .then_some((at, step.post.len()))
             });
             let earlier: Vec<_> = earlier.collect();
             let again = if below(4) == 0 { earlier.get(below(earlier.len() as u64) as usize) } else { None };
-            let (place, again_len) = again.copied().unwrap_or((at, len));
+            let (slot_of, again_len) = again.copied().unwrap_or((at, len));
             let post = match below(6) {
                 0 | 1 => Post::Send { lane: Lane::Forward, len: len.min(size.eager) },
                 2 => Post::Send { lane: Lane::Back, len: 0 },
-                3 | 4 => Post::Write { len: again_len, place, notice: below(2) == 0 },
-                _ => Post::Read { len: again_len, place, notice: below(2) == 0 },
+                3 | 4 => Post::Write { len: again_len, slot_of, notice: below(2) == 0 },
+                _ => Post::Read { len: again_len, slot_of, notice: below(2) == 0 },
             };
             script.post(from, to, post);
             script.last(from).fenced = below(8) == 0;
@@ -321,15 +321,15 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
 }
 
 /// Plans of a few steps, with little data: for records that are kept.
-pub fn short() -> Vec<Plan> {
+pub fn short_plans() -> Vec<Plan> {
     let size = Size { eager: 12, large: 3000, burst: 16 };
-    let generated = (100..108).map(|seed| generated(seed, 2 + seed as u32 % 2, 24, &size));
-    named(&size).into_iter().chain(generated).collect()
+    let generated = (100..108).map(|seed| generated_plan(seed, 2 + seed as u32 % 2, 24, &size));
+    named_plans(&size).into_iter().chain(generated).collect()
 }
 
 /// A plan in which rank `victim` never comes to its end, so that it can be ended in the middle: all ranks have
 /// much to do with each other, and wait for what it does not send.
-pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
+pub fn never_ending_plan(ranks: u32, victim: u32, size: &Size) -> Plan {
     let mut script = Script::new(ranks as usize);
     for count in 0..size.burst as u64 {
         for from in 0..ranks {

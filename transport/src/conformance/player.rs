@@ -1,6 +1,6 @@
 //! One rank of a plan at work: it posts what the plan says, and notes down what it notices.
 
-use super::plan::{Map, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
+use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
 use super::record::Event;
 use crate::{
     Arrival, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
@@ -15,13 +15,13 @@ const SPOILT: u8 = 0x5c;
 
 /// The registered memory of one rank.
 #[derive(Debug)]
-pub struct Lent {
+pub struct RankMemory {
     bytes: Vec<u8>,
     /// How an adapter knows it.
     keys: Option<Keys>,
 }
 
-impl Lent {
+impl RankMemory {
     /// The memory that rank `me` of the plan needs.
     pub fn new(plan: &Plan, me: u32) -> Self {
         let map = plan.map(me);
@@ -32,11 +32,11 @@ impl Lent {
         for (from, steps) in (0..).zip(&plan.steps) {
             for (at, step) in steps.iter().enumerate() {
                 match step.post {
-                    Post::Read { place, .. } if step.to == me && place == at => {
-                        fill(from, at, &mut bytes[map.range(Slot::Of { from, at })]);
+                    Post::Read { slot_of, .. } if step.to == me && slot_of == at => {
+                        fill(from, at, &mut bytes[map.range(Slot::Remote { from, at })]);
                     }
                     Post::Write { .. } if from == me => {
-                        fill(from, at, &mut bytes[map.range(Slot::Own { at })]);
+                        fill(from, at, &mut bytes[map.range(Slot::Local { at })]);
                     }
                     _ => {}
                 }
@@ -68,7 +68,7 @@ impl Lent {
     }
 }
 
-impl Regions for Lent {
+impl Regions for RankMemory {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.range(memory, len)?])
     }
@@ -88,7 +88,7 @@ impl Regions for Lent {
 #[derive(Clone, Debug)]
 struct Peer {
     memory: Memory,
-    map: Map,
+    map: MemoryMap,
     /// Packets that have come, and that are to come.
     packets: u32,
     expected: u32,
@@ -97,8 +97,8 @@ struct Peer {
     lost: bool,
     /// Its steps before this one have been looked at: the memory of its writes; its reads that are known to be
     /// over.
-    looked: usize,
-    spoilt: usize,
+    checked_until: usize,
+    spoilt_until: usize,
 }
 
 /// One rank of a plan.
@@ -106,8 +106,8 @@ struct Peer {
 pub struct Player<'a> {
     plan: &'a Plan,
     me: u32,
-    lent: Lent,
-    map: Map,
+    own_memory: RankMemory,
+    map: MemoryMap,
     peers: Vec<Peer>,
     /// The next step.
     next: usize,
@@ -122,17 +122,26 @@ impl<'a> Player<'a> {
     ///
     /// # Panics
     /// When there are not as many names as ranks.
-    pub fn new(plan: &'a Plan, me: u32, lent: Lent, memories: &[Memory]) -> Self {
+    pub fn new(plan: &'a Plan, me: u32, own_memory: RankMemory, memories: &[Memory]) -> Self {
         assert_eq!(memories.len(), plan.steps.len(), "every rank names its memory");
         let peers = (0..).zip(memories).map(|(rank, memory)| {
-            let packets = plan.between(rank, me).filter(|named| named.step.post.lane().is_some());
+            let packets = plan.between(rank, me).filter(|planned| planned.step.post.lane().is_some());
             let (expected, map) = (packets.count() as u32, plan.map(rank));
             let memory = *memory;
-            Peer { memory, map, packets: 0, expected, reads: 0, lost: false, looked: 0, spoilt: 0 }
+            Peer {
+                memory,
+                map,
+                packets: 0,
+                expected,
+                reads: 0,
+                lost: false,
+                checked_until: 0,
+                spoilt_until: 0,
+            }
         });
         let (peers, map) = (peers.collect(), plan.map(me));
         let (scratch, events) = (Vec::new(), Vec::new());
-        Self { plan, me, lent, map, peers, next: 0, outstanding: 0, scratch, events }
+        Self { plan, me, own_memory, map, peers, next: 0, outstanding: 0, scratch, events }
     }
 
     /// Posts what can be posted, and takes in what has arrived. Returns how much had.
@@ -158,19 +167,19 @@ impl<'a> Player<'a> {
     pub fn finish(mut self) -> Vec<Event> {
         for from in 0..self.plan.ranks() {
             for write in self.plan.between(from, self.me) {
-                if let Post::Write { place, .. } = write.step.post {
-                    let sum = sum(self.slot(Slot::Of { from, at: place }));
-                    self.events.push(Event::Left { from, at: write.at, sum });
+                if let Post::Write { slot_of, .. } = write.step.post {
+                    let sum = sum(self.slot(Slot::Remote { from, at: slot_of }));
+                    self.events.push(Event::FinalMemory { from, at: write.at, sum });
                 }
             }
         }
         let mut end = 0;
         let mut untouched = true;
         for range in self.map.ranges() {
-            untouched &= self.lent.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
+            untouched &= self.own_memory.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
             end = range.end;
         }
-        untouched &= self.lent.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
+        untouched &= self.own_memory.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
         if !untouched {
             self.events.push(Event::Stray);
         }
@@ -178,18 +187,18 @@ impl<'a> Player<'a> {
     }
 
     fn slot(&self, slot: Slot) -> &[u8] {
-        &self.lent.bytes[self.map.range(slot)]
+        &self.own_memory.bytes[self.map.range(slot)]
     }
 
     fn spoil(&mut self, slot: Slot) {
         let range = self.map.range(slot);
-        self.lent.bytes[range].fill(SPOILT);
+        self.own_memory.bytes[range].fill(SPOILT);
     }
 
     fn own(&self, at: usize) -> Memory {
-        let start = self.map.range(Slot::Own { at }).start as u64;
-        let lent = self.lent.memory();
-        Memory { address: lent.address + start, ..lent }
+        let start = self.map.range(Slot::Local { at }).start as u64;
+        let own_memory = self.own_memory.memory();
+        Memory { address: own_memory.address + start, ..own_memory }
     }
 
     /// Posts what can be posted.
@@ -205,8 +214,8 @@ impl<'a> Player<'a> {
             self.events.push(Event::Posted(at));
             let (to, len, request) = (RankId(step.to), step.post.len(), handle(at));
             let packet = self.plan.packet(self.me, at);
-            let place = step.post.place().unwrap_or_default();
-            let start = peer.map.range(Slot::Of { from: self.me, at: place }).start as u64;
+            let slot_of = step.post.slot_of().unwrap_or_default();
+            let start = peer.map.range(Slot::Remote { from: self.me, at: slot_of }).start as u64;
             let remote = Memory { address: peer.memory.address.wrapping_add(start), ..peer.memory };
             match step.post {
                 Post::Send { .. } => {
@@ -220,13 +229,16 @@ impl<'a> Player<'a> {
                 Post::Write { .. } => {
                     self.outstanding += 1;
                     let (from, into) = (self.own(at), remote);
-                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.lent);
+                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.own_memory);
                 }
                 Post::Read { .. } => {
                     peer.reads += 1;
                     self.outstanding += 1;
                     let (from, into) = (remote, self.own(at));
-                    out.read(&Read { of: to, from, into, len, request, notice: packet }, &mut self.lent);
+                    out.read(
+                        &Read { of: to, from, into, len, request, notice: packet },
+                        &mut self.own_memory,
+                    );
                 }
             }
         }
@@ -238,16 +250,16 @@ impl<'a> Player<'a> {
         data.copy_to(&mut self.scratch);
         self.events.push(Event::Packet { from, at, sum: sum(&self.scratch) });
         let plan = self.plan;
-        let Some(step) = plan.named(from, at).map(|named| named.step) else { return };
+        let Some(step) = plan.planned_step(from, at).map(|planned| planned.step) else { return };
         let peer = &mut self.peers[from as usize];
         peer.packets += 1;
         let before = |first: usize| plan.between(from, self.me).skip_while(move |one| one.at < first);
         if step.post.lane() == Some(Lane::Forward) {
-            let looked = peer.looked;
-            peer.looked = looked.max(at + 1);
-            for write in before(looked).take_while(|write| write.at <= at) {
-                if let Post::Write { place, .. } = write.step.post {
-                    let sum = sum(&self.lent.bytes[self.map.range(Slot::Of { from, at: place })]);
+            let checked_until = peer.checked_until;
+            peer.checked_until = checked_until.max(at + 1);
+            for write in before(checked_until).take_while(|write| write.at <= at) {
+                if let Post::Write { slot_of, .. } = write.step.post {
+                    let sum = sum(&self.own_memory.bytes[self.map.range(Slot::Remote { from, at: slot_of })]);
                     self.events.push(Event::Memory { from, at: write.at, sum });
                 }
             }
@@ -258,11 +270,11 @@ impl<'a> Player<'a> {
         if step.fenced || is_notice {
             let over = if is_notice { at + 1 } else { at };
             let peer = &mut self.peers[from as usize];
-            let spoilt = peer.spoilt;
-            peer.spoilt = spoilt.max(over);
-            for read in plan.between(from, self.me).filter(|read| (spoilt..over).contains(&read.at)) {
-                if matches!(read.step.post, Post::Read { place, .. } if place == read.at) {
-                    self.spoil(Slot::Of { from, at: read.at });
+            let spoilt_until = peer.spoilt_until;
+            peer.spoilt_until = spoilt_until.max(over);
+            for read in plan.between(from, self.me).filter(|read| (spoilt_until..over).contains(&read.at)) {
+                if matches!(read.step.post, Post::Read { slot_of, .. } if slot_of == read.at) {
+                    self.spoil(Slot::Remote { from, at: read.at });
                 }
             }
         }
@@ -270,18 +282,20 @@ impl<'a> Player<'a> {
 
     /// Takes note of a completion. False if there is nothing that it could be of.
     fn completion(&mut self, request: Handle, is_read: bool) -> bool {
-        let Some(named) = position(request).and_then(|at| self.plan.named(self.me, at)) else { return false };
-        let at = named.at;
-        match named.step.post {
+        let Some(planned) = position(request).and_then(|at| self.plan.planned_step(self.me, at)) else {
+            return false;
+        };
+        let at = planned.at;
+        match planned.step.post {
             Post::Write { .. } if !is_read => {
                 self.events.push(Event::Written(at));
                 // The source may be reused.
-                self.spoil(Slot::Own { at });
+                self.spoil(Slot::Local { at });
             }
             Post::Read { .. } if is_read => {
-                let sum = sum(self.slot(Slot::Own { at }));
+                let sum = sum(self.slot(Slot::Local { at }));
                 self.events.push(Event::Read { at, sum });
-                let reads = &mut self.peers[named.step.to as usize].reads;
+                let reads = &mut self.peers[planned.step.to as usize].reads;
                 *reads = reads.saturating_sub(1);
             }
             _ => return false,
@@ -292,10 +306,10 @@ impl<'a> Player<'a> {
 }
 
 impl<O: Outbound> Handler<O> for Player<'_> {
-    type Regions = Lent;
+    type Regions = RankMemory;
 
-    fn regions(&mut self) -> &mut Lent {
-        &mut self.lent
+    fn regions(&mut self) -> &mut RankMemory {
+        &mut self.own_memory
     }
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O) {

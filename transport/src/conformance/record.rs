@@ -35,7 +35,7 @@ pub enum Event {
         sum: u64,
     },
     /// As `Memory`, at the end.
-    Left {
+    FinalMemory {
         /// Who wrote.
         from: u32,
         /// At which position.
@@ -66,7 +66,7 @@ impl fmt::Display for Event {
             Self::Posted(at) => write!(f, "p{at}"),
             Self::Packet { from, at, sum } => write!(f, "k{from}.{at}.{sum:x}"),
             Self::Memory { from, at, sum } => write!(f, "m{from}.{at}.{sum:x}"),
-            Self::Left { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
+            Self::FinalMemory { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
             Self::Written(at) => write!(f, "w{at}"),
             Self::Read { at, sum } => write!(f, "r{at}.{sum:x}"),
             Self::Lost(rank) => write!(f, "l{rank}"),
@@ -77,9 +77,9 @@ impl fmt::Display for Event {
 }
 
 impl FromStr for Event {
-    type Err = BadRecord;
+    type Err = RecordError;
 
-    fn from_str(word: &str) -> Result<Self, BadRecord> {
+    fn from_str(word: &str) -> Result<Self, RecordError> {
         let parse = || {
             let kind = word.chars().next()?;
             let mut numbers = word[kind.len_utf8()..].split('.');
@@ -104,7 +104,7 @@ impl FromStr for Event {
                         match kind {
                             'k' => Self::Packet { from, at, sum },
                             'm' => Self::Memory { from, at, sum },
-                            _ => Self::Left { from, at, sum },
+                            _ => Self::FinalMemory { from, at, sum },
                         }
                     }
                     _ => return None,
@@ -112,7 +112,7 @@ impl FromStr for Event {
             };
             numbers.next().is_none().then_some(event)
         };
-        parse().ok_or_else(|| BadRecord(word.chars().take(80).collect()))
+        parse().ok_or_else(|| RecordError(word.chars().take(80).collect()))
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Record {
 /// A text that is no record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no part of a record: make the file anew with the test that writes it")]
-pub struct BadRecord(String);
+pub struct RecordError(String);
 
 /// Between the plan and the transport in the first line.
 const OVER: &str = " over ";
@@ -140,7 +140,7 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{BEGIN}{}{OVER}{}", self.plan, self.transport)?;
         for rank in &self.ranks {
-            writeln!(f, "{}", Line(rank.as_deref()))?;
+            writeln!(f, "{}", RecordLine(rank.as_deref()))?;
         }
         Ok(())
     }
@@ -148,9 +148,9 @@ impl fmt::Display for Record {
 
 /// The events of one rank, as a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a>(pub Option<&'a [Event]>);
+pub struct RecordLine<'a>(pub Option<&'a [Event]>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for RecordLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(events) = self.0 else { return write!(f, "-") };
         for (count, event) in events.iter().enumerate() {
@@ -167,7 +167,7 @@ impl fmt::Display for Line<'_> {
 ///
 /// # Errors
 /// When it has a word that is none.
-pub fn parse_line(line: &str) -> Result<Option<Vec<Event>>, BadRecord> {
+pub fn parse_record_line(line: &str) -> Result<Option<Vec<Event>>, RecordError> {
     if line == "-" {
         return Ok(None);
     }
@@ -178,15 +178,15 @@ pub fn parse_line(line: &str) -> Result<Option<Vec<Event>>, BadRecord> {
 ///
 /// # Errors
 /// When it is not made of records.
-pub fn parse(text: &str) -> Result<Vec<Record>, BadRecord> {
+pub fn parse(text: &str) -> Result<Vec<Record>, RecordError> {
     let mut records: Vec<Record> = Vec::new();
     for line in text.lines() {
         if let Some((plan, transport)) = line.strip_prefix(BEGIN).and_then(|rest| rest.rsplit_once(OVER)) {
             let (plan, transport) = (plan.to_owned(), transport.to_owned());
             records.push(Record { transport, plan, ranks: Vec::new() });
         } else {
-            let bad = || BadRecord(line.chars().take(80).collect());
-            records.last_mut().ok_or_else(bad)?.ranks.push(parse_line(line)?);
+            let bad = || RecordError(line.chars().take(80).collect());
+            records.last_mut().ok_or_else(bad)?.ranks.push(parse_record_line(line)?);
         }
     }
     Ok(records)

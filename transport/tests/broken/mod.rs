@@ -1,6 +1,6 @@
 //! A transport within one thread, which keeps the contract, or breaks it in one way.
 
-use carrousel_transport::conformance::{Event, Lent, Plan, Player};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory};
 use carrousel_transport::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -52,11 +52,11 @@ pub(crate) enum Fault {
 enum Item {
     Packet(Context, Packet, Vec<u8>),
     Write(Memory, Vec<u8>, Handle),
-    Ask(Read),
+    ReadRequest(Read),
 }
 
 /// A completion, and the data of a read with the place where it goes.
-type Done = (Arrival, Option<(Memory, Vec<u8>)>);
+type QueuedCompletion = (Arrival, Option<(Memory, Vec<u8>)>);
 
 /// What all ends share.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub(crate) struct Net {
     /// By receiver and sender.
     items: Vec<Vec<VecDeque<Item>>>,
     /// By rank: completions, and where read data goes.
-    done: Vec<VecDeque<Done>>,
+    done: Vec<VecDeque<QueuedCompletion>>,
     /// By rank: what it has posted to whom and not been told to be complete.
     outstanding: Vec<Vec<(usize, Arrival)>>,
     dead: Option<usize>,
@@ -114,12 +114,12 @@ impl Outbound for Out {
 
     fn read(&mut self, read: &Read, _: &mut impl Regions) {
         if self.expect(read.of, Arrival::Read(read.request)) {
-            self.push(read.of, Item::Ask(*read));
+            self.push(read.of, Item::ReadRequest(*read));
         }
     }
 }
 
-pub(crate) struct End {
+pub(crate) struct BrokenTransport {
     out: Out,
     fault: Fault,
     /// Opportunities that are let pass before the fault.
@@ -128,7 +128,7 @@ pub(crate) struct End {
     late: VecDeque<(usize, Read)>,
 }
 
-impl End {
+impl BrokenTransport {
     /// Whether the fault is this one, and now.
     fn breaks(&mut self, fault: Fault) -> bool {
         if self.fault != fault {
@@ -154,11 +154,11 @@ impl End {
                 }
                 false
             }
-            (Some(Item::Packet(_, packet, _)), Some(Item::Ask(read)))
+            (Some(Item::Packet(_, packet, _)), Some(Item::ReadRequest(read)))
                 if packet.lane() == Lane::Back && read.notice.is_some() =>
             {
                 if self.breaks(Fault::NoticeOvertakes) {
-                    let Some(Item::Ask(read)) = queue.get_mut(1) else { return false };
+                    let Some(Item::ReadRequest(read)) = queue.get_mut(1) else { return false };
                     let notice = read.notice.take();
                     queue.extend(notice.map(|(context, packet)| Item::Packet(context, packet, Vec::new())));
                     let last = queue.len() - 1;
@@ -166,7 +166,7 @@ impl End {
                 }
                 false
             }
-            (Some(Item::Write(into, ..)), Some(Item::Ask(read))) if *into == read.from => {
+            (Some(Item::Write(into, ..)), Some(Item::ReadRequest(read))) if *into == read.from => {
                 self.breaks(Fault::ReadFirst)
             }
             _ => false,
@@ -255,7 +255,7 @@ impl End {
                 bytes.expect("it is registered").copy_from_slice(&data);
                 self.complete(from, Arrival::Written(request), None);
             }
-            Item::Ask(read) => {
+            Item::ReadRequest(read) => {
                 // Nobody at the reader does anything for the notice.
                 let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
                 if let Some((context, packet)) = read.notice.filter(|_| !lost) {
@@ -272,7 +272,7 @@ impl End {
     }
 }
 
-impl Transport for End {
+impl Transport for BrokenTransport {
     type Out = Out;
 
     fn out(&mut self) -> &mut Out {
@@ -351,12 +351,17 @@ pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -
         reported: vec![false; ranks],
     };
     let net = Rc::new(RefCell::new(net));
-    let lent: Vec<Lent> = (0..ranks as u32).map(|me| Lent::new(plan, me)).collect();
-    let names: Vec<Memory> = lent.iter().map(Lent::memory).collect();
+    let memories: Vec<RankMemory> = (0..ranks as u32).map(|me| RankMemory::new(plan, me)).collect();
+    let names: Vec<Memory> = memories.iter().map(RankMemory::memory).collect();
     let mut players: Vec<_> =
-        (0..).zip(lent).map(|(me, lent)| Some(Player::new(plan, me, lent, &names))).collect();
+        (0..).zip(memories).map(|(me, memory)| Some(Player::new(plan, me, memory, &names))).collect();
     let mut ends: Vec<_> = (0..ranks)
-        .map(|me| End { out: Out { me, net: Rc::clone(&net) }, fault, pass, late: VecDeque::new() })
+        .map(|me| BrokenTransport {
+            out: Out { me, net: Rc::clone(&net) },
+            fault,
+            pass,
+            late: VecDeque::new(),
+        })
         .collect();
     // Bounded: a fault may keep a plan from its end.
     for round in 0..2000 {

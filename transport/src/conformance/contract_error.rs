@@ -1,15 +1,15 @@
 //! How a record can break the contract.
 
-use super::plan::Named;
+use super::plan::PlannedStep;
 use crate::{Lane, Operation};
 use core::fmt;
 use thiserror::Error;
 
 /// A row and a column of the contract's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row(pub Operation, pub Operation);
+pub struct TableCell(pub Operation, pub Operation);
 
-impl fmt::Display for Row {
+impl fmt::Display for TableCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |operation| match operation {
             Operation::Send(Lane::Forward) => "send, forward",
@@ -24,30 +24,30 @@ impl fmt::Display for Row {
 /// How a record breaks the contract. `at` is the rank that has noticed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Breach {
+pub enum ContractError {
     /// Two effects came the wrong way round.
     #[error("rank {at} saw {later} before {earlier}: {row} forbids it")]
     Order {
         /// At this rank.
         at: u32,
         /// What should have come first.
-        earlier: Named,
+        earlier: PlannedStep,
         /// What came first.
-        later: Named,
+        later: PlannedStep,
         /// What forbids it.
-        row: Row,
+        row: TableCell,
     },
     /// The data of a write is not there, though a packet behind it is.
     #[error("rank {at} saw {packet}, and other bytes than those of {write} in its memory: {row} forbids it")]
-    NotThere {
+    DataMissing {
         /// At this rank.
         at: u32,
         /// The write.
-        write: Named,
+        write: PlannedStep,
         /// The packet.
-        packet: Named,
+        packet: PlannedStep,
         /// What forbids it.
-        row: Row,
+        row: TableCell,
     },
     /// Data arrived that was not sent.
     #[error("rank {at} got other bytes than those of {what}: data arrives whole and unchanged")]
@@ -55,23 +55,23 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// Of this operation.
-        what: Named,
+        what: PlannedStep,
     },
     /// Something was reported twice.
     #[error("rank {at} was told twice of {what}: every packet and every completion is reported once")]
-    Twice {
+    ReportedTwice {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
     /// Something was never reported.
     #[error("rank {at} was never told of {what}: nothing gets lost between ranks that live")]
-    Missing {
+    NotReported {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
     /// A completion of what has not been posted.
     #[error("rank {at} was told that {what} is complete, which it had not posted")]
@@ -79,7 +79,7 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
     /// Completions of one kind, to one peer, that came the wrong way round.
     #[error(
@@ -89,9 +89,9 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// What should have come first.
-        earlier: Named,
+        earlier: PlannedStep,
         /// What came first.
-        later: Named,
+        later: PlannedStep,
     },
     /// Something arrived that nobody has posted.
     #[error("rank {at} was told of something, as from rank {from}, that nobody has posted")]
@@ -111,7 +111,7 @@ pub enum Breach {
     },
     /// A loss was reported twice.
     #[error("rank {at} was told twice that rank {peer} is lost: a loss is reported once")]
-    LostTwice {
+    LossReportedTwice {
         /// At this rank.
         at: u32,
         /// This one.
@@ -119,7 +119,7 @@ pub enum Breach {
     },
     /// A loss was not reported.
     #[error("rank {at} was never told that rank {peer} is lost")]
-    NotLost {
+    LossNotReported {
         /// At this rank.
         at: u32,
         /// This one.
@@ -131,7 +131,7 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
     /// Memory changed that nothing was written to.
     #[error("bytes of rank {at} have changed beside those that were written")]
@@ -141,11 +141,11 @@ pub enum Breach {
     },
     /// The record is not one of this plan.
     #[error("the record of rank {at} is not one of this plan at {what}: was the plan changed since?")]
-    OtherPlan {
+    PlanMismatch {
         /// At this rank.
         at: u32,
         /// About here.
-        what: Named,
+        what: PlannedStep,
     },
     /// The record has another number of ranks than the plan.
     #[error("the record has {found} ranks, and the plan {expected}: was the plan changed since?")]
