@@ -1,40 +1,40 @@
-//! Which peers have connected: a bit for each, and a bell that a peer rings once its bit is set. The owner of a
-//! segment looks at one word while nobody connects, and at rings that are in use only.
+//! Which peers have connected: a bit for each, and a doorbell that a peer rings once its bit is set. The owner of a
+//! segment polls one word while no peer connects, and only the rings that are in use.
 //!
-//! A peer sets its bit, then rings (`RING_DOORBELL`); the owner that hears the bell (`READ_DOORBELL`) sees the bits that were set
-//! before. Both are needed: an owner that had heard the bell and not seen the bit would not look again.
+//! A peer sets its bit, then rings the doorbell (`RING_DOORBELL`); the owner that sees it rung (`READ_DOORBELL`) sees the
+//! bits that were set before. Both are needed: an owner that had seen the doorbell and not the bit would not look again.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the bell is.
+/// The word of the doorbell.
 pub const DOORBELL: usize = 0;
-/// Where the bits begin: cache lines of their own, since only the bell is looked at.
+/// The word where the bits begin: they have cache lines of their own, since only the doorbell is polled.
 const BITS: usize = 16;
 /// Bits in a word.
 const WORD: usize = u64::BITS as usize;
 
 /// The memory orders, see [`crate::ring::Orders`].
 pub trait Orders {
-    /// A peer rings: its bit is seen by the owner that hears it.
+    /// A peer rings the doorbell: an owner that sees this sees the peer's bit.
     const RING_DOORBELL: Ordering = Ordering::Release;
-    /// The owner looks at the bell.
+    /// The owner loads the doorbell.
     const READ_DOORBELL: Ordering = Ordering::Acquire;
 }
 
-/// The orders that are needed.
+/// The orders that the algorithm needs.
 #[derive(Clone, Copy, Debug)]
 pub enum Sound {}
 impl Orders for Sound {}
 
-/// Words for so many peers: whole pairs of cache lines.
+/// Words that so many peers need: whole pairs of cache lines.
 pub const fn words(peers: usize) -> usize {
     BITS + peers.div_ceil(WORD).next_multiple_of(16)
 }
 
-/// A peer has connected. More than once is as good as once.
+/// Announces that `peer` has connected. A second announcement changes nothing.
 ///
 /// # Panics
-/// When `words` are those of fewer peers.
+/// When `words` are for fewer peers.
 pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
     words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
     words[DOORBELL].fetch_add(1, O::RING_DOORBELL);
@@ -43,16 +43,16 @@ pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
 /// The owner's side.
 #[derive(Debug)]
 pub struct Listener<O = Sound> {
-    /// The bell, when it was last heard.
+    /// The doorbell, when it was last loaded by [`Self::new_peers`].
     rings_seen: u64,
-    /// The bits that were seen.
+    /// The bits of the peers that were returned.
     peers_seen: Vec<u64>,
     peers: usize,
     orders: std::marker::PhantomData<fn() -> O>,
 }
 
 impl<O: Orders> Listener<O> {
-    /// Of a segment with so many peers, none of which has connected.
+    /// The listener of a segment with so many peers, none of which has connected.
     pub fn new(peers: usize) -> Self {
         Self {
             rings_seen: 0,
@@ -62,7 +62,7 @@ impl<O: Orders> Listener<O> {
         }
     }
 
-    /// Whether somebody may have connected since [`Self::new_peers`].
+    /// Whether a peer may have connected since [`Self::new_peers`].
     #[inline]
     pub fn has_rung(&self, doorbell: &AtomicU64) -> bool {
         doorbell.load(O::READ_DOORBELL) != self.rings_seen
@@ -80,7 +80,7 @@ impl<O: Orders> Listener<O> {
                 new &= new - 1;
             }
         }
-        // What stands behind the last peer, nobody honest has set.
+        // No honest peer sets the bits behind that of the last one.
         new_peers.retain(|peer| *peer < self.peers);
         new_peers
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_peer_is_news_once() {
+    fn each_peer_is_new_once() {
         let memory: Vec<AtomicU64> = (0..words(130)).map(|_| AtomicU64::new(0)).collect();
         let mut listener = Listener::<Sound>::new(130);
         assert!(!listener.has_rung(&memory[DOORBELL]));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_of_nobody_are_no_news() {
+    fn bits_of_no_peer_are_ignored() {
         let memory: Vec<AtomicU64> = (0..words(3)).map(|_| AtomicU64::new(u64::MAX)).collect();
         let mut listener = Listener::<Sound>::new(3);
         assert_eq!(listener.new_peers(&memory), [0, 1, 2]);

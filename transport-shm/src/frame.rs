@@ -1,7 +1,7 @@
 //! Messages as words: a header, then the payload, little end first, the last word filled up with zeros.
 //!
 //! Words are only ever loaded and stored atomically, so whatever the other process does to them
-//! meanwhile, a copy has *some* bytes; whether they are a message is for the positions to say.
+//! meanwhile, a copy has *some* bytes; the positions of the ring say whether they are a message.
 
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
@@ -12,12 +12,12 @@ pub(crate) const fn words(len: usize, grain: usize) -> usize {
     (1 + len.div_ceil(8) + grain - 1) & !(grain - 1)
 }
 
-/// A header: never zero, because that is where none is.
+/// A header, which is never zero: a zero word says that no message is there yet.
 pub(crate) const fn header(tag: u32, len: u32) -> u64 {
     (tag as u64) << 32 | (len as u64 + 1)
 }
 
-/// The tag and the length in a header; `None` where none is.
+/// The tag and the length in a header; `None` for a word without a header.
 pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
     match (header as u32).checked_sub(1) {
         Some(len) => Some(((header >> 32) as u32, len)),
@@ -25,7 +25,7 @@ pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
     }
 }
 
-/// Consecutive words of a ring: up to the end of its memory, and on from the beginning.
+/// Consecutive words of a ring: `head` up to the end of its memory, and `tail` from the beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
     head: &'a [AtomicU64],
@@ -41,8 +41,7 @@ impl<'a> Span<'a> {
         Self { head: &ring[at..at + head], tail: &ring[..words - head] }
     }
 
-    /// Takes up to `count` words off the front that lie side by side: all that there are, or up to the
-    /// end of the memory.
+    /// Takes up to `count` contiguous words off the front: all of them, or those up to the end of the memory.
     #[inline]
     fn run(&mut self, count: usize) -> &'a [AtomicU64] {
         if self.head.is_empty() {
@@ -64,7 +63,7 @@ impl<'a> Span<'a> {
     fn put(&mut self, mut words: &[[u8; 8]]) {
         while !words.is_empty() {
             let run = self.run(words.len());
-            assert!(!run.is_empty(), "a span is as long as what is put there");
+            assert!(!run.is_empty(), "a span is as long as the words that are stored in it");
             let (head, tail) = words.split_at(run.len());
             for (word, bytes) in run.iter().zip(head) {
                 word.store(u64::from_le_bytes(*bytes), Relaxed);
@@ -78,7 +77,7 @@ impl<'a> Span<'a> {
     fn get(&mut self, mut words: &mut [[u8; 8]]) {
         while !words.is_empty() {
             let run = self.run(words.len());
-            assert!(!run.is_empty(), "a span is as long as what is got from there");
+            assert!(!run.is_empty(), "a span is as long as the words that are loaded from it");
             let (head, tail) = words.split_at_mut(run.len());
             for (word, bytes) in run.iter().zip(head) {
                 *bytes = word.load(Relaxed).to_le_bytes();
@@ -90,7 +89,7 @@ impl<'a> Span<'a> {
     /// Stores the parts of a payload, one after the other.
     #[inline]
     pub(crate) fn store(mut self, parts: &[&[u8]]) {
-        // The word that the last part has begun, and how much of it.
+        // The word that the last part has begun, and how many of its bytes are filled.
         let (mut begun, mut filled) = ([0; 8], 0);
         for &(mut part) in parts {
             if filled > 0 {
@@ -116,7 +115,7 @@ impl<'a> Span<'a> {
     /// Stores a word and the data behind it.
     #[inline]
     pub(crate) fn store_word(self, word: u64, data: &[u8]) {
-        // Nearly always all of it lies side by side.
+        // Nearly always the whole span is contiguous.
         if let ([first, words @ ..], []) = (self.head, self.tail) {
             first.store(word, Relaxed);
             let (whole, rest) = data.as_chunks();
@@ -138,11 +137,11 @@ fn partial(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// A message that lies in the ring still. It may be read in pieces, so that each byte is copied once, to
-/// where it belongs.
+/// A message that is still in the ring. It may be read in parts, so that each byte is copied once, to
+/// its destination.
 ///
 /// A peer that breaks the rules can change the bytes while they are read, and between two reads of
-/// the same: who has to trust a byte reads it once.
+/// the same: a caller that has to trust a byte reads it once.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     tag: u32,
@@ -156,7 +155,7 @@ impl<'a> Frame<'a> {
         Self { tag, len, payload }
     }
 
-    /// What the producer gave as `tag`.
+    /// The tag that the producer gave.
     #[inline]
     pub fn tag(&self) -> u32 {
         self.tag
@@ -177,7 +176,7 @@ impl<'a> Frame<'a> {
     /// The first 8 bytes, little end first.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When the message has fewer.
     #[inline]
     pub fn first_word(&self) -> u64 {
         match self.payload.head {
@@ -195,7 +194,7 @@ impl<'a> Frame<'a> {
         let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
         assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);
         if let (0, []) = (at % 8, self.payload.tail) {
-            // Nearly always: whole words, side by side.
+            // Nearly always: whole, contiguous words.
             let words = &self.payload.head[at / 8..];
             let (whole, rest) = into.as_chunks_mut();
             for (bytes, word) in whole.iter_mut().zip(words) {
@@ -212,7 +211,7 @@ impl<'a> Frame<'a> {
         self.copy_unaligned(at, into);
     }
 
-    /// As [`Frame::copy_to`], from anywhere.
+    /// As [`Frame::copy_to`], from any byte, and over the end of the memory.
     #[inline(never)]
     fn copy_unaligned(&self, at: usize, into: &mut [u8]) {
         let mut span = self.payload;
@@ -253,7 +252,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 1000 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Wherever a message begins and however it is cut, in writing as in reading, it is the same bytes.
+        /// Wherever a message begins and however writing and reading divide it, its bytes are the same.
         #[test]
         fn cuts_do_not_show(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..6),

@@ -1,4 +1,4 @@
-//! Where a process's segment is, as its peers are told: a line of text.
+//! The address of a process's segment, which its peers are told as a line of text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,17 +11,17 @@ pub struct Address {
     pub(super) pid: u32,
     /// Its descriptor of the segment.
     pub(super) fd: i32,
-    /// Where in its memory [`PROBE`](super::direct::PROBE) is.
+    /// The address of [`PROBE`](super::direct::PROBE) in its memory.
     pub(super) probe: u64,
-    /// What its segment is known by.
+    /// The number that identifies its segment.
     pub(super) nonce: u64,
-    /// When it began, see [`Identity`](super::process::Identity).
+    /// The time at which it began, see [`Identity`](super::process::Identity).
     pub(super) began: u64,
-    /// The PID namespace in which its number is valid; 0 where that is not known.
+    /// The PID namespace in which its number is valid; 0 where the namespace is not known.
     pub(super) namespace: u64,
 }
 
-/// A text that is no address.
+/// A text that is not the address of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not the address of a segment: expected `shm:PID:DESCRIPTOR:PROBE:NONCE:BEGAN:NAMESPACE`")]
 pub struct AddressError(String);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn a_text_that_is_not_an_address_is_refused() {
         let wrong = [
             "",
             "shm:",

@@ -1,8 +1,7 @@
-//! Copying a large message together with the peer, if its processor has nothing better to do: then it takes half
-//! the time.
+//! Copies a large message together with the peer, if the peer's processor is idle: then the copy takes half the time.
 //!
-//! Whoever has to copy tells the peer, and begins. A peer that waits for a message sees that at once, and takes
-//! chunks; one that computes does not, and nothing is lost.
+//! The process that has to copy announces the transfer to the peer, and begins. A peer that waits for a message sees the
+//! announcement at once, and takes chunks; a peer that computes does not, and nothing is lost.
 
 use super::direct::{self, DirectCopyError};
 use super::frames::{self, HELP_REQUEST, HelpRequest, Transfer};
@@ -17,20 +16,22 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
 
-/// Bytes of a chunk: its copy takes some microseconds, several times what a system call and telling somebody do.
+/// Bytes of a chunk: its copy takes some microseconds, several times as long as a system call and a message to the peer.
 const CHUNK_BYTES: usize = 32 << 10;
-/// Bytes of the least transfer that is shared: of two chunks. In one direction a third more goes through so than without;
-/// where both have messages of this size for each other, a sixth less, as each leaves its own for the other's.
+/// Bytes of the smallest transfer that both processes copy: two chunks. In one direction the throughput is a third higher
+/// than without help; where both send each other messages of this size, it is a sixth lower, as each interrupts its own
+/// copy to help the other.
 const COOPERATIVE_MIN: usize = 64 << 10;
 
-/// A helper that has not copied in this time what it took in one go is given up. One that runs never is: it is
-/// within a system call, and copies gigabytes in a second. One that is stopped is waited for until it goes on.
+/// A helper that takes longer than this to copy the chunks that it took at once is given up. A helper that runs never
+/// takes as long: it is within a system call, and copies gigabytes in a second. A helper that is stopped is waited for
+/// until it continues.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at a helper no more than this counts: in what is longer this process was stopped, and perhaps the
-/// helper with it.
-const LOOK: Duration = Duration::from_millis(100);
+/// The time between two polls of a helper counts up to this limit only: when more has passed, this process was stopped,
+/// and perhaps the helper with it.
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(100);
 
-/// Writes to the memory of a peer.
+/// Writes to the memory of a peer, with its help if the data is large.
 pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), DirectCopyError> {
     let (pid, address) = (peer.pid, write.into.address);
     let request = |number| HelpRequest::new(Transfer::new(write.from, write.into, write.len), number, false);
@@ -39,7 +40,7 @@ pub(super) fn write(peer: &mut Peer, write: &Write, bytes: &[u8]) -> Result<(), 
     })
 }
 
-/// Reads from the memory of a peer.
+/// Reads from the memory of a peer, with its help if the data is large.
 pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(), DirectCopyError> {
     let (pid, address) = (peer.pid, read.from.address);
     let request = |number| HelpRequest::new(Transfer::new(read.from, read.into, read.len), number, true);
@@ -48,7 +49,7 @@ pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(),
     })
 }
 
-/// Copies `len` bytes by `copy_chunks`, together with the peer if they are many.
+/// Copies `len` bytes by `copy_chunks`, together with the peer if they are at least [`COOPERATIVE_MIN`].
 fn copy(
     peer: &mut Peer,
     len: usize,
@@ -66,7 +67,7 @@ fn copy(
     }
     let (mut result, mut next) = (Ok(()), Some(first));
     while let Some(chunks) = next {
-        // After an error too, all chunks are taken, so that nobody else copies them.
+        // After an error too, all chunks are taken, so that the helper does not copy them.
         result = result.and_then(|()| copy_chunks(range(chunks, len)));
         next = owner.take();
     }
@@ -77,7 +78,7 @@ fn copy(
     }
 }
 
-/// Waits until the helper has copied what it took. It is doing that, and waits for nobody.
+/// Waits until the helper has copied the chunks that it took. The helper is copying, and waits for no other process.
 fn await_helper(peer: &Peer, owner: &Owner<'_>) -> Help {
     const SPINS: u32 = 1 << 14;
     let (mut spins, mut waited) = (0_u32, WaitTime::default());
@@ -91,8 +92,8 @@ fn await_helper(peer: &Peer, owner: &Owner<'_>) -> Help {
             std::hint::spin_loop();
             continue;
         }
-        // What has not come by now may be waiting for this processor, or never come.
-        if peer.has_ended() || waited.look(Instant::now(), peer.is_stopped()) > PATIENCE {
+        // A helper that has not finished by now may be waiting for this processor, or never finish.
+        if peer.has_ended() || waited.poll(Instant::now(), peer.is_stopped()) > PATIENCE {
             return Help::Corrupt;
         }
         std::thread::yield_now();
@@ -103,23 +104,23 @@ fn await_helper(peer: &Peer, owner: &Owner<'_>) -> Help {
 #[derive(Debug, Default)]
 struct WaitTime {
     time: Duration,
-    /// When it was looked at last.
+    /// When the helper was polled last.
     last: Option<Instant>,
 }
 
 impl WaitTime {
-    /// Looks at it; returns the time.
-    fn look(&mut self, now: Instant, is_stopped: bool) -> Duration {
+    /// Adds the time since the last poll, and returns the sum.
+    fn poll(&mut self, now: Instant, is_stopped: bool) -> Duration {
         let last = self.last.replace(now).unwrap_or(now);
         if !is_stopped {
-            self.time += now.saturating_duration_since(last).min(LOOK);
+            self.time += now.saturating_duration_since(last).min(POLL_INTERVAL_MAX);
         }
         self.time
     }
 }
 
-/// Helps a peer with the transfer that `frame` tells of, if its memory can be copied from and to: that of `pid`. Returns
-/// how many bytes were copied; `None` if no honest peer sends this.
+/// Helps a peer with the transfer that `frame` announces, if its memory, that of process `pid`, can be copied directly.
+/// Returns how many bytes were copied; `None` for a frame that no honest peer sends.
 pub(super) fn help(
     frame: &Frame<'_>,
     pid: Option<Pid>,
@@ -133,7 +134,7 @@ pub(super) fn help(
     let Some(pid) = pid else { return Some(0) };
     let mut helped = 0;
     let mut helper = Helper::new(control_words(ring_memory), request.number(), chunks);
-    // The memory is looked for only when there is something to do: a transfer that is over has none any more.
+    // The memory is looked up only when chunks are left: after the transfer is over it may not be registered any more.
     while let Some(chunks) = helper.take() {
         let range = range(chunks, len);
         let at = |memory: Memory| memory.address.wrapping_add(range.start as u64);
@@ -154,12 +155,12 @@ pub(super) fn help(
     Some(helped)
 }
 
-/// Where the state of a transfer is.
+/// The control words of a transfer.
 fn control_words(ring: &Ring) -> &[AtomicU64] {
     &ring[CONTROL_WORDS_START..CONTROL_WORDS_START + WORDS]
 }
 
-/// The chunks of so many bytes, if they are not too many.
+/// The number of chunks of so many bytes; `None` for no bytes or too many.
 fn chunks_of(len: usize) -> Option<u32> {
     u32::try_from(len.div_ceil(CHUNK_BYTES)).ok().filter(|chunks| (1..=CHUNKS_MAX).contains(chunks))
 }
@@ -175,17 +176,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_in_which_nobody_runs_does_not_count() {
+    fn time_in_which_a_process_is_stopped_does_not_count() {
         let (mut waited, mut now) = (WaitTime::default(), Instant::now());
-        let mut look = |step, is_stopped| {
+        let mut poll = |step, is_stopped| {
             now += step;
-            waited.look(now, is_stopped)
+            waited.poll(now, is_stopped)
         };
-        assert_eq!(look(PATIENCE, false), Duration::ZERO, "it begins with the first look");
-        assert_eq!(look(LOOK / 2, false), LOOK / 2);
-        assert_eq!(look(PATIENCE, true), LOOK / 2, "the helper was stopped");
-        assert_eq!(look(PATIENCE, false), LOOK * 3 / 2, "this process was");
-        // One that runs is not waited for for ever.
-        assert!((0..PATIENCE.as_millis()).any(|_| look(Duration::from_millis(1), false) > PATIENCE));
+        assert_eq!(poll(PATIENCE, false), Duration::ZERO, "it begins with the first poll");
+        assert_eq!(poll(POLL_INTERVAL_MAX / 2, false), POLL_INTERVAL_MAX / 2);
+        assert_eq!(poll(PATIENCE, true), POLL_INTERVAL_MAX / 2, "the helper was stopped");
+        assert_eq!(poll(PATIENCE, false), POLL_INTERVAL_MAX * 3 / 2, "this process was");
+        // A helper that runs is not waited for for ever.
+        assert!((0..PATIENCE.as_millis()).any(|_| poll(Duration::from_millis(1), false) > PATIENCE));
     }
 }

@@ -1,4 +1,4 @@
-//! What travels in a ring: packets, and, where memory cannot be copied directly, pieces of messages.
+//! The frames of a ring: packets, and, where memory cannot be copied directly, fragments of messages.
 
 use crate::Frame;
 use carrousel_transport::{Context, Handle, Memory, Payload};
@@ -7,8 +7,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A packet other than an EAGER, as `carrousel_transport::wire` has it.
 pub(super) const PACKET: u32 = 1;
-/// In the lower half of a frame's tag: an EAGER. It is most of what there is, so its head is a word only:
-/// its tag, and in the upper half of the frame's its communicator. Its data is the rest.
+/// An EAGER, in the lower half of the frame's tag. Most frames are EAGERs, so the head is only a word, the message's tag;
+/// the upper half of the frame's tag is the communicator, and the rest of the frame is the data.
 pub(super) const EAGER: u32 = 4;
 
 /// The tag of the frame of an EAGER.
@@ -22,6 +22,7 @@ pub(super) const fn eager(context: Context) -> u32 {
 pub(super) const fn eager_context(frame: u32) -> Option<Context> {
     if frame as u16 as u32 == EAGER { Some(Context((frame >> 16) as u16)) } else { None }
 }
+
 /// A [`Fragment`], and its bytes.
 pub(super) const FRAGMENT: u32 = 2;
 /// A [`GetRequest`].
@@ -29,7 +30,7 @@ pub(super) const GET_REQUEST: u32 = 3;
 /// A [`HelpRequest`].
 pub(super) const HELP_REQUEST: u32 = 5;
 
-/// Memory, as bytes.
+/// A [`Memory`], as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct WireMemory {
@@ -49,19 +50,19 @@ impl From<WireMemory> for Memory {
     }
 }
 
-/// In front of a piece of a message: where it belongs in the memory of whoever gets it.
+/// The head of a fragment of a message: the destination in the memory of the process that receives it.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Fragment {
     into: WireMemory,
-    /// 1 if a read is complete with it.
+    /// 1 if it completes a read.
     last: U32,
     index: U32,
     generation: U32,
 }
 
 impl Fragment {
-    /// Of a write; or of the read that `read` asked for, when it is the last.
+    /// The head of a fragment of a write or a read; `read` is the read that is complete with it.
     pub(super) fn new(into: Memory, read: Option<Handle>) -> Self {
         let (index, generation) = read.map_or((0, 0), |read| (read.index, read.generation));
         let last = u32::from(read.is_some());
@@ -72,14 +73,14 @@ impl Fragment {
         self.into.into()
     }
 
-    /// The read that is complete with this piece.
+    /// The read that is complete with this fragment.
     pub(super) fn read(&self) -> Option<Handle> {
         let handle = Handle { index: self.index.get(), generation: self.generation.get() };
         (self.last.get() != 0).then_some(handle)
     }
 }
 
-/// From where to where, and how many bytes.
+/// The source, the destination, and the number of bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Transfer {
@@ -106,7 +107,7 @@ impl Transfer {
     }
 }
 
-/// Asks for bytes: the peer is to send them in pieces.
+/// Asks the peer to send bytes of its memory in fragments.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct GetRequest {
@@ -125,13 +126,13 @@ impl GetRequest {
     }
 }
 
-/// Tells the peer of a transfer that it may help with, see [`crate::chunk_queue`].
+/// Announces a transfer that the peer may help to copy, see [`crate::chunk_queue`].
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct HelpRequest {
     pub(super) transfer: Transfer,
     number: U32,
-    /// 1 if the sender of this reads the memory of whoever gets it, 0 if it writes there.
+    /// 1 if the sender of the request reads the receiver's memory, 0 if it writes there.
     reads: U32,
 }
 
@@ -149,7 +150,7 @@ impl HelpRequest {
     }
 }
 
-/// What stands in front of `frame`, if it is long enough.
+/// The head of `frame`, if it is long enough.
 pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
     let mut head = T::new_zeroed();
     let bytes = head.as_mut_bytes();
@@ -157,10 +158,10 @@ pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
     Some(head)
 }
 
-/// The data of a packet, in the ring still.
+/// The data of a packet, which is still in the ring.
 pub(super) struct Data<'a> {
     pub(super) frame: &'a Frame<'a>,
-    /// Where it begins.
+    /// Where the data begins in the frame, in bytes.
     pub(super) at: usize,
 }
 

@@ -1,15 +1,16 @@
-//! Rings and memory put together: a transport between the ranks of one node.
+//! A transport between the ranks of one node, made of rings and direct copies.
 //!
-//! A process has one [`Node`], whose [`Address`] it publishes; whoever wants to send to it connects. What
-//! was published by whom, and which ranks share the node, is for the caller to find out.
+//! A process has one [`Node`], whose [`Address`] it publishes; a peer that wants to send to it connects. The caller
+//! finds out which ranks share the node, and which address each has published.
 //!
 //! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
-//! the memory of the processes where the system permits that, found out when a peer is connected; where it
-//! does not, they go through the rings in pieces, with the peer's help. Large ones are copied by both processes, if
-//! the peer polls meanwhile: then it copies parts of them instead of waiting.
+//! the memory of the processes where the system permits that, which is tried when a peer is connected; where it
+//! does not, they go through the rings in fragments, with the peer's help. Both processes copy large ones, if
+//! the peer polls meanwhile: then it copies chunks of them instead of waiting.
 //!
-//! **Promises.** Beside those of the rings: no call waits for a peer but for one that is copying a part, which
-//! needs nobody to finish that, and is given up when it is gone, or after ten seconds in which it was not stopped.
+//! **Promises.** Besides those of the rings: no call waits for a peer, except for one that is copying a chunk. That peer
+//! needs no other process to finish the copy, and is given up when it is gone, or after ten seconds in which it was not
+//! stopped.
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once
@@ -43,12 +44,12 @@ use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Ta
 use std::os::fd::{AsFd, AsRawFd};
 use thiserror::Error;
 
-/// How a [`Node`] is made.
+/// The options of a [`Node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Words of 8 bytes of the ring from each peer, a power of two.
     pub capacity: usize,
-    /// Whether memory is copied directly where that is permitted.
+    /// Whether memory is copied directly where the system permits it.
     pub direct: bool,
 }
 
@@ -65,39 +66,39 @@ pub struct Node {
     /// Changes when a peer connects.
     doorbell: Word,
     listener: Listener,
-    /// Of the peers that have connected, in this order.
+    /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
     out: Out,
 }
 
-/// Where a peer's frames come from.
+/// The ring of a connected peer, from which its frames come.
 #[derive(Debug)]
 struct Inbound {
     ring: Consumer<Ring>,
-    /// The memory of the ring, for what stands beside it.
+    /// The memory of the ring, for its control words.
     ring_memory: Ring,
     from: RankId,
     local_rank: usize,
     state: InboundState,
 }
 
-/// What is to be done about a ring.
+/// The state of an inbound ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InboundState {
     /// Frames are taken from it.
     Open,
-    /// Its process has ended: what is in it is all that comes.
+    /// The peer's process has ended: no frames follow those that are in the ring.
     Ending,
-    /// It is damaged, or empty for good.
+    /// The ring is damaged, or empty for good.
     Closed,
 }
 
-/// The most frames of one ring that are taken before others get their turn.
+/// The most frames that are taken from one ring before the others get their turn.
 const BATCH: usize = 16;
 
 impl Node {
-    /// The end of rank `me`, with a ring for each of the `ranks` of this node, of which it is one. A ring takes memory
-    /// when the peer connects.
+    /// The node of rank `me`, with a ring for each of the `ranks` of this node, of which `me` is one. A ring takes memory
+    /// when its peer connects.
     ///
     /// # Errors
     /// When the settings are wrong, or there is too little memory.
@@ -114,7 +115,7 @@ impl Node {
         Ok(Self { segment, doorbell, listener, inbound: Vec::new(), out })
     }
 
-    /// What peers need to connect.
+    /// The address with which peers connect.
     pub fn address(&self) -> Address {
         let fd = self.segment.as_fd().as_raw_fd();
         Address {
@@ -132,46 +133,48 @@ impl Node {
         largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
     }
 
-    /// Bytes of peers' transfers that this process has copied, having nothing better to do.
+    /// Bytes of peers' transfers that this process has copied while it polled.
     pub fn helped(&self) -> u64 {
         self.out.helped
     }
 
-    /// Says to all connected peers that this process has sent all of its messages: that it ends is no loss. Others
-    /// cannot see it any more when it has ended: while a peer waits that may never have connected, it must not.
+    /// Tells all connected peers that this process has sent all of its messages, so that its end is not a loss. Peers
+    /// that are not connected cannot see this once the process has ended: it must not end while such a peer may wait
+    /// for it.
     pub fn finish(&self) {
         self.segment.finish();
     }
 
-    /// How far what has come of each peer reaches, without taking it: for who has to show that it was taken.
+    /// The position behind the last message that has arrived from each peer; takes none. With [`Node::not_taken`], the
+    /// caller checks later that all of them were taken.
     pub fn arrived(&self) -> Vec<(RankId, u64)> {
         self.inbound.iter().map(|inbound| (inbound.from, inbound.ring.arrived())).collect()
     }
 
-    /// Peers of which something that had come was not taken since.
+    /// Peers of which messages that had arrived, by [`Node::arrived`], have not been taken since.
     pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
         let is_open =
             |inbound: &Inbound| inbound.state == InboundState::Open && !self.out.is_lost(inbound.local_rank);
         let pairs = self.inbound.iter().zip(arrived).filter(move |(inbound, _)| is_open(inbound));
         let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
-            // Positions go round.
+            // Positions wrap around.
             (inbound.ring.position().wrapping_sub(*until) as i64) < 0
         };
         pairs.filter(is_left).map(|(inbound, _)| inbound.from)
     }
 
-    /// Looks which peers have ended, of those that are connected or [watched](Out::watch). What they had sent before
-    /// still arrives; then they are reported as lost, unless they had [finished](Node::finish). A few system calls: to
-    /// be made now and then while nothing arrives.
+    /// Checks which of the peers that are connected or [watched](Out::watch) have ended. The messages that they had sent
+    /// still arrive; then they are reported as lost, unless they had [finished](Node::finish). It makes a few system
+    /// calls: to be called now and then while nothing arrives.
     pub fn check(&mut self) {
         let ended = self.out.poll_ended();
-        // Who has ended may have connected and sent before.
+        // A peer that has ended may have connected and sent before.
         self.accept_connections();
         for local_rank in ended {
             match self.inbound.iter_mut().find(|inbound| inbound.local_rank == local_rank) {
                 Some(inbound) if inbound.state == InboundState::Open => inbound.state = InboundState::Ending,
                 Some(inbound) if inbound.state == InboundState::Ending => {}
-                // What was posted to it since then has nobody to go to.
+                // Operations that were posted to it since then cannot complete.
                 _ => self.out.handle_exit(local_rank),
             }
         }
@@ -182,7 +185,7 @@ impl Node {
     fn accept_connections(&mut self) {
         let Self { segment, listener, inbound, out, .. } = self;
         for local_rank in listener.new_peers(segment.announced()) {
-            // This process itself connects to nobody who would look.
+            // A process does not connect to itself.
             if local_rank == out.local_ranks.own {
                 continue;
             }
@@ -200,7 +203,7 @@ impl Node {
                         state,
                     });
                 }
-                // Without its ring nothing of it can be heard.
+                // Without its ring none of its messages can be received.
                 Ok((Err(_), _)) => out.lose(local_rank),
                 Err(why) => out.lose_because(local_rank, why),
             }
@@ -214,7 +217,7 @@ impl Inbound {
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
         let (from, local_rank, ring_memory) = (self.from, self.local_rank, &self.ring_memory);
         for count in 0..BATCH {
-            // Whoever took a frame, of this peer or another one, or was told of a loss, may have given it up.
+            // A handler that got a frame of this peer or another one, or a loss, may have given this peer up.
             if out.is_lost(local_rank) {
                 self.state = InboundState::Closed;
                 return count;
@@ -233,7 +236,7 @@ impl Inbound {
         BATCH
     }
 
-    /// Takes what is left of a ring whose process has ended.
+    /// Takes the frames that are left in a ring whose process has ended.
     #[cold]
     fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
         if self.state == InboundState::Closed {
@@ -249,8 +252,9 @@ impl Inbound {
 }
 
 impl Out {
-    /// Reports losses, then completions. In this order: a completion cannot say that it is one of a failure,
-    /// so whoever is told of it has to know of the loss. What is posted meanwhile has to wait for the next time.
+    /// Reports losses, then completions. In this order: a completion cannot say that its operation failed,
+    /// so the handler has to know of the loss first. Completions of operations that are posted meanwhile are reported
+    /// by the next call.
     #[cold]
     fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
         let mut count = 0;
@@ -272,22 +276,22 @@ impl Out {
     }
 }
 
-/// Why there is no node.
+/// Why a node cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// The rank is not one of those of its own node.
+    /// The rank is not among those of its own node.
     #[error("{0} is not among the ranks of its node")]
     NotOnNode(RankId),
-    /// There is no shared memory.
+    /// The segment cannot be created.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// There would be too little for the rings.
+    /// The node has too little memory for the rings.
     #[error(transparent)]
     Memory(#[from] MemoryShortageError),
 }
 
-/// Takes one frame. False if no honest peer sends it.
+/// Handles one frame. Returns false for a frame that no honest peer sends.
 #[inline]
 fn handle_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
@@ -313,7 +317,7 @@ fn handle_frame<H: Handler<Out>>(
     handle_other_frame(frame, origin, handler, out)
 }
 
-/// Takes a frame that is no EAGER.
+/// Handles a frame other than an EAGER.
 #[inline(never)]
 fn handle_other_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
@@ -343,7 +347,7 @@ fn handle_other_frame<H: Handler<Out>>(
     }
 }
 
-/// Takes a frame that is part of a write or a read.
+/// Handles a frame that is part of a write or a read.
 #[cold]
 fn handle_data_frame<H: Handler<Out>>(
     frame: &Frame<'_>,

@@ -1,4 +1,4 @@
-//! The sending half: rings of peers, and what waits for room in them.
+//! The sending half: rings of peers, and the sends that wait for room in them.
 
 use super::address::Address;
 use super::connect::ConnectError;
@@ -26,7 +26,7 @@ pub(super) enum Completion {
     Read(Handle),
 }
 
-/// Processes that are looked for one at a time, at each [`Out::poll_ended`]: that takes microseconds for each.
+/// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
 const PROBES_MAX: usize = 8;
 
 /// The half of a [`Node`](super::Node) that takes operations.
@@ -35,26 +35,26 @@ pub struct Out {
     pub(super) local_ranks: LocalRanks,
     /// By local rank.
     peers: Vec<Option<Box<Peer>>>,
-    /// By local rank: no operation has an effect any more.
+    /// By local rank: whether it is lost, so that operations have no effect any more.
     lost: Vec<bool>,
-    /// By local rank, the processes that are looked for one at a time: of peers that are watched, and of connected ones of
-    /// which there is no descriptor.
+    /// By local rank, the processes that are probed one at a time: those of watched peers, and of connected peers that
+    /// have no pidfd.
     probed: BTreeMap<usize, Identity>,
-    /// The place that was looked for last.
+    /// The local rank that was probed last.
     last_probed: usize,
-    /// How peers' segments have to be made: as this process's own.
+    /// The layout of this process's segment, which peers' segments need to have, too.
     layout: Layout,
     budget: Budget,
     /// The PID namespace of this process, see [`process::namespace`].
     namespace: u64,
     /// Whether `/proc` is of that namespace.
     in_proc: bool,
-    /// By local rank, why some were lost.
+    /// By local rank, the causes of losses that have one.
     losses: BTreeMap<usize, SegmentError>,
-    /// Lost, and not reported.
+    /// The local ranks of lost peers that are to be reported.
     pub(super) to_report: VecDeque<usize>,
     pub(super) completions: VecDeque<Completion>,
-    /// How much waits for room, over all peers.
+    /// Sends that wait for room, over all peers.
     pending: usize,
     /// Whether direct copies are tried at all.
     direct: bool,
@@ -92,15 +92,15 @@ impl Out {
             .is_some_and(|local_rank| self.peers[local_rank].is_some() || self.lost[local_rank])
     }
 
-    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. Who
-    /// has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
+    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. A process
+    /// that has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
     ///
     /// # Errors
-    /// When there is no such process, no segment of this version that has a ring for this one, or too little memory
-    /// for that.
+    /// When the process or its segment is not found, the segment is of another version or layout, or the node has too
+    /// little memory for a ring.
     pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
         let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
-        // A second sending end would begin the ring anew.
+        // A second sending end would start at the beginning of the ring again.
         if self.is_connected(rank) {
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Out {
         }
         self.budget.take()?;
         let ring = segment.ring(self.local_ranks.own).map_err(refused)?;
-        // A layout has no ring that none could live in.
+        // Every ring of a layout has a valid size.
         let ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
         segment.announce(self.local_ranks.own).map_err(refused)?;
         let pid = Pid::from_raw(address.pid as i32);
@@ -126,26 +126,26 @@ impl Out {
             self.probed.insert(local_rank, identity);
         }
         let (pending, reads) = (VecDeque::new(), VecDeque::new());
-        // Its descriptor is not needed any more, and many peers would have many.
+        // The segment's descriptor is not needed any more; many peers would keep many of them.
         let finished = segment.finished();
         self.peers[local_rank] =
             Some(Box::new(Peer { ring, transfer: 0, finished, pid, process, direct, pending, reads }));
         Ok(())
     }
 
-    /// Has the end of the peer that has published `address` noticed, by [`Node::check`](super::Node::check), without
-    /// a connection: that would take memory. Does nothing when it is connected, watched, or lost.
+    /// Lets [`Node::check`](super::Node::check) notice the end of the peer that has published `address`, without
+    /// a connection, which would take memory. Does nothing when it is connected, watched, or lost.
     ///
-    /// That such a peer had finished cannot be seen any more when it has ended: it is lost.
+    /// Whether such a peer had finished cannot be seen any more when it has ended: it counts as lost.
     ///
     /// # Errors
-    /// When the process of that number is another one here, whose end would mean nothing.
+    /// When the number is that of another process here, whose end would mean nothing.
     pub fn watch(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
         let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
         if !self.is_watched(rank) {
             let identity = self.identity(rank, address)?;
             match open_peer(rank, identity, address) {
-                // What it had sent is taken before its end is told.
+                // The messages that it had sent are taken before its end is reported.
                 Ok(_) | Err(ConnectError::ProcessEnded(_)) => {}
                 Err(error) if error.is_shortage() => {}
                 Err(error) => return Err(error),
@@ -161,7 +161,7 @@ impl Out {
         self.is_connected(rank) || self.local_ranks.of(rank).is_some_and(watched)
     }
 
-    /// Which process a peer is.
+    /// The identity of a peer's process.
     fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
         let (theirs, own) = (address.namespace, self.namespace);
         if theirs != own && theirs != 0 && own != 0 {
@@ -171,7 +171,7 @@ impl Out {
         Ok(Identity { pid, began: address.began, in_proc: self.in_proc })
     }
 
-    /// Whether `rank` is one of those of this node.
+    /// Whether `rank` is on this node.
     #[inline]
     pub fn serves(&self, rank: RankId) -> bool {
         self.local_ranks.of(rank).is_some()
@@ -184,33 +184,32 @@ impl Out {
         self.peers[local_rank].as_ref().map(|peer| peer.direct)
     }
 
-    /// The process at `place`, if its memory can be copied from and to.
+    /// The process of `local_rank`, if its memory can be copied directly.
     pub(super) fn direct_to(&self, local_rank: usize) -> Option<Pid> {
         self.peers[local_rank].as_ref().filter(|peer| peer.direct).map(|peer| peer.pid)
     }
 
-    /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
-    /// acted upon any more.
+    /// Gives a peer up, as if its connection had broken: it is reported as lost, and its frames are not
+    /// handled any more.
     pub fn abandon(&mut self, rank: RankId) {
         if let Some(local_rank) = self.local_ranks.of(rank) {
             self.lose(local_rank);
         }
     }
 
-    /// Whether something waits for room.
+    /// Whether sends wait for room.
     pub fn is_waiting(&self) -> bool {
         self.pending > 0
     }
 
-    /// Drops what waits for room at peers that have finished, and take nothing any more.
+    /// Drops the sends that wait for room at peers that have finished, and take no messages any more.
     pub fn drop_for_finished(&mut self) {
         for peer in self.peers.iter_mut().flatten().filter(|peer| peer.has_finished()) {
             self.pending -= peer.drop_pending();
         }
     }
 
-    /// The connected and the watched peers whose processes have ended. Of those that are looked for one at a time,
-    /// some are at each call.
+    /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.
     pub(super) fn poll_ended(&mut self) -> Vec<usize> {
         let pidfd = |(local_rank, peer)| {
             let peer: &Peer = Option::as_deref(peer)?;
@@ -236,8 +235,8 @@ impl Out {
         ended
     }
 
-    /// Draws the conclusion from the end of the process at `place`, of which all messages have been taken: it
-    /// is lost, unless it had finished and owes nothing. What waits for it then waits for nobody.
+    /// Handles the end of the process of `local_rank`, all of whose messages have been taken: it is lost, unless it had
+    /// finished and no operation on it is outstanding. In that case, packets that wait for room at it are dropped.
     pub(super) fn handle_exit(&mut self, local_rank: usize) {
         match &mut self.peers[local_rank] {
             Some(peer) if peer.has_finished() && !peer.has_outstanding() => {
@@ -247,25 +246,25 @@ impl Out {
         }
     }
 
-    /// Whether the peer at `place` is lost.
+    /// Whether the peer of this local rank is lost.
     #[inline]
     pub(super) fn is_lost(&self, local_rank: usize) -> bool {
         self.lost[local_rank]
     }
 
-    /// As [`Out::lose`], and remembers why.
+    /// As [`Out::lose`], and keeps the cause.
     #[cold]
     pub(super) fn lose_because(&mut self, local_rank: usize, why: SegmentError) {
         self.losses.entry(local_rank).or_insert(why);
         self.lose(local_rank);
     }
 
-    /// Why `rank` is lost, where there is something to be said about it: for want of memory, most likely.
+    /// The cause of the loss of `rank`, if one is known: a lack of memory, most likely.
     pub fn loss_of(&self, rank: RankId) -> Option<&SegmentError> {
         self.losses.get(&self.local_ranks.of(rank)?)
     }
 
-    /// Forgets a peer, and completes what was posted to it.
+    /// Marks a peer as lost, forgets it, and completes the operations that were posted to it.
     pub(super) fn lose(&mut self, local_rank: usize) {
         if std::mem::replace(&mut self.lost[local_rank], true) {
             return;
@@ -286,7 +285,7 @@ impl Out {
         }
     }
 
-    /// A peer says that it has sent all bytes of a read. False when that is not what it was asked for.
+    /// A peer has sent all bytes of a read. Returns false when it is not the read that the peer was asked for first.
     pub(super) fn get_completed(&mut self, local_rank: usize, read: Handle) -> bool {
         let asked = |first: &mut PendingRead| first.request == read && !first.is_empty;
         let Some(first) = self.pop_read_if(local_rank, asked) else { return false };
@@ -297,7 +296,7 @@ impl Out {
         true
     }
 
-    /// Takes the oldest read out of a peer's queue, if it is this one.
+    /// Takes the oldest read out of a peer's queue, if `is_it` accepts it.
     fn pop_read_if(
         &mut self,
         local_rank: usize,
@@ -306,7 +305,7 @@ impl Out {
         self.peers[local_rank].as_mut()?.reads.pop_front_if(is_it)
     }
 
-    /// The data of a read is where it belongs.
+    /// Completes a read whose data is in place, and sends its notice.
     fn complete_read(&mut self, local_rank: usize, read: &PendingRead) {
         self.completions.push_back(Completion::Read(read.request));
         if let Some((context, packet)) = read.notice {
@@ -321,7 +320,8 @@ impl Out {
         self.push(local_rank, PACKET, &[&head[..len]]);
     }
 
-    /// Answers a peer that has asked for bytes. False when it must not.
+    /// Sends a peer the bytes that it has asked for. Returns false when they are not registered, or the peer is not
+    /// connected.
     pub(super) fn serve_get(
         &mut self,
         local_rank: usize,
@@ -337,6 +337,7 @@ impl Out {
         self.enqueue(local_rank, PendingSend::Fragmented(FragmentedSend { from, into, len, sent: 0, op }))
     }
 
+    /// Appends a send to those that wait for room. Returns false when the peer is not connected.
     fn enqueue(&mut self, local_rank: usize, pending: PendingSend) -> bool {
         let Some(peer) = &mut self.peers[local_rank] else { return false };
         peer.pending.push_back(pending);
@@ -358,7 +359,7 @@ impl Out {
         self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
     }
 
-    /// Sends an EAGER, if there is a connection and room; false if not.
+    /// Sends an EAGER, if the peer is connected and its ring has room; returns whether it did.
     #[inline]
     pub fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
         let Some(Some(peer)) = self.local_ranks.of(to).map(|local_rank| &mut self.peers[local_rank]) else {
@@ -368,7 +369,7 @@ impl Out {
         peer.pending.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
     }
 
-    /// Pushes what waits, as far as there is room. Returns how much went.
+    /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
     pub(super) fn flush(&mut self, regions: &impl Regions) -> usize {
         if self.pending == 0 {
             return 0;
@@ -395,7 +396,7 @@ impl Out {
             if matches!(first, PendingSend::Fragmented(fragmented) if fragmented.sent < fragmented.len) {
                 continue;
             }
-            // What is behind a write goes where the write was.
+            // The notice of a write takes the write's position in the queue.
             let ended = match first {
                 PendingSend::Fragmented(FragmentedSend {
                     op: FragmentedOp::Write(request, notice), ..
@@ -417,7 +418,7 @@ impl Out {
         pushed_count
     }
 
-    /// The place of a peer that operations can be posted to.
+    /// The local rank of a connected peer.
     #[inline]
     fn connected(&self, rank: RankId) -> Option<usize> {
         self.local_ranks.of(rank).filter(|local_rank| self.peers[*local_rank].is_some())
@@ -430,11 +431,11 @@ fn open_peer(
     identity: Identity,
     address: &Address,
 ) -> Result<(Process, Segment), ConnectError> {
-    // First, so that whoever is found under this number later is noticed to be another one.
+    // The process first, so that another process that gets its number later is told apart.
     let process = Process::open(identity).map_err(|_| ConnectError::ProcessEnded(rank))?;
     match Segment::open_of(address.pid, address.fd) {
         Ok(segment) if segment.nonce() == address.nonce => Ok((process, segment)),
-        // Who ends closes its files first, and others may get their numbers.
+        // A process that ends closes its files first, and other files may get their numbers.
         _ if process.is_ending() => Err(ConnectError::ProcessEnded(rank)),
         Ok(_) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: None }),
         Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
@@ -460,7 +461,7 @@ impl Outbound for Out {
         let written = Completion::Written(request);
         let Some(local_rank) = self.connected(to) else { return self.completions.push_back(written) };
         let Some(bytes) = regions.bytes(from, len) else { return self.completions.push_back(written) };
-        // Without data there is nothing to be copied, but a turn to be waited for.
+        // A write without data copies nothing, but completes after the writes before it.
         let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.pending.is_empty();
         if let Some(peer) = self.peers[local_rank].as_mut().filter(at_once) {
             match cooperative_copy::write(peer, write, bytes) {

@@ -1,4 +1,4 @@
-//! Rings against a plain queue, and against memory that anybody writes to.
+//! Rings against a plain queue, and against memory that a hostile process writes to.
 
 use super::*;
 use crate::error::{CorruptRingError, PushError};
@@ -38,7 +38,7 @@ fn the_largest_message_fits_and_a_larger_one_never_does() {
     let (mut producer, mut consumer) = ends(&memory(8));
     assert_eq!(producer.largest(), 24);
     assert_eq!(producer.push(1, &[&[7; 24]]), Ok(()));
-    // Behind the last message some words are left.
+    // Some words behind the last message are free.
     assert_eq!(producer.push(2, &[&[8; 20], &[9; 4]]), Err(PushError::Full));
     assert_eq!(producer.push(2, &[&[8; 5], &[9; 3]]), Ok(()));
     assert_eq!(producer.push(3, &[]), Err(PushError::Full));
@@ -64,7 +64,7 @@ fn a_message_can_be_read_where_it_lies() {
 }
 
 #[test]
-fn what_has_come_is_seen_without_taking_it() {
+fn arrived_messages_are_seen_without_taking_them() {
     let (mut producer, mut consumer) = ends(&memory(64));
     assert_eq!(consumer.arrived(), consumer.position());
     for _ in 0..10 {
@@ -107,7 +107,7 @@ fn a_small_message_lies_in_one_cache_line() {
     }
 }
 
-/// What the consumer says of this header.
+/// The result of a consumer that finds this header.
 fn consumer_finds(header: u64) -> Result<Option<u32>, CorruptRingError> {
     let memory = memory(8);
     let (mut producer, mut consumer) = ends(&memory);
@@ -163,7 +163,7 @@ fn a_consumers_position_is_checked() {
             producer.push(tag, &[&[1; 16]]).map_or_else(|full| assert_eq!(full, PushError::Full), drop);
             consumer.pop(&mut Vec::new()).expect("it is whole");
         }
-        // Nine words were written and taken; the producer has last looked when there were six.
+        // Nine words were written and taken; the producer last loaded the position when six were.
         producer.push(3, &[]).expect("there is room");
         memory[CONSUMER_POSITION].store(found, Relaxed);
         let (before, written) = (6, 10);
@@ -182,7 +182,7 @@ fn a_consumers_position_that_went_back_is_found_however_little() {
         producer.push(1, &[&vec![1; len]]).expect("there is room");
         consumer.pop(&mut Vec::new()).expect("it is whole");
     }
-    // There was no room before the producer looked, and found that nine words were taken.
+    // There was no room before the producer loaded the position, and found that nine words were taken.
     producer.push(1, &[&[1; 24]]).expect("there is room");
     memory[CONSUMER_POSITION].store(8, Relaxed);
     let corrupt = CorruptRingError::Consumer { found: 8, before: 9, written: 13 };
@@ -263,8 +263,8 @@ proptest! {
         }
     }
 
-    /// Words change at any time to anything: no call panics or stays away, no message is larger than one
-    /// may be, and an end that has found the ring corrupt says nothing else any more.
+    /// Words change at any time to anything: no call panics or fails to return, no message is larger than the
+    /// largest, and an end that has found the ring corrupt returns that error from then on.
     #[test]
     fn hostile_memory_is_an_error_at_worst((capacity, steps) in hostile_steps()) {
         let memory = memory(capacity);
@@ -307,7 +307,7 @@ fn memory_may_change_during_a_call() {
         });
         let mut message = Vec::new();
         for _ in 0..rounds {
-            // New ends each time, since the first error is also the last thing that an end says.
+            // New ends each time, since an end returns its first error again from every later call.
             let (mut producer, mut consumer) = ends(&memory);
             for tag in 0..4 {
                 let _ = producer.push(tag, &[&[1; 24]]);
