@@ -27,12 +27,12 @@ const SMALL: Case = Case { capacity: 4, lengths: [0, 8, 8] };
 /// Words 0 to 2, 3 and 4, then 5 to 7 and 0. The end of the second was marked behind the first.
 const AHEAD: Case = Case { capacity: 8, lengths: [16, 8, 24] };
 
-/// What must have happened in some interleaving, or the exploration says little.
+/// Events that must happen in some interleaving, or the exploration says little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reached {
     /// The producer saw the ring full.
     Full,
-    /// The consumer saw it empty, before all was taken.
+    /// The consumer saw the ring empty, before all messages were taken.
     Empty,
     /// The consumer found a message without having waited for it.
     Ahead,
@@ -44,7 +44,7 @@ fn payload(tag: u32, len: usize) -> Vec<u8> {
     vec![0xa0 + tag as u8; len]
 }
 
-/// Loads these words of the ring, where nobody may be storing.
+/// Loads these words of the ring, to which no thread may be storing.
 fn watch(memory: &[AtomicU64], words: Range<usize>) {
     for word in words {
         // SAFETY: under loom this is no access to memory, but a question to the model.
@@ -57,13 +57,13 @@ fn watch(memory: &[AtomicU64], words: Range<usize>) {
 enum Reading {
     /// As shipped.
     Plainly,
-    /// As shipped, and beside it with loads of which loom demands that no store is concurrent. For a load
-    /// comes, in loom, before the stores that follow it, and would not see what is written too early.
+    /// As shipped, and besides with loads of which loom demands that no store is concurrent. For a load
+    /// comes, in loom, before the stores that follow it, and would not see a word that is written too early.
     Watched,
 }
 
 /// Explores one producer and one consumer, each in a thread of its own: the other thread, in which
-/// loom runs the model, only waits for them. Returns what was reached, and in how many executions.
+/// loom runs the model, only waits for them. Returns the events that were reached, and the number of executions.
 fn explore<O: Orders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     let executions = Arc::new(Mutex::new(0));
@@ -149,14 +149,14 @@ fn no_word_is_read_and_written_at_once() {
     }
 }
 
-/// What an exploration stopped at.
+/// The failure at which an exploration stopped.
 fn found<O: Orders + 'static>(reading: Reading) -> String {
     let failure = catch_unwind(|| explore::<O>(SMALL, reading)).expect_err("it must be found");
     let text = failure.downcast_ref::<String>().cloned();
     text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// An ablation: one order weakened, how it is looked at, and what loom then says.
+/// An ablation: the order that is weakened, how the consumer reads, and the failure that loom then reports.
 macro_rules! without {
     ($name:ident, $order:ident, $reading:ident, $says:literal) => {
         #[test]
@@ -197,7 +197,7 @@ fn without_the_zero_behind_a_message_one_of_before_comes_again() {
 }
 
 mod chunk_queue {
-    //! A transfer that is copied by its owner and a helper.
+    //! A transfer that its owner and a helper copy.
 
     use carrousel_transport_shm::chunk_queue::{Chunks, Help, Helper, Orders, Owner, Sound, WORDS};
     use loom::sync::atomic::{AtomicU64, Ordering};
@@ -208,14 +208,14 @@ mod chunk_queue {
     /// Chunks of each of two transfers, which follow each other in the same words.
     const CHUNKS: u32 = 4;
 
-    /// What must have happened in some interleaving.
+    /// Events that must happen in some interleaving.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Reached {
-        /// The helper took nothing of the first transfer.
+        /// The helper took no chunk of the first transfer.
         Late,
-        /// It took something of both.
+        /// The helper took chunks of both.
         Both,
-        /// The owner waited for it.
+        /// The owner waited for the helper.
         Waited,
     }
 
@@ -298,7 +298,7 @@ mod chunk_queue {
         assert_eq!(explore::<Sound>(), BTreeSet::from(everything));
     }
 
-    /// What an exploration stopped at.
+    /// The failure at which an exploration stopped.
     fn found<O: Orders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
@@ -324,7 +324,7 @@ mod chunk_queue {
 }
 
 mod announce {
-    //! Peers that connect while the owner of the segment looks.
+    //! Peers that connect while the owner of the segment polls.
 
     use carrousel_transport_shm::announce::{DOORBELL, Listener, Orders, Sound, announce, words};
     use loom::sync::atomic::{AtomicU64, Ordering};
@@ -335,10 +335,11 @@ mod announce {
     /// The peers, and those that connect: to two words, one of which two of them share.
     const PEERS: usize = 128;
     const CONNECT: [usize; 3] = [5, 6, 127];
-    /// How often the owner looks before all have connected for sure.
-    const LOOKS: usize = 2;
+    /// How often the owner polls before all have connected for sure.
+    const POLLS: usize = 2;
 
-    /// Peers connect; the owner looks meanwhile, and for the last time when all have. Returns how many were news at once.
+    /// Peers connect; the owner polls meanwhile, and for the last time when all have connected. Returns the numbers of
+    /// peers that were new at once.
     fn explore<O: Orders + 'static>() -> BTreeSet<usize> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
@@ -358,7 +359,7 @@ mod announce {
                     seen.extend(new_peers);
                 }
             };
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 look();
                 loom::thread::yield_now();
             }
@@ -377,7 +378,7 @@ mod announce {
         assert!(reached.is_superset(&BTreeSet::from([1, 2, 3])), "{reached:?}");
     }
 
-    /// What an exploration stopped at.
+    /// The failure at which an exploration stopped.
     fn found<O: Orders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Not a whole number of parts.
+/// Not a whole number of chunks.
 const LEN: usize = (1 << 20) + 5;
 
-/// Bytes that differ from those at every other place where a part could begin.
+/// Bytes that differ from those at every other position where a chunk could begin.
 fn pattern(seed: usize) -> Vec<u8> {
     (0..LEN).map(|at| (at ^ at >> 8 ^ at >> 15).wrapping_mul(31).wrapping_add(seed) as u8).collect()
 }
 
-/// Whether memory can be copied directly here; if not, there is nothing to be seen.
+/// Whether memory can be copied directly here; if not, there is nothing to test.
 fn is_direct(node: &mut Node) -> bool {
     node.out().is_direct(RANKS[1]) == Some(true)
 }
@@ -42,9 +42,9 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
         });
         for (at, is_read) in [(0, true), (1, false)] {
             let before = helped.load(Ordering::Relaxed);
-            // Whether the peer looks in time is for the system to say: again, until it has.
+            // The scheduler decides whether the peer polls in time: repeat until it has helped.
             while helped.load(Ordering::Relaxed) == before {
-                assert!(began.elapsed() < PATIENCE, "nobody has helped");
+                assert!(began.elapsed() < PATIENCE, "the peer has not helped");
                 recorder.arrivals.clear();
                 if is_read {
                     recorder.bytes.fill(0);
@@ -80,7 +80,7 @@ fn a_peer_that_comes_too_late_has_nothing_to_do() {
     assert!(theirs.bytes == pattern(7));
     node.poll(&mut recorder);
     assert_eq!(recorder.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
-    // The memory has been released meanwhile: that is for nobody to notice.
+    // The memory has been released meanwhile: the late helper does not touch it.
     theirs.bytes = Vec::new();
     for _ in 0..10 {
         peer.poll(&mut theirs);

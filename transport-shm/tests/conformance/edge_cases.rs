@@ -1,4 +1,4 @@
-//! Single operations at the edges: without data, to a peer that is gone, and given up in the middle.
+//! Edge cases of single operations: without data, to a peer that is gone, and given up in the middle.
 
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Out, Settings};
@@ -7,11 +7,11 @@ pub(super) const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const RING: Settings = Settings { capacity: 64, direct: false };
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
-/// All memory is registered; notes what is reported.
+/// A handler that notes all arrivals; all of its memory is registered.
 pub(super) struct Recorder {
     pub(super) bytes: Vec<u8>,
     pub(super) arrivals: Vec<Arrival>,
-    /// Give these up at each packet, or else at each loss.
+    /// The ranks to give up at each packet, or at each loss if `at_losses` is set.
     gives_up: Vec<RankId>,
     at_losses: bool,
 }
@@ -113,7 +113,7 @@ fn an_empty_write_waits_for_the_writes_before_it() {
     assert!(!node.out().is_waiting());
 }
 
-/// In thousands of pieces, by ranks that take turns: however busy the machine is.
+/// In thousands of fragments, by ranks that take turns: however busy the machine is.
 #[test]
 fn a_large_transfer_goes_through_the_smallest_ring() {
     const LEN: usize = 100_003;
@@ -136,12 +136,12 @@ fn a_large_transfer_goes_through_the_smallest_ring() {
         }
         let done = if is_read { Arrival::Read(request(0)) } else { Arrival::Written(request(0)) };
         assert_eq!(recorder.arrivals, [done]);
-        assert!(recorder.bytes == bytes && theirs.bytes == bytes, "all of it, in its place");
+        assert!(recorder.bytes == bytes && theirs.bytes == bytes, "all of it, where it belongs");
     }
 }
 
 #[test]
-fn what_was_posted_to_a_peer_completes_after_its_loss() {
+fn operations_on_a_peer_complete_after_its_loss() {
     let [(mut node, mut recorder), (peer, theirs)] = pair(RING);
     let (own, other) = (recorder.memory(), theirs.memory());
     drop(peer);
@@ -154,11 +154,7 @@ fn what_was_posted_to_a_peer_completes_after_its_loss() {
     for _ in 0..5 {
         node.poll(&mut recorder);
     }
-    assert_eq!(
-        recorder.arrivals[0],
-        Arrival::Lost(RANKS[1]),
-        "a completion before it would be one of a success"
-    );
+    assert_eq!(recorder.arrivals[0], Arrival::Lost(RANKS[1]), "a completion before it would mean success");
     let mut rest = recorder.arrivals[1..].to_vec();
     rest.sort_by_key(|arrival| match arrival {
         Arrival::Read(request) | Arrival::Written(request) => request.index,
@@ -171,7 +167,7 @@ fn what_was_posted_to_a_peer_completes_after_its_loss() {
 }
 
 #[test]
-fn a_notice_needs_no_look_at_what_has_arrived() {
+fn a_notice_is_sent_without_polling() {
     for (settings, notices) in [(Settings { direct: true, ..RING }, true), (RING, false)] {
         let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(settings);
         let (own, other) = (recorder.memory(), theirs.memory());
@@ -201,7 +197,7 @@ fn a_read_that_fails_has_no_notice() {
     let (own, other) = (recorder.memory(), theirs.memory());
     let notice = Some((Context::MESSAGES, DONE));
     node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut recorder);
-    // The memory is no longer lent.
+    // The memory is no longer registered.
     let nowhere = Memory { address: 8, key: 0 };
     node.out().read(&Read { notice, ..read(1, 100, other, nowhere) }, &mut recorder);
     node.out().abandon(RANKS[1]);
@@ -218,7 +214,7 @@ fn a_read_that_fails_has_no_notice() {
 fn a_direct_copy_that_fails_is_no_success() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(Settings { direct: true, ..RING });
     if node.out().is_direct(RANKS[1]) != Some(true) {
-        // Forbidden here: there is nothing to be seen.
+        // The system forbids direct copies: there is nothing to test.
         return;
     }
     let own = recorder.memory();
@@ -248,7 +244,7 @@ fn a_peer_that_is_given_up_says_nothing_more() {
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
-/// Whether that is noticed by a packet of the other one, or by its loss.
+/// In both cases: at a packet of the other one, and at its loss.
 #[test]
 fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
     let all = [RankId(0), RankId(1), RankId(2)];
@@ -309,7 +305,7 @@ fn memory_that_was_released_meanwhile_is_read_as_zeros() {
     let (own, other) = (recorder.memory(), theirs.memory());
     node.out().read(&read(0, 1000, other, own), &mut recorder);
     peer.poll(&mut theirs);
-    // The request has ended; its memory is somewhere else from now on.
+    // The request has ended; its memory is not registered from now on.
     let mut gone = Recorder::new();
     gone.bytes.clear();
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! A peer that writes what no honest one does into the ring.
+//! A peer that writes into the ring what no honest peer writes.
 
 use super::PATIENCE;
 use super::processes::{Peer, say};
@@ -15,10 +15,10 @@ use std::time::Instant;
 const SETTINGS: Settings = Settings { capacity: 64, direct: false };
 const KEY: u32 = 77;
 /// The registered bytes, in the middle of others.
-const LENT: std::ops::Range<usize> = 16..48;
+const REGISTERED: std::ops::Range<usize> = 16..48;
 const BEFORE: [u8; 64] = [0x11; 64];
 
-/// Memory, and what was reported.
+/// A handler with memory, of which some is registered, and the arrivals that were reported.
 struct Recorder {
     bytes: [u8; 64],
     arrivals: Vec<Arrival>,
@@ -29,15 +29,15 @@ impl Recorder {
         Box::new(Self { bytes: BEFORE, arrivals: Vec::new() })
     }
 
-    /// Of the first registered byte.
+    /// The name of the first registered byte.
     fn memory(&self) -> Memory {
-        Memory { address: self.bytes[LENT].as_ptr() as u64, key: KEY }
+        Memory { address: self.bytes[REGISTERED].as_ptr() as u64, key: KEY }
     }
 
     fn range(&self, memory: Memory, len: u64) -> Option<std::ops::Range<usize>> {
         let start = memory.address.checked_sub(self.memory().address)?;
-        let end = start.checked_add(len).filter(|end| *end <= LENT.len() as u64)?;
-        (memory.key == KEY).then_some(LENT.start + start as usize..LENT.start + end as usize)
+        let end = start.checked_add(len).filter(|end| *end <= REGISTERED.len() as u64)?;
+        (memory.key == KEY).then_some(REGISTERED.start + start as usize..REGISTERED.start + end as usize)
     }
 }
 
@@ -101,7 +101,7 @@ impl Fixture {
         }
     }
 
-    /// The peer is lost, once; the other one is not; no byte has changed.
+    /// Expects that the hostile peer is lost, once, that the honest one is not, and that no byte has changed.
     fn expect_loss(mut self, what: &str) {
         self.poll();
         assert_eq!(self.recorder.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
@@ -129,7 +129,7 @@ fn rings(address: &str, of: usize) -> Ring {
     ring
 }
 
-/// What looks random, the same in every run.
+/// A sequence that looks random, the same in every run.
 fn sequence(mut state: u64) -> impl FnMut() -> u64 {
     move || {
         state ^= state << 13;
@@ -139,10 +139,10 @@ fn sequence(mut state: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// The task of a process that writes garbage; behind it, how, an address and where the memory is.
+/// The task of a process that writes garbage, followed by a seed, an address and the position of the memory.
 pub(super) const GARBAGE: &str = "garbage ";
 
-/// Such a process: it writes into the ring of another, past all that a producer would do, until it is ended.
+/// The process with this task: it writes into its ring at another process, as no producer does, until it is ended.
 pub(super) fn garbage(task: &str) {
     let words: Vec<&str> = task.split(' ').collect();
     let [seed, address, memory] = words[..] else { panic!("three words") };
@@ -152,7 +152,7 @@ pub(super) fn garbage(task: &str) {
     let mut producer = Producer::new(ring.clone()).expect("it fits");
     let parent = std::os::unix::process::parent_id();
     while std::os::unix::process::parent_id() == parent {
-        // Frames that are right on the outside, then words that are nothing.
+        // Frames with a valid header, then words without a meaning.
         let target = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
         let rest: Vec<u8> = (0..next() % 48).map(|_| next() as u8).collect();
         let _ = producer.push((next() % 5) as u32, &[&target, &KEY.to_le_bytes(), &rest]);
@@ -163,7 +163,7 @@ pub(super) fn garbage(task: &str) {
 }
 
 #[test]
-fn garbage_of_another_process_harms_nobody() {
+fn garbage_of_another_process_does_no_harm() {
     for seed in 0..8 {
         let mut fixture = Fixture::new();
         let address = fixture.node.address();
@@ -180,7 +180,7 @@ fn garbage_of_another_process_harms_nobody() {
         fixture.poll();
         let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
         assert_eq!(fixture.recorder.arrivals[heard..], [packet], "seed {seed}");
-        let guards = [0..LENT.start, LENT.end..64];
+        let guards = [0..REGISTERED.start, REGISTERED.end..64];
         assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
     }
 }
@@ -195,7 +195,7 @@ fn memory_bytes(memory: Memory) -> Vec<u8> {
     [&memory.address.to_le_bytes()[..], &memory.key.to_le_bytes()].concat()
 }
 
-/// The head of a piece, and bytes.
+/// The head of a fragment, and bytes.
 fn fragment(into: Memory, last: u32, read: Handle, bytes: &[u8]) -> Vec<u8> {
     let numbers = [last, read.index, read.generation].map(u32::to_le_bytes).concat();
     [&memory_bytes(into)[..], &numbers, bytes].concat()
@@ -205,7 +205,7 @@ fn get_request(from: Memory, len: u64) -> Vec<u8> {
     [&memory_bytes(from)[..], &memory_bytes(from), &len.to_le_bytes(), &[0; 8]].concat()
 }
 
-/// Transfer 1 from and to this memory.
+/// The help request for transfer 1, from and to this memory.
 fn help_request(memory: Memory, len: u64, reads: u32) -> Vec<u8> {
     [
         &memory_bytes(memory)[..],
@@ -271,7 +271,7 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         let (tag, bytes) = make(fixture.recorder.memory());
         let mut producer = Producer::new(fixture.ring()).expect("it fits");
         producer.push(tag, &[&bytes]).expect("there is room");
-        // What comes behind is not looked at.
+        // Frames behind it are not handled.
         producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
         fixture.expect_loss(what);
     }
@@ -298,7 +298,7 @@ fn the_end_of_a_read_that_another_peer_was_asked_for_is_refused() {
 }
 
 #[test]
-fn what_an_honest_peer_sends_is_taken() {
+fn frames_of_an_honest_peer_are_handled() {
     let mut fixture = Fixture::new();
     let memory = fixture.recorder.memory();
     let mut producer = Producer::new(fixture.ring()).expect("it fits");
@@ -316,8 +316,8 @@ fn what_an_honest_peer_sends_is_taken() {
     drop(fixture.hostile);
 }
 
-/// A transfer that nobody makes, of memory that is not there: it is the peer's, not this process's, that it
-/// comes to nothing.
+/// A help request for a transfer of memory that is not there, which its owner does not copy: the transfer fails for the
+/// peer, and this process is not harmed.
 #[test]
 fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
     for reads in [0, 1] {
@@ -325,7 +325,7 @@ fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
         let memory = fixture.recorder.memory();
         let ring = fixture.ring();
         let mut producer = Producer::new(ring.clone()).expect("it fits");
-        // Four parts, all of which are left.
+        // Four chunks, all of which are left.
         let (_, first) = Owner::open(&ring[CONTROL_WORDS_START..], 1, 4);
         ring[CONTROL_WORDS_START].store(1 << 32, Relaxed);
         assert_eq!(first.count, 2);
@@ -345,10 +345,10 @@ fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
     }
 }
 
-/// A helper that takes what it never copies, counts what it never took, or hands back what was taken is given up.
+/// A helper that takes chunks that it never copies, counts chunks that it never took, or puts taken chunks back is given up.
 #[test]
 fn a_helper_that_lies_is_lost() {
-    // No part of the transfer is left; or more of it has been copied than there is; or all of it is left, always.
+    // No chunk of the transfer is left; or more chunks are copied than there are; or all chunks are left, always.
     for (word, lie) in [(0, 0x00ff_ffff), (1, 0x00ff_ffff), (0, 0)] {
         let mut fixture = Fixture::with(Settings::default());
         if fixture.node.out().is_direct(RANKS[1]) != Some(true) {
@@ -368,7 +368,7 @@ fn a_helper_that_lies_is_lost() {
             });
             let write =
                 Write { to: RANKS[1], from: own, into: own, len: 1 << 20, request: READ, notice: None };
-            // Whether it lies in time is for the system to say.
+            // The scheduler decides whether the helper lies in time.
             let began = Instant::now();
             while !all.arrivals.contains(&Arrival::Lost(RANKS[1])) && began.elapsed() < PATIENCE {
                 fixture.node.out().write(&write, &mut all);
@@ -382,7 +382,7 @@ fn a_helper_that_lies_is_lost() {
 }
 
 #[test]
-fn random_frames_harm_nobody() {
+fn random_frames_do_no_harm() {
     let mut next = sequence(0x5eed);
     for _ in 0..300 {
         let mut fixture = Fixture::new();
@@ -390,19 +390,19 @@ fn random_frames_harm_nobody() {
         let mut producer = Producer::new(fixture.ring()).expect("it fits");
         for _ in 0..4 {
             let mut bytes: Vec<u8> = (0..next() % 64).map(|_| next() as u8).collect();
-            // Half of them about memory that is nearly right.
+            // Half of them name memory that is nearly right.
             if next().is_multiple_of(2) && bytes.len() >= 12 {
                 bytes[..8].copy_from_slice(
                     &memory.address.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes(),
                 );
                 bytes[8..12].copy_from_slice(&KEY.to_le_bytes());
             }
-            // The state of a transfer is the peer's to write, too.
+            // The peer can write the control words, too.
             fixture.ring()[CONTROL_WORDS_START].store(next() & 0x3_0000_000f, Relaxed);
             let _ = producer.push((next() % 6) as u32, &[&bytes]);
         }
         fixture.poll();
-        let guards = [0..LENT.start, LENT.end..64];
+        let guards = [0..REGISTERED.start, REGISTERED.end..64];
         assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
         let others =
             fixture.recorder.arrivals.iter().filter(|arrival| **arrival == Arrival::Lost(RANKS[1])).count();

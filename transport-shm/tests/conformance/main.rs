@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// The smallest ring that there is: a packet fills half of it.
 const TINY: usize = 16;
 
-/// The ways in which a node can be made.
+/// The settings of a node that are tested.
 fn modes() -> [Settings; 4] {
     let capacity = Settings::default().capacity;
     [(true, capacity), (true, TINY), (false, capacity), (false, TINY)]
         .map(|(direct, capacity)| Settings { capacity, direct })
 }
 
-/// What people call them.
+/// The name of a mode in records and failures.
 fn name_of(settings: Settings) -> String {
     let Settings { capacity, direct } = settings;
     format!("shm, {}, rings of {capacity} words", if direct { "direct copies" } else { "no direct copies" })
@@ -45,7 +45,7 @@ fn size(settings: Settings) -> Size {
     }
 }
 
-/// All plans. The last one is for the end of a rank.
+/// All plans. In the last one a rank is killed.
 fn plans(settings: Settings) -> Vec<Plan> {
     let size = size(settings);
     let mut plans = named_plans(&size);
@@ -74,7 +74,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
             break;
         }
     }
-    // What comes twice comes late.
+    // A packet or completion that is reported twice comes late.
     for _ in 0..100 {
         player.drive(node);
         std::thread::yield_now();

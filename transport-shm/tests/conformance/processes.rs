@@ -1,5 +1,5 @@
-//! Ranks as processes, each of which is this test again. They are told by lines what their peers' names are, and
-//! when all are done; they answer with lines that begin with `@`, since the test harness prints others.
+//! Ranks as processes, each of which runs this test program again. The parent tells them by lines the addresses of their
+//! peers, and when all are done; they answer with lines that begin with `@`, since the test harness prints others.
 
 use super::{assert_conforms, modes, plans, play};
 use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, RecordLine, parse_record_line};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How a child learns what to do: its rank, the plan's position, and the mode.
+/// The variable with a child's task: its rank, the plan's position, and the mode.
 const TASK: &str = "TRANSPORT_SHM_PLAN";
-/// The task of a child that says that it has finished, and ends.
+/// The task of a child that finishes, and ends.
 const FINISH: &str = "finish";
-/// How both ends of it are made: through rings that are soon full.
+/// The settings of that child and its peer: rings that are soon full.
 const FULL: Settings = Settings { capacity: 64, direct: false };
 
-/// Not a test of its own: what the other tests start this program again for.
+/// Not a test of its own: the part that the children of the other tests run.
 #[test]
 fn child() {
     let Ok(task) = env::var(TASK) else { return };
@@ -86,7 +86,7 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
     let ended = Arc::new(AtomicBool::new(false));
     let listener = Arc::clone(&ended);
     std::thread::spawn(move || {
-        // A parent that is gone wants nothing any more either.
+        // A parent that is gone ends the rank, too.
         let _ = lines.next();
         listener.store(true, SeqCst);
     });
@@ -133,12 +133,12 @@ impl Peer {
         }
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the child has ended by itself.
     pub(super) fn end(&mut self) {
         assert!(self.child.wait().expect("it is a child").success());
     }
 
-    /// Ends it, and leaves it to be waited for.
+    /// Kills the child, and leaves a zombie.
     pub(super) fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
     }
@@ -155,13 +155,13 @@ impl Drop for Peer {
     }
 }
 
-/// Plays the plan at a position, each rank in a process; `killed` is one that is killed some time after the
+/// Plays the plan at a position, each rank in a process; `killed` is a rank that is killed, and how long after the
 /// beginning.
 fn run(plan: &Plan, at: usize, mode: usize, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
     run_as(plan, &format!("{at} {mode}"), killed)
 }
 
-/// As [`run`]: `task` is the position, the mode, and perhaps what the system refuses the ranks.
+/// As [`run`]: `task` is the position, the mode, and perhaps the case of system calls that are refused.
 pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
     let mut peers: Vec<Peer> =
         (0..plan.steps.len()).map(|rank| Peer::start(&format!("{rank} {task}"))).collect();
@@ -222,7 +222,7 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
     assert!(in_the_middle > 0, "a rank was killed in the middle at least once");
 }
 
-/// Notes what is reported; all of its memory is empty or this.
+/// A handler that notes all arrivals; all memory that it names is empty or these bytes.
 #[derive(Default)]
 struct Recorder(Vec<Arrival>, [u8; 8]);
 
@@ -267,7 +267,7 @@ fn settle(node: &mut Node, recorder: &mut Recorder) {
 }
 
 #[test]
-fn packets_to_a_peer_that_has_finished_wait_for_nobody() {
+fn packets_to_a_peer_that_has_finished_are_dropped() {
     let (mut node, mut recorder) = beside_one_that_has_finished();
     // Before its end is noticed, and afterwards: more than the ring takes.
     for _ in 0..2 {

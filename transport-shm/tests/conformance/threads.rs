@@ -34,7 +34,7 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
             }
             done.load(SeqCst) == count
         });
-        // Nobody's memory goes before the last one has looked.
+        // No rank's memory is released before the last rank has finished.
         barrier.wait();
         (player.finish(), was_full)
     };
@@ -51,7 +51,7 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
 fn every_plan(settings: Settings) {
     let plans = plans(settings);
     let mut was_full = false;
-    // The last plan has no end.
+    // The last plan never ends.
     for plan in &plans[..plans.len() - 1] {
         let (ranks, full) = run(plan, settings);
         assert_conforms(plan, settings, &ranks);
@@ -80,7 +80,7 @@ fn every_plan_through_a_tiny_ring() {
     every_plan(modes()[3]);
 }
 
-/// Writes records of short plans to the file that this variable names: what another crate checks against the
+/// Writes records of short plans to the file that the variable `CARROUSEL_RECORDS` names; `verify` checks them against the
 /// network of its model. `CARROUSEL_RECORDS=verify/tests/orders/shm.txt cargo test -p carrousel-transport-shm
 /// --test conformance records_for_the_model`, from the root of the repository.
 #[test]

@@ -1,5 +1,5 @@
-//! Addresses under which another process is found than the peer, or none; peers that have never been connected; and what
-//! takes memory.
+//! Addresses at which another process than the peer is found, or none; peers that have never been connected; and the
+//! memory that connections take.
 
 use super::edge_cases::{RANKS, Recorder};
 use super::processes::Peer;
@@ -14,7 +14,7 @@ fn nodes() -> [Node; 2] {
     RANKS.map(|rank| Node::new(rank, &RANKS, RING).expect("there is memory"))
 }
 
-/// An address, of which one part is another.
+/// An address with one part replaced.
 fn with(address: Address, part: usize, other: impl ToString) -> Address {
     let text = address.to_string();
     let mut parts: Vec<String> = text.split(':').map(str::to_owned).collect();
@@ -22,7 +22,7 @@ fn with(address: Address, part: usize, other: impl ToString) -> Address {
     parts.join(":").parse().expect("it is an address")
 }
 
-/// Where the parts of an address are.
+/// The positions of the parts of an address.
 mod part {
     pub(super) const PID: usize = 1;
     pub(super) const FD: usize = 2;
@@ -38,9 +38,9 @@ fn a_peer_of_another_pid_namespace_is_refused_by_name() {
     for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
         let error = error.expect_err("its number means another process here");
         assert!(matches!(error, ConnectError::OtherPidNamespace { theirs: 1, .. }), "{error}");
-        assert!(error.to_string().contains("--pid=host"), "it names the way out: {error}");
+        assert!(error.to_string().contains("--pid=host"), "it names a remedy: {error}");
     }
-    // Where it is not known, the segment tells.
+    // Where the namespace is not known, the segment tells.
     let unknown = with(peer.address(), part::NAMESPACE, 0);
     assert_eq!(node.out().connect(RANKS[1], &unknown), Ok(()));
 }
@@ -55,14 +55,14 @@ fn the_segment_of_another_process_is_refused() {
     for address in
         [own, with(address, part::NONCE, 1), with(address, part::FD, 1), with(address, part::FD, 9999)]
     {
-        // Also who only waits has to be told: the end of another process is never the peer's.
+        // A rank that only watches gets the error, too: the end of another process is never the peer's.
         for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
             let error = error.expect_err("it is another one");
             assert!(matches!(error, ConnectError::SegmentNotFound { .. }), "{error}");
         }
         assert!(!node.out().is_watched(RANKS[1]));
     }
-    assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "what was refused has left nothing");
+    assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "a refused connection leaves nothing behind");
 }
 
 #[test]
@@ -99,16 +99,16 @@ fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     assert_eq!(look(&mut node), []);
     assert!(node.out().is_watched(RANKS[1]) && !node.out().is_connected(RANKS[1]));
     peer.kill();
-    // Nobody has to wait for it: what its parent does is not for the peers to know.
+    // A zombie has ended: peers do not depend on whether its parent waits for it.
     while look(&mut node).is_empty() {
         std::thread::yield_now();
     }
     assert_eq!(look(&mut node), [Arrival::Lost(RANKS[1])], "once");
 }
 
-/// It connects, sends, and ends; the receiver, which has never connected to it, has its packet first.
+/// The peer connects, sends, and ends; the receiver, which has never connected to it, gets the packet first.
 #[test]
-fn what_a_watched_peer_had_sent_is_taken_before_its_end_is_told() {
+fn packets_of_a_watched_peer_are_taken_before_its_end_is_reported() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
     let mut peer = Peer::start(&format!("{SEND}{}", node.address()));
     let address = peer.hear().parse().expect("an address");
@@ -126,20 +126,20 @@ fn what_a_watched_peer_had_sent_is_taken_before_its_end_is_told() {
 
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
-/// The task of a process that sends a packet and ends; behind it, an address.
+/// The task of a process that sends a packet and ends, followed by an address.
 pub(super) const SEND: &str = "send ";
 
 /// The task of a process that does nothing.
 pub(super) const WAIT: &str = "wait";
 
-/// Such a process.
+/// The process with the task [`WAIT`].
 pub(super) fn wait() {
     let node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     super::processes::say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
 
-/// Such a process.
+/// The process with the task [`SEND`].
 pub(super) fn send(address: &str) {
     let mut node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     node.out().connect(RANKS[0], &address.parse().expect("an address")).expect("it is there");
@@ -148,7 +148,7 @@ pub(super) fn send(address: &str) {
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
 
-/// Bytes of memory that the segment at an address takes.
+/// Bytes of memory that are allocated for the segment at an address.
 fn taken(address: &Address) -> u64 {
     let text = address.to_string();
     let parts: Vec<&str> = text.split(':').collect();
