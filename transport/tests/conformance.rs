@@ -1,4 +1,4 @@
-//! The conformance suite finds every way in which a transport can break the contract, and no other.
+//! The conformance suite finds every way in which a transport can break the contract, and reports no other.
 
 mod broken;
 
@@ -7,7 +7,7 @@ use carrousel_transport::conformance::*;
 
 const SIZE: Size = Size { eager: 2000, large: 60_000, burst: 64 };
 
-/// What kind of breach a check has found; empty if it has found none.
+/// The name of the breach that a check has found; empty without a breach.
 fn kind(result: &Result<(), ContractError>) -> String {
     let Err(breach) = result else { return String::new() };
     format!("{breach:?}").split(' ').next().unwrap_or_default().to_owned()
@@ -25,7 +25,7 @@ fn a_transport_that_keeps_the_contract_passes_every_plan() {
         assert_eq!(check(&plan, &ranks), Ok(()), "{}", plan.name);
         let posted: usize = plan.steps.iter().map(Vec::len).sum();
         let events: usize = ranks.iter().flatten().map(Vec::len).sum();
-        assert!(events > posted, "{}: something is noted", plan.name);
+        assert!(events > posted, "{}: events are noted", plan.name);
     }
 }
 
@@ -56,7 +56,7 @@ fn every_broken_transport_is_found() {
     ];
     for (fault, name, expected) in cases {
         let plan = plan(name);
-        // The first opportunity can be one that makes no difference, as that of an empty write does.
+        // The first opportunity may make no difference, as that of an empty write.
         let found: Vec<String> =
             (0..8).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, None)))).collect();
         assert!(found.iter().any(|found| found == expected), "{fault:?}: {found:?}");
@@ -64,7 +64,7 @@ fn every_broken_transport_is_found() {
 }
 
 #[test]
-fn what_is_lost_last_is_missing() {
+fn the_last_packet_is_missed_if_it_is_lost() {
     let mut plan = plan("both lanes");
     plan.steps[0].truncate(1);
     plan.steps[1].clear();
@@ -78,7 +78,7 @@ fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
     assert_eq!(check(&plan, &good), Ok(()));
     for (fault, expected) in [
         (Fault::ReportLossTwice, "LossReportedTwice"),
-        // Without it, a read that has failed looks as if it had succeeded.
+        // Without the report, a read that has failed seems to have succeeded.
         (Fault::ReportNoLoss, "Changed"),
         (Fault::DeliverAfterLoss, "AfterLoss"),
         (Fault::CompleteNothingOnLoss, "Completions"),
@@ -92,7 +92,7 @@ fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
     assert_ne!(check(&plan, &silent), Ok(()));
 }
 
-/// Five steps of rank 0, and a record of them in which all is as it should be.
+/// Seven steps of rank 0, and a record of them that keeps the contract.
 fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
     use carrousel_transport::Lane::{Back, Forward};
     let step = |post| Step { to: 1, post, fenced: false, after: 0 };
@@ -124,7 +124,7 @@ fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
     (plan, vec![Some(zero), Some(one)])
 }
 
-/// What the check says of that record, changed.
+/// The result of checking that record after a change; empty without a breach.
 fn changed(rank: usize, change: impl FnOnce(&mut Vec<Event>)) -> String {
     let (plan, mut ranks) = by_hand();
     change(ranks[rank].as_mut().expect("it lives"));
@@ -132,7 +132,7 @@ fn changed(rank: usize, change: impl FnOnce(&mut Vec<Event>)) -> String {
 }
 
 #[test]
-fn what_the_contract_leaves_open_is_allowed() {
+fn orders_that_the_contract_leaves_open_are_allowed() {
     assert_eq!(changed(1, |_| {}), "");
     // Between the lanes nothing is ordered.
     assert_eq!(changed(1, |events| events.swap(0, 1)), "");
@@ -207,7 +207,7 @@ fn every_wrong_record_is_refused() {
         ),
         (1, |events| events.push(Event::Lost(0)), "is lost, which lives"),
         (1, |events| events.push(Event::Foreign(0)), "nobody has posted"),
-        (1, |events| events.push(Event::Stray), "beside those"),
+        (1, |events| events.push(Event::Stray), "that no operation writes"),
         (0, |events| events.push(Event::Written(2)), "told twice of step 2"),
         (0, |events| events.rotate_right(1), "which it had not posted"),
         (
@@ -227,7 +227,7 @@ fn every_wrong_record_is_refused() {
 }
 
 #[test]
-fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_for_it() {
+fn the_notice_of_a_read_is_behind_packets_before_the_read_and_before_packets_that_wait_for_it() {
     use carrousel_transport::Lane::{Back, Forward};
     let step = |post, fenced| Step { to: 1, post, fenced, after: 0 };
     let (back, forward) = (Post::Send { lane: Back, len: 0 }, Post::Send { lane: Forward, len: 0 });
@@ -253,7 +253,11 @@ fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_f
             .map_or_else(String::new, |breach| breach.to_string())
     };
     assert_eq!(found([0, 1, 2, 3, 4, 5, 6]), "");
-    assert_eq!(found([0, 3, 2, 4, 5, 1, 6]), "", "what is posted behind a read does not wait for its notice");
+    assert_eq!(
+        found([0, 3, 2, 4, 5, 1, 6]),
+        "",
+        "packets that are posted behind a read do not wait for its notice"
+    );
     assert_eq!(found([1, 6, 0, 2, 3, 4, 5]), "", "in the other lane, a fence says nothing of the notice");
     for (order, row) in [
         ([2, 0, 1, 3, 4, 5, 6], "row `send, back`, column `send, back`"),
@@ -277,5 +281,5 @@ fn a_record_survives_being_written() {
     for word in ["x1", "k1", "k1.2", "r1", "w", "s1", "p1.2.3", "l-1"] {
         assert!(word.parse::<Event>().is_err(), "{word}");
     }
-    assert!(parse("p1").is_err(), "events of no record");
+    assert!(parse("p1").is_err(), "events without a record");
 }

@@ -1,7 +1,7 @@
-//! Whether a record is one that the contract allows.
+//! Checks whether the contract allows a record.
 //!
-//! A packet is seen when it is reported. Of a write, only memory behind a packet of its lane counts: that data
-//! may be there before is in the nature of memory, and nobody may rely on it.
+//! A packet is seen when it is reported. Of a write, only memory behind a packet of its lane counts: the data
+//! may be there before, but no rank may rely on it.
 
 use super::contract_error::{ContractError, TableCell};
 use super::plan::{Plan, PlannedStep, Post, Step, sum_of};
@@ -10,11 +10,11 @@ use crate::{Lane, Operation, ordered};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-/// Checks what the ranks of a plan have noticed against the contract; `None` stands for a rank that was ended
+/// Checks the events of a plan's ranks against the contract; `None` stands for a rank that was killed
 /// in the middle, which all others have to notice.
 ///
 /// # Errors
-/// The first breach of the first rank that has noticed one.
+/// The first breach in the record of the first rank that has one.
 pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), ContractError> {
     if ranks.len() != plan.steps.len() {
         return Err(ContractError::Ranks { found: ranks.len(), expected: plan.steps.len() });
@@ -30,26 +30,26 @@ pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), ContractEr
     Ok(())
 }
 
-/// What is expected of one peer.
+/// The events that are still expected of one peer.
 struct Peer {
     died: bool,
     lost: bool,
-    /// Positions of its packets that have not come.
+    /// Positions of its packets that have not arrived.
     packets: BTreeSet<usize>,
-    /// Positions of its writes whose data has not been looked at.
+    /// Positions of its writes whose data has not been checked.
     writes: BTreeSet<usize>,
-    /// Operations to it whose completion has not come, in the order in which they were posted.
+    /// Operations to it whose completion has not been reported, in the order in which they were posted.
     written: VecDeque<usize>,
     read: VecDeque<usize>,
 }
 
-/// One rank, and what is expected of its record.
+/// One rank, and the events that are still expected in its record.
 struct Observer<'a> {
     plan: &'a Plan,
     me: u32,
     peers: Vec<Peer>,
     posted: usize,
-    /// The forward packet behind which memory is looked at.
+    /// The forward packet behind which memory is being checked.
     behind: Option<PlannedStep>,
     /// By rank and position: sums that were computed already.
     sums: BTreeMap<(u32, usize), u64>,
@@ -155,7 +155,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// All memory that the last packet says something of has been looked at.
+    /// Fails unless all memory of writes before the last packet has been checked.
     fn all_looked_at(&mut self) -> Result<(), ContractError> {
         let Some(packet) = self.behind.take() else { return Ok(()) };
         match self.peers[packet.from as usize].writes.range(..=packet.at).next() {
@@ -166,7 +166,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// What is where a write goes, behind a packet or at the end.
+    /// Checks the contents of a write's slot, behind a packet or at the end.
     fn memory(
         &mut self,
         write: &PlannedStep,
@@ -178,7 +178,7 @@ impl<'a> Observer<'a> {
         };
         let end = packet.map_or(usize::MAX, |packet| packet.at + 1);
         let Some(last) = self.plan.last_write(write.from, slot_of, end) else { return Ok(()) };
-        // What is posted later into the same place may be there already, or in part.
+        // The data of a later write into the same slot may be there already, or in part.
         let is_written_over = self.plan.writes(write.from, slot_of).any(|other| other.at > last.at);
         if is_written_over || sum == self.sum_of(&last) {
             return Ok(());
@@ -222,7 +222,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// What a read has got.
+    /// Checks the data that a read has got.
     fn read(&mut self, read: &PlannedStep, sum: u64) -> Result<(), ContractError> {
         let Post::Read { slot_of, .. } = read.step.post else {
             return Err(ContractError::PlanMismatch { at: self.me, what: *read });
@@ -244,7 +244,7 @@ impl<'a> Observer<'a> {
         })
     }
 
-    /// Whether something was posted behind a read, without a fence, that writes over what it reads.
+    /// Whether an unfenced write behind a read overwrites its source.
     fn may_be_late(&self, read: &PlannedStep, slot_of: usize) -> bool {
         let behind = self.plan.between(self.me, read.step.to).skip_while(|other| other.at <= read.at);
         let mut unfenced = behind.take_while(|other| !other.step.fenced);
@@ -263,7 +263,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Nothing more comes.
+    /// Fails unless all expected events have come; called at the end of the record.
     fn end(&mut self) -> Result<(), ContractError> {
         let at = self.me;
         self.all_looked_at()?;
@@ -286,13 +286,13 @@ impl<'a> Observer<'a> {
     }
 }
 
-/// The place in the table that puts the packet of `earlier` before that of `later`, which is posted behind it; none if
-/// no place does.
+/// The entry of the table that puts the packet of `earlier` before that of `later`, which is posted behind it, if
+/// one does.
 fn order(earlier: &Step, later: &Step) -> Option<TableCell> {
     let (row_lane, lane) = (earlier.post.lane()?, later.post.lane()?);
     let is_read = |step: &Step| matches!(step.post, Post::Read { .. });
-    // A notice is a packet behind its write. That of a read leaves when the data is there: so it is behind what was
-    // posted before the read, but nothing is behind it that does not wait for the read.
+    // The notice of a write is a packet behind it. The notice of a read leaves when the data is there: so it is behind
+    // packets that were posted before the read, but only packets that wait for the read are behind it.
     let row = match (is_read(earlier), is_read(later)) {
         (true, true) => TableCell(Operation::Read, Operation::Read),
         (true, false) if row_lane != lane => return None,
@@ -302,7 +302,7 @@ fn order(earlier: &Step, later: &Step) -> Option<TableCell> {
     ordered(row.0, row.1, later.fenced).then_some(row)
 }
 
-/// The positions of what `from` posts to `to` of a kind.
+/// The positions of the steps that `from` posts to `to` and `is_one` accepts.
 fn positions(plan: &Plan, from: u32, to: u32, is_one: impl Fn(&Post) -> bool) -> BTreeSet<usize> {
     plan.between(from, to).filter(|planned| is_one(&planned.step.post)).map(|planned| planned.at).collect()
 }

@@ -1,4 +1,4 @@
-//! How a record can break the contract.
+//! The ways in which a record breaks the contract.
 
 use super::plan::PlannedStep;
 use crate::{Lane, Operation};
@@ -21,20 +21,20 @@ impl fmt::Display for TableCell {
     }
 }
 
-/// How a record breaks the contract. `at` is the rank that has noticed it.
+/// A record breaks the contract. `at` is the rank whose record shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ContractError {
-    /// Two effects came the wrong way round.
+    /// Two effects came in the wrong order.
     #[error("rank {at} saw {later} before {earlier}: {row} forbids it")]
     Order {
         /// At this rank.
         at: u32,
-        /// What should have come first.
+        /// The step that should have come first.
         earlier: PlannedStep,
-        /// What came first.
+        /// The step that came first.
         later: PlannedStep,
-        /// What forbids it.
+        /// The entry of the table that forbids it.
         row: TableCell,
     },
     /// The data of a write is not there, though a packet behind it is.
@@ -46,7 +46,7 @@ pub enum ContractError {
         write: PlannedStep,
         /// The packet.
         packet: PlannedStep,
-        /// What forbids it.
+        /// The entry of the table that forbids it.
         row: TableCell,
     },
     /// Data arrived that was not sent.
@@ -57,7 +57,7 @@ pub enum ContractError {
         /// Of this operation.
         what: PlannedStep,
     },
-    /// Something was reported twice.
+    /// A packet or a completion was reported twice.
     #[error("rank {at} was told twice of {what}: every packet and every completion is reported once")]
     ReportedTwice {
         /// At this rank.
@@ -65,7 +65,7 @@ pub enum ContractError {
         /// This one.
         what: PlannedStep,
     },
-    /// Something was never reported.
+    /// A packet or a completion was never reported.
     #[error("rank {at} was never told of {what}: nothing gets lost between ranks that live")]
     NotReported {
         /// At this rank.
@@ -73,7 +73,7 @@ pub enum ContractError {
         /// This one.
         what: PlannedStep,
     },
-    /// A completion of what has not been posted.
+    /// A completion of an operation that has not been posted.
     #[error("rank {at} was told that {what} is complete, which it had not posted")]
     TooEarly {
         /// At this rank.
@@ -81,24 +81,24 @@ pub enum ContractError {
         /// This one.
         what: PlannedStep,
     },
-    /// Completions of one kind, to one peer, that came the wrong way round.
+    /// Completions of one kind, to one peer, that came in the wrong order.
     #[error(
         "rank {at} was told that {later} is complete before {earlier}: those of one kind keep their order"
     )]
     Completions {
         /// At this rank.
         at: u32,
-        /// What should have come first.
+        /// The step that should have come first.
         earlier: PlannedStep,
-        /// What came first.
+        /// The step that came first.
         later: PlannedStep,
     },
-    /// Something arrived that nobody has posted.
-    #[error("rank {at} was told of something, as from rank {from}, that nobody has posted")]
+    /// A packet or a completion that no rank has posted.
+    #[error("rank {at} got a packet or a completion, as from rank {from}, that nobody has posted")]
     Foreign {
         /// At this rank.
         at: u32,
-        /// Said to be of this one.
+        /// The rank from which it seems to come.
         from: u32,
     },
     /// A rank that lives was reported as lost.
@@ -133,8 +133,8 @@ pub enum ContractError {
         /// This one.
         what: PlannedStep,
     },
-    /// Memory changed that nothing was written to.
-    #[error("bytes of rank {at} have changed beside those that were written")]
+    /// Memory changed outside the slots of all writes.
+    #[error("bytes of rank {at} have changed that no operation writes")]
     Stray {
         /// At this rank.
         at: u32,
@@ -144,7 +144,7 @@ pub enum ContractError {
     PlanMismatch {
         /// At this rank.
         at: u32,
-        /// About here.
+        /// The step near which the record and the plan differ.
         what: PlannedStep,
     },
     /// The record has another number of ranks than the plan.

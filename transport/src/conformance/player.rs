@@ -1,4 +1,4 @@
-//! One rank of a plan at work: it posts what the plan says, and notes down what it notices.
+//! One rank of a plan: it posts the steps of the plan, and notes the events that it sees.
 
 use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
 use super::record::Event;
@@ -8,16 +8,16 @@ use crate::{
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The key of all memory here.
+/// The key of all memory of players without an adapter.
 const KEY: u32 = 0x5eed;
-/// What is written where a peer must not look any more.
+/// The byte that overwrites memory which a transport must not read any more.
 const SPOILT: u8 = 0x5c;
 
 /// The registered memory of one rank.
 #[derive(Debug)]
 pub struct RankMemory {
     bytes: Vec<u8>,
-    /// How an adapter knows it.
+    /// The keys under which an adapter knows it.
     keys: Option<Keys>,
 }
 
@@ -45,17 +45,17 @@ impl RankMemory {
         Self { bytes, keys: None }
     }
 
-    /// The same memory, which an adapter knows by these keys.
+    /// The same memory, with the keys under which an adapter knows it.
     pub fn known_as(self, keys: Keys) -> Self {
         Self { keys: Some(keys), ..self }
     }
 
-    /// All of it, for whoever registers it with an adapter.
+    /// All of its bytes, for registration with an adapter.
     pub fn whole_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Its name, which the peers have to be told. It stays what it is when the value is moved.
+    /// Its name, which the peers have to be told. It stays the same when the value is moved.
     pub fn memory(&self) -> Memory {
         let key = self.keys.map_or(KEY, |keys| keys.remote);
         Memory { address: self.bytes.as_ptr() as u64, key }
@@ -84,20 +84,20 @@ impl Regions for RankMemory {
     }
 }
 
-/// What a player knows of one peer.
+/// The state of one peer at a player.
 #[derive(Clone, Debug)]
 struct Peer {
     memory: Memory,
     map: MemoryMap,
-    /// Packets that have come, and that are to come.
+    /// Packets that have arrived, and all that the plan has.
     packets: u32,
     expected: u32,
     /// Reads from it that are not complete.
     reads: usize,
     lost: bool,
-    /// Its steps before this one have been looked at: the memory of its writes; its reads that are known to be
-    /// over.
+    /// The memory of the peer's writes before this step has been checked.
     checked_until: usize,
+    /// The sources of the peer's reads before this step are overwritten, as these reads are known to be over.
     spoilt_until: usize,
 }
 
@@ -118,7 +118,7 @@ pub struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// Rank `me` of the plan, with its memory, and the names of everybody's.
+    /// Rank `me` of the plan, with its memory, and the names of all ranks' memory.
     ///
     /// # Panics
     /// When there are not as many names as ranks.
@@ -144,13 +144,13 @@ impl<'a> Player<'a> {
         Self { plan, me, own_memory, map, peers, next: 0, outstanding: 0, scratch, events }
     }
 
-    /// Posts what can be posted, and takes in what has arrived. Returns how much had.
+    /// Posts the steps that can be posted, and polls. Returns how much was done, see [`Transport::poll`].
     pub fn drive<T: Transport>(&mut self, transport: &mut T) -> usize {
         self.post(transport.out());
         transport.poll(self)
     }
 
-    /// Whether nothing is left to be posted, and nothing to come.
+    /// Whether all steps are posted and complete, and all packets have arrived.
     pub fn is_done(&self) -> bool {
         let is_over = |peer: &Peer| peer.lost || peer.packets >= peer.expected;
         self.next == self.plan.steps[self.me as usize].len()
@@ -158,12 +158,12 @@ impl<'a> Player<'a> {
             && self.peers.iter().all(is_over)
     }
 
-    /// What this rank has noticed so far.
+    /// The events that this rank has noted so far.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// What this rank has noticed, and what is in its memory now that all ranks are done.
+    /// The events that this rank has noted, and those of its memory's contents now that all ranks are done.
     pub fn finish(mut self) -> Vec<Event> {
         for from in 0..self.plan.ranks() {
             for write in self.plan.between(from, self.me) {
@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
         Memory { address: own_memory.address + start, ..own_memory }
     }
 
-    /// Posts what can be posted.
+    /// Posts the steps that can be posted.
     fn post(&mut self, out: &mut impl Outbound) {
         while let Some(step) = self.plan.steps[self.me as usize].get(self.next) {
             let peer = &mut self.peers[step.to as usize];
@@ -244,7 +244,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Takes note of a packet, and of what has to be in memory because of it.
+    /// Notes a packet, and the memory that has to be in place because of it.
     fn packet(&mut self, from: u32, at: usize, data: &(impl Payload + ?Sized)) {
         self.scratch.resize(data.len(), 0);
         data.copy_to(&mut self.scratch);
@@ -264,8 +264,8 @@ impl<'a> Player<'a> {
                 }
             }
         }
-        // All reads before the fence are complete, says a fenced packet; that read and those before it, says the
-        // notice of a read. What they read is nobody's any more.
+        // A fenced packet says that all reads before the fence are complete; the notice of a read says that this read
+        // and those before it are. Their sources may be overwritten.
         let is_notice = matches!(step.post, Post::Read { .. });
         if step.fenced || is_notice {
             let over = if is_notice { at + 1 } else { at };
@@ -280,7 +280,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Takes note of a completion. False if there is nothing that it could be of.
+    /// Notes a completion. Returns false if no step has this request.
     fn completion(&mut self, request: Handle, is_read: bool) -> bool {
         let Some(planned) = position(request).and_then(|at| self.plan.planned_step(self.me, at)) else {
             return false;

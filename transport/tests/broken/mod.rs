@@ -1,4 +1,4 @@
-//! A transport within one thread, which keeps the contract, or breaks it in one way.
+//! A transport within one thread that keeps the contract, or breaks it in one way.
 
 use carrousel_transport::conformance::{Event, Plan, Player, RankMemory};
 use carrousel_transport::*;
@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// In which way the contract is broken. The number says at which opportunity.
+/// The way in which the contract is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// What was sent later comes sooner.
+    /// A packet that was sent later comes sooner.
     Overtake,
     /// The packet behind a write comes sooner.
     NoticeFirst,
@@ -20,9 +20,9 @@ pub(crate) enum Fault {
     /// Half of a write's data is not there.
     Tear,
     LoseWrite,
-    /// Two writes into the same place.
+    /// Two writes into the same slot change places.
     SwapWrites,
-    /// One byte too much.
+    /// A write has one byte too many.
     WriteTooFar,
     /// A read is served before the writes that were posted before it.
     ReadFirst,
@@ -30,12 +30,12 @@ pub(crate) enum Fault {
     ReadTooSoon,
     /// The notice of a read comes before the data is taken.
     ReleaseTooSoon,
-    /// The notice of a read comes before what was posted before the read.
+    /// The notice of a read comes before a packet that was posted before the read.
     NoticeOvertakes,
     LoseNotice,
     /// A write is complete before its source has been read.
     ReuseTooSoon,
-    /// Data behind a packet is looked at after the call.
+    /// Data behind a packet is copied after the call, when it may have changed.
     KeepNoCopy,
     LoseCompletion,
     RepeatCompletion,
@@ -55,20 +55,20 @@ enum Item {
     ReadRequest(Read),
 }
 
-/// A completion, and the data of a read with the place where it goes.
+/// A completion, and the data of a read with its destination.
 type QueuedCompletion = (Arrival, Option<(Memory, Vec<u8>)>);
 
-/// What all ends share.
+/// The state that all ends share.
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     /// By receiver and sender.
     items: Vec<Vec<VecDeque<Item>>>,
-    /// By rank: completions, and where read data goes.
+    /// By rank: completions, with the data of reads.
     done: Vec<VecDeque<QueuedCompletion>>,
-    /// By rank: what it has posted to whom and not been told to be complete.
+    /// By rank: the peer and the completion of each operation that is posted and not complete.
     outstanding: Vec<Vec<(usize, Arrival)>>,
     dead: Option<usize>,
-    /// By rank: it knows.
+    /// By rank: whether the loss has been reported to it.
     reported: Vec<bool>,
 }
 
@@ -256,7 +256,7 @@ impl BrokenTransport {
                 self.complete(from, Arrival::Written(request), None);
             }
             Item::ReadRequest(read) => {
-                // Nobody at the reader does anything for the notice.
+                // The reader does nothing for the notice.
                 let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
                 if let Some((context, packet)) = read.notice.filter(|_| !lost) {
                     let notice = Item::Packet(context, packet, Vec::new());
@@ -308,7 +308,7 @@ impl Transport for BrokenTransport {
         }
         let ranks = self.out.net.borrow().items.len();
         for from in 0..ranks {
-            // A few at a time, so that there is something to be swapped.
+            // A few at a time, so that there are items to swap.
             for _ in 0..3 {
                 let mut queue = std::mem::take(&mut self.out.net.borrow_mut().items[me][from]);
                 if self.is_overtaken(&mut queue) {
@@ -340,7 +340,7 @@ impl Transport for BrokenTransport {
     }
 }
 
-/// Runs a plan over this transport; `dies` at some time, if it is a rank.
+/// Runs a plan over this transport, with the fault at the opportunity `pass`; the rank `dies` dies at some time.
 pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -> Vec<Option<Vec<Event>>> {
     let ranks = plan.steps.len();
     let net = Net {
