@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
-/// Calls that have an alternative, by what is lacking without them.
+/// Calls that have an alternative, with a name for the facility that each case lacks.
 const CASES: [(&str, &[c_long]); 4] = [
     ("descriptors of processes", &[libc::SYS_pidfd_open]),
     ("direct copies", &[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]),
