@@ -4,6 +4,7 @@
 //! A peer sets its bit, then rings the doorbell (`RING_DOORBELL`); the owner that sees it rung (`READ_DOORBELL`) sees the
 //! bits that were set before. Both are needed: an owner that had seen the doorbell and not the bit would not look again.
 
+pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The word of the doorbell.
@@ -13,18 +14,15 @@ const BITS: usize = 16;
 /// Bits in a word.
 const WORD: usize = u64::BITS as usize;
 
-/// The memory orders, see [`crate::ring::Orders`].
-pub trait Orders {
+/// The memory orders, see [`crate::ring::RingOrders`].
+pub trait DoorbellOrders {
     /// A peer rings the doorbell: an owner that sees this sees the peer's bit.
     const RING_DOORBELL: Ordering = Ordering::Release;
     /// The owner loads the doorbell.
     const READ_DOORBELL: Ordering = Ordering::Acquire;
 }
 
-/// The orders that the algorithm needs.
-#[derive(Clone, Copy, Debug)]
-pub enum Sound {}
-impl Orders for Sound {}
+impl DoorbellOrders for Sound {}
 
 /// Words that so many peers need: whole pairs of cache lines.
 pub const fn words(peers: usize) -> usize {
@@ -35,7 +33,7 @@ pub const fn words(peers: usize) -> usize {
 ///
 /// # Panics
 /// When `words` are for fewer peers.
-pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
+pub fn announce<O: DoorbellOrders>(words: &[AtomicU64], peer: usize) {
     words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
     words[DOORBELL].fetch_add(1, O::RING_DOORBELL);
 }
@@ -51,7 +49,7 @@ pub struct Listener<O = Sound> {
     orders: std::marker::PhantomData<fn() -> O>,
 }
 
-impl<O: Orders> Listener<O> {
+impl<O: DoorbellOrders> Listener<O> {
     /// The listener of a segment with so many peers, none of which has connected.
     pub fn new(peers: usize) -> Self {
         Self {

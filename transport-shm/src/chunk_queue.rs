@@ -12,6 +12,7 @@
 //! it has read that message, so the helper sees all that was stored before. The helper counts a chunk when it has
 //! copied it (`COUNT`); the owner that sees the count (`SEE`) sees the chunk.
 
+pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;
 
@@ -26,21 +27,18 @@ const COPIED: usize = 1;
 /// The bit in the count that says that a chunk could not be copied.
 const FAILED: u32 = 1 << 31;
 
-/// The most chunks of a transfer: the count is in the bits below [`FAILED`].
+/// The most chunks of a transfer: the count is in the bits below the one for a failure.
 pub const CHUNKS_MAX: u32 = FAILED - 1;
 
-/// The memory orders, see [`crate::ring::Orders`].
-pub trait Orders {
+/// The memory orders, see [`crate::ring::RingOrders`].
+pub trait ChunkOrders {
     /// The helper counts a chunk.
     const COUNT: Ordering = Ordering::Release;
     /// The owner loads the count.
     const SEE: Ordering = Ordering::Acquire;
 }
 
-/// The orders that the algorithm needs.
-#[derive(Clone, Copy, Debug)]
-pub enum Sound {}
-impl Orders for Sound {}
+impl ChunkOrders for Sound {}
 
 const fn pack(number: u32, value: u32) -> u64 {
     (number as u64) << 32 | value as u64
@@ -114,7 +112,7 @@ impl<'a> Owner<'a> {
     }
 
     /// The state of the helper, once no chunk is left to take.
-    pub fn help<O: Orders>(&self) -> Help {
+    pub fn help<O: ChunkOrders>(&self) -> Help {
         let (number, count) = unpack(self.words[COPIED].load(O::SEE));
         let copied = count & !FAILED;
         if self.is_corrupt || number != self.number || copied > self.chunks - self.taken {
@@ -155,7 +153,7 @@ impl<'a> Helper<'a> {
     }
 
     /// Counts chunks that were taken and have been copied, or could not be.
-    pub fn count<O: Orders>(&self, chunks: Chunks, copied: bool) {
+    pub fn count<O: ChunkOrders>(&self, chunks: Chunks, copied: bool) {
         if !copied {
             self.words[COPIED].fetch_or(FAILED.into(), Ordering::Relaxed);
         }

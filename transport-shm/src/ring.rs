@@ -26,6 +26,7 @@
 use crate::error::{CorruptRingError, PushError, RingSizeError};
 use crate::fetch;
 use crate::frame::{self, Frame, Span};
+pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -70,7 +71,7 @@ const FETCH: u64 = 36;
 
 /// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run
 /// time can weaken them; the tests weaken one after the other and find the failure that each causes.
-pub trait Orders {
+pub trait RingOrders {
     /// The producer stores a header: a consumer that sees the header sees the words stored before it.
     const PUBLISH: Ordering = Ordering::Release;
     /// The consumer loads a header.
@@ -83,10 +84,7 @@ pub trait Orders {
     const END: bool = true;
 }
 
-/// The orders that the algorithm needs.
-#[derive(Clone, Copy, Debug)]
-pub enum Sound {}
-impl Orders for Sound {}
+impl RingOrders for Sound {}
 
 /// The capacity of a ring in `memory`.
 fn capacity(memory: &[AtomicU64]) -> Result<usize, RingSizeError> {
@@ -120,7 +118,7 @@ impl<M: Deref<Target = [AtomicU64]>> Producer<M> {
     }
 }
 
-impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
+impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
@@ -232,7 +230,7 @@ impl<M: Deref<Target = [AtomicU64]>> Consumer<M> {
     }
 }
 
-impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
+impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;

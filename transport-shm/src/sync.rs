@@ -4,3 +4,8 @@
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The memory orders that the algorithms need: those of [`crate::ring::RingOrders`],
+/// [`crate::announce::DoorbellOrders`] and [`crate::chunk_queue::ChunkOrders`].
+#[derive(Clone, Copy, Debug)]
+pub enum Sound {}

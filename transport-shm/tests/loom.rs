@@ -4,7 +4,7 @@
 //! without the flag there is nothing here.
 #![cfg(loom)]
 
-use carrousel_transport_shm::ring::{Orders, POSITIONS, Sound};
+use carrousel_transport_shm::ring::{POSITIONS, RingOrders, Sound};
 use carrousel_transport_shm::{Consumer, Producer, PushError};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
@@ -57,14 +57,14 @@ fn watch(memory: &[AtomicU64], words: Range<usize>) {
 enum Reading {
     /// As shipped.
     Plainly,
-    /// As shipped, and besides with loads of which loom demands that no store is concurrent. For a load
+    /// As shipped, plus loads of which loom demands that no store is concurrent. For a load
     /// comes, in loom, before the stores that follow it, and would not see a word that is written too early.
     Watched,
 }
 
 /// Explores one producer and one consumer, each in a thread of its own: the other thread, in which
 /// loom runs the model, only waits for them. Returns the events that were reached, and the number of executions.
-fn explore<O: Orders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
+fn explore<O: RingOrders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     let executions = Arc::new(Mutex::new(0));
     let Case { capacity, lengths } = case;
@@ -150,7 +150,7 @@ fn no_word_is_read_and_written_at_once() {
 }
 
 /// The failure at which an exploration stopped.
-fn found<O: Orders + 'static>(reading: Reading) -> String {
+fn found<O: RingOrders + 'static>(reading: Reading) -> String {
     let failure = catch_unwind(|| explore::<O>(SMALL, reading)).expect_err("it must be found");
     let text = failure.downcast_ref::<String>().cloned();
     text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
@@ -162,7 +162,7 @@ macro_rules! without {
         #[test]
         fn $name() {
             enum Weak {}
-            impl Orders for Weak {
+            impl RingOrders for Weak {
                 const $order: Ordering = Ordering::Relaxed;
             }
             let text = found::<Weak>(Reading::$reading);
@@ -189,7 +189,7 @@ without!(
 #[test]
 fn without_the_zero_behind_a_message_one_of_before_comes_again() {
     enum Endless {}
-    impl Orders for Endless {
+    impl RingOrders for Endless {
         const END: bool = false;
     }
     let text = found::<Endless>(Reading::Plainly);
@@ -199,7 +199,7 @@ fn without_the_zero_behind_a_message_one_of_before_comes_again() {
 mod chunk_queue {
     //! A transfer that its owner and a helper copy.
 
-    use carrousel_transport_shm::chunk_queue::{Chunks, Help, Helper, Orders, Owner, Sound, WORDS};
+    use carrousel_transport_shm::chunk_queue::{ChunkOrders, Chunks, Help, Helper, Owner, Sound, WORDS};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
@@ -227,7 +227,7 @@ mod chunk_queue {
         }
     }
 
-    fn explore<O: Orders + 'static>() -> BTreeSet<Reached> {
+    fn explore<O: ChunkOrders + 'static>() -> BTreeSet<Reached> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
         loom::model(move || {
@@ -299,7 +299,7 @@ mod chunk_queue {
     }
 
     /// The failure at which an exploration stopped.
-    fn found<O: Orders + 'static>() -> String {
+    fn found<O: ChunkOrders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
     }
@@ -307,7 +307,7 @@ mod chunk_queue {
     #[test]
     fn without_the_release_of_the_count_a_chunk_is_missing() {
         enum Weak {}
-        impl Orders for Weak {
+        impl ChunkOrders for Weak {
             const COUNT: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("is missing"));
@@ -316,7 +316,7 @@ mod chunk_queue {
     #[test]
     fn without_the_acquire_of_the_count_a_chunk_is_missing() {
         enum Weak {}
-        impl Orders for Weak {
+        impl ChunkOrders for Weak {
             const SEE: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("is missing"));
@@ -326,7 +326,7 @@ mod chunk_queue {
 mod announce {
     //! Peers that connect while the owner of the segment polls.
 
-    use carrousel_transport_shm::announce::{DOORBELL, Listener, Orders, Sound, announce, words};
+    use carrousel_transport_shm::announce::{DOORBELL, DoorbellOrders, Listener, Sound, announce, words};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
@@ -340,7 +340,7 @@ mod announce {
 
     /// Peers connect; the owner polls meanwhile, and for the last time when all have connected. Returns the numbers of
     /// peers that were new at once.
-    fn explore<O: Orders + 'static>() -> BTreeSet<usize> {
+    fn explore<O: DoorbellOrders + 'static>() -> BTreeSet<usize> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
         loom::model(move || {
@@ -379,7 +379,7 @@ mod announce {
     }
 
     /// The failure at which an exploration stopped.
-    fn found<O: Orders + 'static>() -> String {
+    fn found<O: DoorbellOrders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
     }
@@ -387,7 +387,7 @@ mod announce {
     #[test]
     fn without_the_release_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
-        impl Orders for Weak {
+        impl DoorbellOrders for Weak {
             const RING_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
@@ -396,7 +396,7 @@ mod announce {
     #[test]
     fn without_the_acquire_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
-        impl Orders for Weak {
+        impl DoorbellOrders for Weak {
             const READ_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));

@@ -74,9 +74,9 @@ fn child() {
 }
 
 /// A child, killed at the latest when the test is over.
-struct Peer(Child);
+struct ProducerProcess(Child);
 
-impl Peer {
+impl ProducerProcess {
     fn start(segment: &Segment, peer: usize, messages: u64, inherit: bool) -> Self {
         let fd = segment.as_fd();
         let pid = if inherit { 0 } else { std::process::id() };
@@ -95,7 +95,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for ProducerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -103,7 +103,12 @@ impl Drop for Peer {
 }
 
 /// Takes messages until there are `until`, or no more when the `peer` is gone; checks each.
-fn consume(consumer: &mut Consumer<Ring>, mut number: u64, until: u64, peer: Option<&mut Peer>) -> u64 {
+fn consume(
+    consumer: &mut Consumer<Ring>,
+    mut number: u64,
+    until: u64,
+    peer: Option<&mut ProducerProcess>,
+) -> u64 {
     let (began, mut message, mut peer) = (Instant::now(), Vec::new(), peer);
     let mut gone = peer.is_none();
     while number < until {
@@ -135,7 +140,7 @@ fn segment() -> (Segment, Consumer<Ring>) {
 fn a_million_messages_arrive_whole_and_in_order() {
     let (segment, mut consumer) = segment();
     let messages = 1_000_000;
-    let mut peer = Peer::start(&segment, 1, messages, true);
+    let mut peer = ProducerProcess::start(&segment, 1, messages, true);
     assert_eq!(consume(&mut consumer, 0, u64::MAX, Some(&mut peer)), messages);
     assert!(peer.0.wait().expect("it is a child").success());
 }
@@ -143,7 +148,7 @@ fn a_million_messages_arrive_whole_and_in_order() {
 #[test]
 fn a_segment_can_be_opened_by_the_number_of_its_process() {
     let (segment, mut consumer) = segment();
-    let mut peer = Peer::start(&segment, 1, 1000, false);
+    let mut peer = ProducerProcess::start(&segment, 1, 1000, false);
     assert_eq!(consume(&mut consumer, 0, u64::MAX, Some(&mut peer)), 1000);
     assert!(peer.0.wait().expect("it is a child").success());
 }
@@ -154,7 +159,7 @@ fn a_producer_that_is_killed_leaves_a_valid_prefix() {
     let mut left = 0;
     for _ in 0..20 {
         let (segment, mut consumer) = segment();
-        let mut peer = Peer::start(&segment, 1, u64::MAX, true);
+        let mut peer = ProducerProcess::start(&segment, 1, u64::MAX, true);
         let enough = random.next() % 20_000;
         let before = consume(&mut consumer, 0, enough, Some(&mut peer));
         assert_eq!(before, enough, "the producer does not end by itself");

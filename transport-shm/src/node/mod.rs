@@ -8,7 +8,7 @@
 //! does not, they go through the rings in fragments, with the peer's help. Both processes copy large ones, if
 //! the peer polls meanwhile: then it copies chunks of them instead of waiting.
 //!
-//! **Promises.** Besides those of the rings: no call waits for a peer, except for one that is copying a chunk. That peer
+//! **Promises.** In addition to those of the rings: no call waits for a peer, except for one that is copying a chunk. That peer
 //! needs no other process to finish the copy, and is given up when it is gone, or after ten seconds in which it was not
 //! stopped.
 //!

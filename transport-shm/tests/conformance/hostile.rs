@@ -1,7 +1,7 @@
 //! A peer that writes into the ring what no honest peer writes.
 
 use super::PATIENCE;
-use super::processes::{Peer, say};
+use super::processes::{ChildRank, say};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::*;
 use carrousel_transport_shm::chunk_queue::Owner;
@@ -19,12 +19,12 @@ const REGISTERED: std::ops::Range<usize> = 16..48;
 const BEFORE: [u8; 64] = [0x11; 64];
 
 /// A handler with memory, of which some is registered, and the arrivals that were reported.
-struct Recorder {
+struct GuardedRecorder {
     bytes: [u8; 64],
     arrivals: Vec<Arrival>,
 }
 
-impl Recorder {
+impl GuardedRecorder {
     fn new() -> Box<Self> {
         Box::new(Self { bytes: BEFORE, arrivals: Vec::new() })
     }
@@ -41,7 +41,7 @@ impl Recorder {
     }
 }
 
-impl Regions for Recorder {
+impl Regions for GuardedRecorder {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.range(memory, len)?])
     }
@@ -52,7 +52,7 @@ impl Regions for Recorder {
     }
 }
 
-impl Handler<Out> for Recorder {
+impl Handler<Out> for GuardedRecorder {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -69,7 +69,7 @@ struct Fixture {
     node: Node,
     hostile: Node,
     honest: Node,
-    recorder: Box<Recorder>,
+    recorder: Box<GuardedRecorder>,
 }
 
 const RANKS: [RankId; 3] = [RankId(0), RankId(1), RankId(2)];
@@ -87,7 +87,7 @@ impl Fixture {
         for peer in [&hostile, &honest].into_iter().zip([1, 2]) {
             node.out().connect(RANKS[peer.1], &peer.0.address()).expect("it is there");
         }
-        Self { node, hostile, honest, recorder: Recorder::new() }
+        Self { node, hostile, honest, recorder: GuardedRecorder::new() }
     }
 
     /// The hostile peer's ring at rank 0.
@@ -168,7 +168,7 @@ fn garbage_of_another_process_does_no_harm() {
         let mut fixture = Fixture::new();
         let address = fixture.node.address();
         let task = format!("{GARBAGE}{seed} {address} {}", fixture.recorder.memory().address);
-        let mut peer = Peer::start(&task);
+        let mut peer = ChildRank::start(&task);
         let began = std::time::Instant::now();
         while !fixture.recorder.arrivals.contains(&Arrival::Lost(RANKS[1])) {
             fixture.node.poll(&mut *fixture.recorder);

@@ -105,13 +105,13 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
 }
 
 /// A child, killed at the latest when the test is over.
-pub(super) struct Peer {
+pub(super) struct ChildRank {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Peer {
+impl ChildRank {
     pub(super) fn start(task: &str) -> Self {
         let mut command = Command::new(env::current_exe().expect("it has a path"));
         command.args(["--exact", "processes::child", "--nocapture"]);
@@ -148,7 +148,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for ChildRank {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -163,9 +163,9 @@ fn run(plan: &Plan, at: usize, mode: usize, killed: Option<(usize, Duration)>) -
 
 /// As [`run`]: `task` is the position, the mode, and perhaps the case of system calls that are refused.
 pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
-    let mut peers: Vec<Peer> =
-        (0..plan.steps.len()).map(|rank| Peer::start(&format!("{rank} {task}"))).collect();
-    let names: Vec<String> = peers.iter_mut().map(Peer::hear).collect();
+    let mut peers: Vec<ChildRank> =
+        (0..plan.steps.len()).map(|rank| ChildRank::start(&format!("{rank} {task}"))).collect();
+    let names: Vec<String> = peers.iter_mut().map(ChildRank::hear).collect();
     peers.iter_mut().for_each(|peer| names.iter().for_each(|name| peer.tell(name)));
     peers.iter_mut().for_each(|peer| assert_eq!(peer.hear(), "ready"));
     peers.iter_mut().for_each(|peer| peer.tell("begin"));
@@ -224,9 +224,9 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
 
 /// A handler that notes all arrivals; all memory that it names is empty or these bytes.
 #[derive(Default)]
-struct Recorder(Vec<Arrival>, [u8; 8]);
+struct ArrivalLog(Vec<Arrival>, [u8; 8]);
 
-impl Regions for Recorder {
+impl Regions for ArrivalLog {
     fn bytes(&self, _: Memory, len: u64) -> Option<&[u8]> {
         self.1.get(..len as usize)
     }
@@ -236,7 +236,7 @@ impl Regions for Recorder {
     }
 }
 
-impl Handler<Out> for Recorder {
+impl Handler<Out> for ArrivalLog {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -249,17 +249,17 @@ impl Handler<Out> for Recorder {
 }
 
 /// A node that is connected to a peer which has finished and ended.
-fn beside_one_that_has_finished() -> (Node, Recorder) {
-    let mut peer = Peer::start(FINISH);
+fn beside_one_that_has_finished() -> (Node, ArrivalLog) {
+    let mut peer = ChildRank::start(FINISH);
     let address = peer.hear().parse().expect("an address");
     let mut node = Node::new(RankId(0), &[RankId(0), RankId(1)], FULL).expect("there is memory");
     node.out().connect(RankId(1), &address).expect("it is there");
     peer.tell("end");
     assert!(peer.child.wait().expect("it is a child").success());
-    (node, Recorder::default())
+    (node, ArrivalLog::default())
 }
 
-fn settle(node: &mut Node, recorder: &mut Recorder) {
+fn settle(node: &mut Node, recorder: &mut ArrivalLog) {
     for _ in 0..4 {
         node.check();
         node.poll(recorder);

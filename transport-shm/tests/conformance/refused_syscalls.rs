@@ -1,7 +1,7 @@
 //! A system that refuses calls, as filters of containers do, or that lacks a resource: an operation with another way takes
 //! that way, and every other is an error.
 
-use super::processes::{Peer, run_as, say};
+use super::processes::{ChildRank, run_as, say};
 use super::{assert_conforms, modes, plans};
 use carrousel_transport::conformance::Event;
 use carrousel_transport::{RankId, Transport};
@@ -103,7 +103,7 @@ fn a_call_without_another_way_is_an_error_that_names_it() {
         (libc::SYS_ftruncate, "cannot give a segment its size: "),
         (libc::SYS_fcntl, "cannot seal a segment: "),
     ] {
-        let said = Peer::start(&format!("{ALONE}{call}")).hear();
+        let said = ChildRank::start(&format!("{ALONE}{call}")).hear();
         assert!(said.starts_with(what), "{said}");
     }
 }
@@ -176,7 +176,7 @@ fn address_space() -> u64 {
 
 #[test]
 fn whichever_descriptor_is_the_last_nothing_is_left_behind() {
-    let said = Peer::start(&format!("{ALONE}descriptors")).hear();
+    let said = ChildRank::start(&format!("{ALONE}descriptors")).hear();
     let (left, errors) = said.split_once(' ').expect("two parts");
     assert_eq!(left, "0", "{errors}");
     assert!(errors.contains("cannot create a segment") && errors.contains("cannot open"), "{errors}");
@@ -184,7 +184,7 @@ fn whichever_descriptor_is_the_last_nothing_is_left_behind() {
 
 #[test]
 fn whichever_mapping_is_the_last_nothing_is_left_behind() {
-    let said = Peer::start(&format!("{ALONE}memory")).hear();
+    let said = ChildRank::start(&format!("{ALONE}memory")).hear();
     let (left, errors) = said.split_once(' ').expect("two parts");
     assert_eq!(left, "0", "{errors}");
     assert!(errors.contains("cannot map a segment"), "{errors}");

@@ -2,7 +2,7 @@
 //! memory that connections take.
 
 use super::edge_cases::{RANKS, Recorder};
-use super::processes::Peer;
+use super::processes::ChildRank;
 use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport};
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
 use std::fs;
@@ -87,7 +87,7 @@ fn rings_of_another_size_are_refused() {
 #[test]
 fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
-    let mut peer = Peer::start(WAIT);
+    let mut peer = ChildRank::start(WAIT);
     let address = peer.hear().parse().expect("an address");
     let mut recorder = Recorder::of(Vec::new());
     node.out().watch(RANKS[1], &address).expect("it is there");
@@ -110,7 +110,7 @@ fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
 #[test]
 fn packets_of_a_watched_peer_are_taken_before_its_end_is_reported() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
-    let mut peer = Peer::start(&format!("{SEND}{}", node.address()));
+    let mut peer = ChildRank::start(&format!("{SEND}{}", node.address()));
     let address = peer.hear().parse().expect("an address");
     node.out().watch(RANKS[1], &address).expect("it is there");
     peer.tell("end");

@@ -31,7 +31,7 @@ pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), ContractEr
 }
 
 /// The events that are still expected of one peer.
-struct Peer {
+struct ExpectedOfPeer {
     died: bool,
     lost: bool,
     /// Positions of its packets that have not arrived.
@@ -47,7 +47,7 @@ struct Peer {
 struct Observer<'a> {
     plan: &'a Plan,
     me: u32,
-    peers: Vec<Peer>,
+    peers: Vec<ExpectedOfPeer>,
     posted: usize,
     /// The forward packet behind which memory is being checked.
     behind: Option<PlannedStep>,
@@ -57,7 +57,7 @@ struct Observer<'a> {
 
 impl<'a> Observer<'a> {
     fn new(plan: &'a Plan, me: u32, died: &[bool]) -> Self {
-        let peer = |(from, died): (u32, &bool)| Peer {
+        let peer = |(from, died): (u32, &bool)| ExpectedOfPeer {
             died: *died,
             lost: false,
             packets: positions(plan, from, me, |post| post.lane().is_some()),
@@ -204,7 +204,7 @@ impl<'a> Observer<'a> {
     fn complete(
         &mut self,
         planned: &PlannedStep,
-        of: impl Fn(&mut Peer) -> &mut VecDeque<usize>,
+        of: impl Fn(&mut ExpectedOfPeer) -> &mut VecDeque<usize>,
     ) -> Result<(), ContractError> {
         let (at, what) = (self.me, *planned);
         let queue = of(&mut self.peers[planned.step.to as usize]);
@@ -254,8 +254,10 @@ impl<'a> Observer<'a> {
     fn lost(&mut self, peer: u32) -> Result<(), ContractError> {
         let at = self.me;
         match self.peers.get_mut(peer as usize) {
-            Some(Peer { died: true, lost: true, .. }) => Err(ContractError::LossReportedTwice { at, peer }),
-            Some(found @ Peer { died: true, .. }) => {
+            Some(ExpectedOfPeer { died: true, lost: true, .. }) => {
+                Err(ContractError::LossReportedTwice { at, peer })
+            }
+            Some(found @ ExpectedOfPeer { died: true, .. }) => {
                 found.lost = true;
                 Ok(())
             }

@@ -86,7 +86,7 @@ impl Regions for RankMemory {
 
 /// The state of one peer at a player.
 #[derive(Clone, Debug)]
-struct Peer {
+struct PeerState {
     memory: Memory,
     map: MemoryMap,
     /// Packets that have arrived, and all that the plan has.
@@ -108,7 +108,7 @@ pub struct Player<'a> {
     me: u32,
     own_memory: RankMemory,
     map: MemoryMap,
-    peers: Vec<Peer>,
+    peers: Vec<PeerState>,
     /// The next step.
     next: usize,
     /// Writes and reads that are not complete.
@@ -128,7 +128,7 @@ impl<'a> Player<'a> {
             let packets = plan.between(rank, me).filter(|planned| planned.step.post.lane().is_some());
             let (expected, map) = (packets.count() as u32, plan.map(rank));
             let memory = *memory;
-            Peer {
+            PeerState {
                 memory,
                 map,
                 packets: 0,
@@ -152,7 +152,7 @@ impl<'a> Player<'a> {
 
     /// Whether all steps are posted and complete, and all packets have arrived.
     pub fn is_done(&self) -> bool {
-        let is_over = |peer: &Peer| peer.lost || peer.packets >= peer.expected;
+        let is_over = |peer: &PeerState| peer.lost || peer.packets >= peer.expected;
         self.next == self.plan.steps[self.me as usize].len()
             && self.outstanding == 0
             && self.peers.iter().all(is_over)
