@@ -1,4 +1,4 @@
-//! The atomics: the standard library's, or, under `--cfg loom`, those of the model checker.
+//! The atomics: the standard library's, or, under `--cfg loom`, those of the model checker; and the sound orders.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
