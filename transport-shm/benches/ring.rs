@@ -1,4 +1,4 @@
-//! What a message costs.
+//! The cost of a message.
 //!
 //! Claims: a message of 8 bytes is pushed and popped within 30 ns where both ends share a cache, and a
 //! ping-pong of such messages between two cores takes at most three times as long as one of a bare
@@ -11,7 +11,7 @@ use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// What ends the echo.
+/// The value that ends the echo.
 const STOP: u64 = u64::MAX;
 
 fn ends(segment: &Segment, ring: usize) -> (Producer<Ring>, Consumer<Ring>) {

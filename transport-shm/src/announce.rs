@@ -1,83 +1,86 @@
-//! Which peers have connected: a bit for each, and a bell that a peer rings once its bit is set. The owner of a
-//! segment looks at one word while nobody connects, and at rings that are in use only.
+//! Which peers have connected: a bit for each, and a doorbell that a peer rings once its bit is set. The owner of a
+//! segment polls one word while no peer connects, and only the rings that are in use.
 //!
-//! A peer sets its bit, then rings (`RING`); the owner that hears the bell (`HEAR`) sees the bits that were set
-//! before. Both are needed: an owner that had heard the bell and not seen the bit would not look again.
+//! A peer sets its bit, then rings the doorbell (`RING_DOORBELL`); the owner that sees it rung (`READ_DOORBELL`) sees the
+//! bits that were set before. Both are needed: an owner that had seen the doorbell and not the bit would not look again.
 
+pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Where the bell is.
-pub const BELL: usize = 0;
-/// Where the bits begin: cache lines of their own, since only the bell is looked at.
+/// The word of the doorbell.
+pub const DOORBELL: usize = 0;
+/// The word where the bits begin: they have cache lines of their own, since only the doorbell is polled.
 const BITS: usize = 16;
 /// Bits in a word.
 const WORD: usize = u64::BITS as usize;
 
-/// The memory orders, see [`crate::ring::Orders`].
-pub trait Orders {
-    /// A peer rings: its bit is seen by the owner that hears it.
-    const RING: Ordering = Ordering::Release;
-    /// The owner looks at the bell.
-    const HEAR: Ordering = Ordering::Acquire;
+/// The memory orders, see [`crate::ring::RingOrders`].
+pub trait DoorbellOrders {
+    /// A peer rings the doorbell: an owner that sees this sees the peer's bit.
+    const RING_DOORBELL: Ordering = Ordering::Release;
+    /// The owner loads the doorbell.
+    const READ_DOORBELL: Ordering = Ordering::Acquire;
 }
 
-/// The orders that are needed.
-#[derive(Clone, Copy, Debug)]
-pub enum Sound {}
-impl Orders for Sound {}
+impl DoorbellOrders for Sound {}
 
-/// Words for so many peers: whole pairs of cache lines.
+/// Words that so many peers need: whole pairs of cache lines.
 pub const fn words(peers: usize) -> usize {
     BITS + peers.div_ceil(WORD).next_multiple_of(16)
 }
 
-/// A peer has connected. More than once is as good as once.
+/// Announces that `peer` has connected. A second announcement changes nothing.
 ///
 /// # Panics
-/// When `words` are those of fewer peers.
-pub fn announce<O: Orders>(words: &[AtomicU64], peer: usize) {
+/// When `words` are for fewer peers.
+pub fn announce<O: DoorbellOrders>(words: &[AtomicU64], peer: usize) {
     words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
-    words[BELL].fetch_add(1, O::RING);
+    words[DOORBELL].fetch_add(1, O::RING_DOORBELL);
 }
 
 /// The owner's side.
 #[derive(Debug)]
 pub struct Listener<O = Sound> {
-    /// The bell, when it was last heard.
-    heard: u64,
-    /// The bits that were seen.
-    known: Vec<u64>,
+    /// The doorbell, when it was last loaded by [`Self::new_peers`].
+    rings_seen: u64,
+    /// The bits of the peers that were returned.
+    peers_seen: Vec<u64>,
     peers: usize,
     orders: std::marker::PhantomData<fn() -> O>,
 }
 
-impl<O: Orders> Listener<O> {
-    /// Of a segment with so many peers, none of which has connected.
+impl<O: DoorbellOrders> Listener<O> {
+    /// The listener of a segment with so many peers, none of which has connected.
     pub fn new(peers: usize) -> Self {
-        Self { heard: 0, known: vec![0; peers.div_ceil(WORD)], peers, orders: std::marker::PhantomData }
+        Self {
+            rings_seen: 0,
+            peers_seen: vec![0; peers.div_ceil(WORD)],
+            peers,
+            orders: std::marker::PhantomData,
+        }
     }
 
-    /// Whether somebody may have connected since [`Self::news`].
+    /// Whether a peer may have connected since [`Self::new_peers`].
     #[inline]
-    pub fn hears(&self, bell: &AtomicU64) -> bool {
-        bell.load(O::HEAR) != self.heard
+    pub fn has_rung(&self, doorbell: &AtomicU64) -> bool {
+        doorbell.load(O::READ_DOORBELL) != self.rings_seen
     }
 
     /// The peers that have connected since this was last called.
-    pub fn news(&mut self, words: &[AtomicU64]) -> Vec<usize> {
-        self.heard = words[BELL].load(O::HEAR);
-        let mut news = Vec::new();
-        for (at, (known, word)) in self.known.iter_mut().zip(&words[BITS..]).enumerate() {
-            let mut new = word.load(Ordering::Relaxed) & !*known;
-            *known |= new;
+    pub fn new_peers(&mut self, words: &[AtomicU64]) -> Vec<usize> {
+        self.rings_seen = words[DOORBELL].load(O::READ_DOORBELL);
+        let mut new_peers = Vec::new();
+        for (at, (peers_seen, word)) in self.peers_seen.iter_mut().zip(&words[BITS..]).enumerate() {
+            let mut new = word.load(Ordering::Relaxed) & !*peers_seen;
+            *peers_seen |= new;
             while new != 0 {
-                news.push(at * WORD + new.trailing_zeros() as usize);
+                new_peers.push(at * WORD + new.trailing_zeros() as usize);
                 new &= new - 1;
             }
         }
-        // What stands behind the last peer, nobody honest has set.
-        news.retain(|peer| *peer < self.peers);
-        news
+        // No honest peer sets the bits behind that of the last one.
+        new_peers.retain(|peer| *peer < self.peers);
+        new_peers
     }
 }
 
@@ -86,26 +89,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_peer_is_news_once() {
+    fn each_peer_is_new_once() {
         let memory: Vec<AtomicU64> = (0..words(130)).map(|_| AtomicU64::new(0)).collect();
         let mut listener = Listener::<Sound>::new(130);
-        assert!(!listener.hears(&memory[BELL]));
+        assert!(!listener.has_rung(&memory[DOORBELL]));
         for peer in [129, 0, 64, 0] {
             announce::<Sound>(&memory, peer);
         }
-        assert!(listener.hears(&memory[BELL]));
-        assert_eq!(listener.news(&memory), [0, 64, 129]);
-        assert!(!listener.hears(&memory[BELL]));
+        assert!(listener.has_rung(&memory[DOORBELL]));
+        assert_eq!(listener.new_peers(&memory), [0, 64, 129]);
+        assert!(!listener.has_rung(&memory[DOORBELL]));
         announce::<Sound>(&memory, 64);
         announce::<Sound>(&memory, 63);
-        assert_eq!(listener.news(&memory), [63]);
+        assert_eq!(listener.new_peers(&memory), [63]);
     }
 
     #[test]
-    fn bits_of_nobody_are_no_news() {
+    fn bits_of_no_peer_are_ignored() {
         let memory: Vec<AtomicU64> = (0..words(3)).map(|_| AtomicU64::new(u64::MAX)).collect();
         let mut listener = Listener::<Sound>::new(3);
-        assert_eq!(listener.news(&memory), [0, 1, 2]);
-        assert_eq!(listener.news(&memory), []);
+        assert_eq!(listener.new_peers(&memory), [0, 1, 2]);
+        assert_eq!(listener.new_peers(&memory), []);
     }
 }

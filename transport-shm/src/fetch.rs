@@ -1,8 +1,8 @@
-//! Asking for a cache line before it is needed.
+//! Prefetching a cache line before it is needed.
 
 use crate::sync::AtomicU64;
 
-/// Asks for the line of `word`, to be written. Changes nothing but how long that takes.
+/// Prefetches the line of `word` for writing. Changes nothing but how long a store takes.
 #[inline(always)]
 #[cfg_attr(
     not(all(target_arch = "x86_64", not(miri), not(loom))),

@@ -1,7 +1,7 @@
 //! Messages as words: a header, then the payload, little end first, the last word filled up with zeros.
 //!
 //! Words are only ever loaded and stored atomically, so whatever the other process does to them
-//! meanwhile, a copy has *some* bytes; whether they are a message is for the positions to say.
+//! meanwhile, a copy has *some* bytes; the positions of the ring say whether they are a message.
 
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
@@ -12,12 +12,12 @@ pub(crate) const fn words(len: usize, grain: usize) -> usize {
     (1 + len.div_ceil(8) + grain - 1) & !(grain - 1)
 }
 
-/// A header: never zero, because that is where none is.
+/// A header, which is never zero: a zero word says that no message is there yet.
 pub(crate) const fn header(tag: u32, len: u32) -> u64 {
     (tag as u64) << 32 | (len as u64 + 1)
 }
 
-/// The tag and the length in a header; `None` where none is.
+/// The tag and the length in a header; `None` for a word without a header.
 pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
     match (header as u32).checked_sub(1) {
         Some(len) => Some(((header >> 32) as u32, len)),
@@ -25,11 +25,11 @@ pub(crate) const fn parse(header: u64) -> Option<(u32, u32)> {
     }
 }
 
-/// Consecutive words of a ring: up to the end of its memory, and on from the beginning.
+/// Consecutive words of a ring: `head` up to the end of its memory, and `tail` from the beginning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a> {
-    now: &'a [AtomicU64],
-    then: &'a [AtomicU64],
+    head: &'a [AtomicU64],
+    tail: &'a [AtomicU64],
 }
 
 impl<'a> Span<'a> {
@@ -37,19 +37,18 @@ impl<'a> Span<'a> {
     #[inline]
     pub(crate) fn new(ring: &'a [AtomicU64], position: u64, words: usize) -> Self {
         let at = (position & (ring.len() as u64 - 1)) as usize;
-        let now = words.min(ring.len() - at);
-        Self { now: &ring[at..at + now], then: &ring[..words - now] }
+        let head = words.min(ring.len() - at);
+        Self { head: &ring[at..at + head], tail: &ring[..words - head] }
     }
 
-    /// Takes up to `count` words off the front that lie side by side: all that there are, or up to the
-    /// end of the memory.
+    /// Takes up to `count` contiguous words off the front: all of them, or those up to the end of the memory.
     #[inline]
     fn run(&mut self, count: usize) -> &'a [AtomicU64] {
-        if self.now.is_empty() {
-            (self.now, self.then) = (self.then, &[]);
+        if self.head.is_empty() {
+            (self.head, self.tail) = (self.tail, &[]);
         }
-        let (run, rest) = self.now.split_at(count.min(self.now.len()));
-        self.now = rest;
+        let (run, rest) = self.head.split_at(count.min(self.head.len()));
+        self.head = rest;
         run
     }
 
@@ -64,12 +63,12 @@ impl<'a> Span<'a> {
     fn put(&mut self, mut words: &[[u8; 8]]) {
         while !words.is_empty() {
             let run = self.run(words.len());
-            assert!(!run.is_empty(), "a span is as long as what is put there");
-            let (now, then) = words.split_at(run.len());
-            for (word, bytes) in run.iter().zip(now) {
+            assert!(!run.is_empty(), "a span is as long as the words that are stored in it");
+            let (head, tail) = words.split_at(run.len());
+            for (word, bytes) in run.iter().zip(head) {
                 word.store(u64::from_le_bytes(*bytes), Relaxed);
             }
-            words = then;
+            words = tail;
         }
     }
 
@@ -78,19 +77,19 @@ impl<'a> Span<'a> {
     fn get(&mut self, mut words: &mut [[u8; 8]]) {
         while !words.is_empty() {
             let run = self.run(words.len());
-            assert!(!run.is_empty(), "a span is as long as what is got from there");
-            let (now, then) = words.split_at_mut(run.len());
-            for (word, bytes) in run.iter().zip(now) {
+            assert!(!run.is_empty(), "a span is as long as the words that are loaded from it");
+            let (head, tail) = words.split_at_mut(run.len());
+            for (word, bytes) in run.iter().zip(head) {
                 *bytes = word.load(Relaxed).to_le_bytes();
             }
-            words = then;
+            words = tail;
         }
     }
 
     /// Stores the parts of a payload, one after the other.
     #[inline]
     pub(crate) fn store(mut self, parts: &[&[u8]]) {
-        // The word that the last part has begun, and how much of it.
+        // The word that the last part has begun, and how many of its bytes are filled.
         let (mut begun, mut filled) = ([0; 8], 0);
         for &(mut part) in parts {
             if filled > 0 {
@@ -116,8 +115,8 @@ impl<'a> Span<'a> {
     /// Stores a word and the data behind it.
     #[inline]
     pub(crate) fn store_word(self, word: u64, data: &[u8]) {
-        // Nearly always all of it lies side by side.
-        if let ([first, words @ ..], []) = (self.now, self.then) {
+        // Nearly always the whole span is contiguous.
+        if let ([first, words @ ..], []) = (self.head, self.tail) {
             first.store(word, Relaxed);
             let (whole, rest) = data.as_chunks();
             for (word, bytes) in words.iter().zip(whole) {
@@ -138,11 +137,11 @@ fn partial(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// A message that lies in the ring still. It may be read in pieces, so that each byte is copied once, to
-/// where it belongs.
+/// A message that is still in the ring. It may be read in parts, so that each byte is copied once, to
+/// its destination.
 ///
 /// A peer that breaks the rules can change the bytes while they are read, and between two reads of
-/// the same: who has to trust a byte reads it once.
+/// the same: a caller that has to trust a byte reads it once.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     tag: u32,
@@ -156,7 +155,7 @@ impl<'a> Frame<'a> {
         Self { tag, len, payload }
     }
 
-    /// What the producer gave as `tag`.
+    /// The tag that the producer gave.
     #[inline]
     pub fn tag(&self) -> u32 {
         self.tag
@@ -177,12 +176,12 @@ impl<'a> Frame<'a> {
     /// The first 8 bytes, little end first.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When the message has fewer.
     #[inline]
     pub fn first_word(&self) -> u64 {
-        match self.payload.now {
+        match self.payload.head {
             [first, ..] => first.load(Relaxed),
-            [] => self.payload.then[0].load(Relaxed),
+            [] => self.payload.tail[0].load(Relaxed),
         }
     }
 
@@ -194,9 +193,9 @@ impl<'a> Frame<'a> {
     pub fn copy_to(&self, at: usize, into: &mut [u8]) {
         let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
         assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);
-        if let (0, []) = (at % 8, self.payload.then) {
-            // Nearly always: whole words, side by side.
-            let words = &self.payload.now[at / 8..];
+        if let (0, []) = (at % 8, self.payload.tail) {
+            // Nearly always: whole, contiguous words.
+            let words = &self.payload.head[at / 8..];
             let (whole, rest) = into.as_chunks_mut();
             for (bytes, word) in whole.iter_mut().zip(words) {
                 *bytes = word.load(Relaxed).to_le_bytes();
@@ -209,12 +208,12 @@ impl<'a> Frame<'a> {
             }
             return;
         }
-        self.copy_in_pieces(at, into);
+        self.copy_unaligned(at, into);
     }
 
-    /// As [`Frame::copy_to`], from anywhere.
+    /// As [`Frame::copy_to`], from any byte, and over the end of the memory.
     #[inline(never)]
-    fn copy_in_pieces(&self, at: usize, into: &mut [u8]) {
+    fn copy_unaligned(&self, at: usize, into: &mut [u8]) {
         let mut span = self.payload;
         span.skip(at / 8);
         let mut into = into;
@@ -253,7 +252,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 1000 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Wherever a message begins and however it is cut, in writing as in reading, it is the same bytes.
+        /// Wherever a message begins and however writing and reading divide it, its bytes are the same.
         #[test]
         fn cuts_do_not_show(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..6),
@@ -268,9 +267,9 @@ mod tests {
             payload.store(&slices);
             let frame = Frame::new(3, bytes.len(), payload);
             let (from, to) = (cuts.0.min(cuts.1).min(bytes.len()), cuts.0.max(cuts.1).min(bytes.len()));
-            let mut piece = vec![0; to - from];
-            frame.copy_to(from, &mut piece);
-            prop_assert_eq!(&piece, &bytes[from..to]);
+            let mut part = vec![0; to - from];
+            frame.copy_to(from, &mut part);
+            prop_assert_eq!(&part, &bytes[from..to]);
             let last = ring[(position.wrapping_add(count as u64).wrapping_sub(2) % 16) as usize].load(Relaxed);
             let used = bytes.len() % 8;
             prop_assert!(used == 0 || last >> (8 * used) == 0, "the last word is filled up with zeros");

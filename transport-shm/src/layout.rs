@@ -1,16 +1,16 @@
-//! What is where in a segment: a header, then a ring for each peer, which has memory once that peer connects.
+//! The layout of a segment: a header, then a ring for each peer, which has memory once that peer connects.
 //!
-//! | word | what |
+//! | word | content |
 //! | --- | --- |
 //! | 0 | [`MAGIC`] |
 //! | 1 | [`VERSION`] |
 //! | 2 | peers |
 //! | 3 | capacity of a ring, in words |
 //! | 4 | 1 once the owner has sent all of its messages, 0 before |
-//! | 5 | a number that no other segment has: whoever was told of it knows by this word that it is this one |
+//! | 5 | a number that no other segment has, by which a process that was told it recognises this segment |
 //! | 6 to 15 | zero |
 //! | 16 to h - 1 | which peers have connected, see [`crate::announce`] |
-//! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 for a transfer that is shared, then the messages |
+//! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 control words for a transfer that both processes copy, then the messages |
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
 
@@ -20,19 +20,19 @@ use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;
 use thiserror::Error;
 
-/// What a segment begins with: "carrshm" and a zero, little end first.
+/// The first word of a segment: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
-/// Changes whenever a process of before could misread a segment.
+/// The version, which changes whenever a process of an earlier one could misread a segment.
 const VERSION: u64 = 5;
-/// Words of the header in front of those that tell who has connected.
+/// Words of the header in front of those in which peers announce themselves.
 const HEADER: usize = 16;
 /// The word that tells whether the owner has finished.
 pub(crate) const FINISHED: usize = 4;
-/// The word by which a segment is known.
+/// The word that identifies a segment.
 pub(crate) const NONCE: usize = 5;
-/// The most peers: those of the largest nodes, and some.
+/// The most peers: more than the largest nodes have.
 const PEERS_MAX: u64 = 1 << 16;
-/// The least capacity, so that a ring ends where a pair of cache lines does.
+/// The least capacity, in words, so that a ring ends where a pair of cache lines does.
 const CAPACITY_MIN: u64 = 16;
 
 /// How many rings a segment has, and of which capacity.
@@ -42,7 +42,7 @@ pub struct Layout {
     capacity: usize,
 }
 
-/// A segment that is none, or not one of ours.
+/// A layout that no segment can have, or memory that is not a segment of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -67,11 +67,11 @@ pub enum LayoutError {
     #[error("the segment has version {0}, this process has {VERSION}: they run different builds")]
     Version(u64),
     /// The memory is smaller than its header says.
-    #[error("a segment of {found} bytes, which by its header has {expected}")]
+    #[error("the segment has {found} bytes, and {expected} by its header")]
     Small {
-        /// Bytes that there are.
+        /// Bytes of the memory.
         found: u64,
-        /// Bytes that there should be.
+        /// Bytes by its header.
         expected: u64,
     },
 }
@@ -90,7 +90,7 @@ impl Layout {
         if !capacity.is_power_of_two() || !(CAPACITY_MIN..=CAPACITY_MAX as u64).contains(&capacity) {
             return Err(LayoutError::Capacity(capacity));
         }
-        // Both are bounded, so 64 bits hold the size; whether a slice may be as long is another matter.
+        // Both are bounded, so 64 bits hold the size; a slice has a smaller bound, checked below.
         let bytes = (header(peers as usize) as u64 + peers * (POSITIONS as u64 + capacity)) * 8;
         if bytes > isize::MAX as u64 {
             return Err(LayoutError::Large { peers, capacity });
@@ -123,7 +123,7 @@ impl Layout {
         (POSITIONS + self.capacity) * 8
     }
 
-    /// The words that tell who has connected.
+    /// The words in which peers announce that they have connected.
     pub(crate) fn announced(&self) -> Range<usize> {
         HEADER..header(self.peers)
     }
@@ -135,7 +135,7 @@ impl Layout {
         (peer < self.peers).then(|| first + peer * words..first + (peer + 1) * words)
     }
 
-    /// Bytes of the smallest segment. Fewer than these need not be looked at.
+    /// Bytes of the smallest segment: a smaller file is refused unread.
     pub(crate) const BYTES_MIN: usize = (header(1) + POSITIONS + CAPACITY_MIN as usize) * 8;
 
     /// Writes the header of a new segment.
@@ -146,8 +146,8 @@ impl Layout {
         }
     }
 
-    /// Reads the header of a segment of somebody else, whose file has `found` bytes. Every word is read once: what
-    /// has been checked is what is used, whatever happens to the memory afterwards.
+    /// Reads the header of another process's segment, whose file has `found` bytes. Every word is read once: the value
+    /// that is checked is the one that is used, whatever happens to the memory afterwards.
     pub(crate) fn read(words: &[AtomicU64], found: u64) -> Result<Self, LayoutError> {
         let [magic, version, peers, capacity] = [0, 1, 2, 3].map(|at| words.get(at));
         let (Some(magic), Some(version), Some(peers), Some(capacity)) = (magic, version, peers, capacity)
@@ -182,13 +182,13 @@ mod tests {
         words.iter().copied().map(AtomicU64::new).collect()
     }
 
-    /// Of a segment that is all of these words.
+    /// Reads the header of a segment that consists of these words.
     fn read(words: &[AtomicU64]) -> Result<Layout, LayoutError> {
         Layout::read(words, words.len() as u64 * 8)
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_header_that_was_written_is_read() {
         let layout = Layout::new(3, 64).expect("it is right");
         let words = memory(&vec![0; layout.bytes() / 8]);
         layout.write(7, &words);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_sizes_are_refused() {
         assert_eq!(Layout::new(0, 64), Err(LayoutError::Peers(0)));
         assert_eq!(Layout::new(65537, 64), Err(LayoutError::Peers(65537)));
         for capacity in [0, 8, 63, CAPACITY_MAX * 2, usize::MAX] {
@@ -226,7 +226,7 @@ mod tests {
         assert!(matches!(read(&memory(&[MAGIC])), Err(LayoutError::Small { found: 8, .. })));
     }
 
-    /// What a hostile peer may write.
+    /// A word that a hostile peer may write.
     fn word() -> impl Strategy<Value = u64> {
         prop_oneof![any::<u64>(), 0..200u64, (0..64u32).prop_map(|bit| 1 << bit)]
     }

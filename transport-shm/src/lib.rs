@@ -2,24 +2,23 @@
 //!
 //! A process creates one [`Segment`] and hands its file descriptor to its peers. The segment has a ring
 //! for each of them, which takes memory when it is used: a queue of messages, which that peer alone fills, with a
-//! [`Producer`], and the segment's owner alone empties, with a [`Consumer`]. A peer that has connected says so
-//! ([`announce`]). A message is a tag of 32 bits and some bytes; what
-//! they mean is the caller's.
+//! [`Producer`], and the segment's owner alone empties, with a [`Consumer`]. A peer that has connected announces
+//! itself ([`announce`]). A message is a tag of 32 bits and some bytes; the caller gives them their meaning.
 //!
 //! **Promises.** Messages of a ring arrive once, whole, and in the order in which they were pushed, which
-//! is what `carrousel-transport` asks for packets of one lane. No call waits for another process, whatever that one does
-//! or when it dies; what a process had pushed before can still be taken. No message costs a system
+//! is the order that `carrousel-transport` asks of packets of one lane. No call waits for another process, whatever that
+//! process does and whenever it dies; the messages that it pushed before can still be taken. No message costs a system
 //! call, a lock, or an allocation in steady state. A peer may write anything at any time to the memory
-//! that it shares: this process takes wrong bytes for a message at worst, or gets a [`Corrupt`], for
+//! that it shares: this process takes wrong bytes for a message at worst, or gets a [`CorruptRingError`], for
 //! good; its other memory is safe, and no call panics or fails to return. Nothing remains on the node
-//! when the last process that has a segment is gone, whatever the way it went: a segment has no name.
-//! **Leaves to others.** Who is whose peer, and how the descriptor gets there; which message a tag
+//! when the last process that has a segment is gone, however it ended: a segment has no name.
+//! **Leaves to others.** Which processes are peers, and how the descriptor reaches them; which message a tag
 //! announces; waiting until a ring has room, or a message; messages larger than [`largest`] have to go in
-//! pieces, or another way. [`Node`] does all of this for the ranks of a node: it is the contract of
+//! fragments, or another way. [`Node`] does all of this for the ranks of a node: it keeps the contract of
 //! `carrousel-transport` over these rings.
 //! **Limits.** Processes of one user, in one PID namespace where [`Segment::open_of`] is used. Each
-//! peer can map the whole segment, the rings of others too: against a hostile peer one's own process is
-//! safe, what others send to it is not. Linux only.
+//! peer can map the whole segment, the rings of others too: a hostile peer cannot harm this process, but it can
+//! change the messages that others send to it. Linux only.
 //! **Entry point.** [`Node`] for ranks, [`Segment::create`] for rings; begin reading at [`Producer::push`] and
 //! [`Consumer::take`].
 //!
@@ -53,19 +52,19 @@ mod layout;
 #[cfg(not(loom))]
 mod node;
 pub mod ring;
-// Mapping memory cannot be had without `unsafe`, nor can asking for a cache line (`fetch`); all else can.
+// Mapping memory needs `unsafe`, and so does prefetching a cache line (`fetch`); the rest of the crate does without.
+pub mod chunk_queue;
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 mod segment;
-pub mod share;
 mod sync;
 
-pub use error::{Corrupt, PushError, Unfit};
+pub use error::{CorruptRingError, PushError, RingSizeError};
 pub use frame::Frame;
 #[cfg(not(loom))]
 pub use layout::{Layout, LayoutError};
 #[cfg(not(loom))]
-pub use node::{Address, BadAddress, ConnectError, Node, NodeError, Out, Settings, Shortage};
+pub use node::{Address, AddressError, ConnectError, MemoryShortageError, Node, NodeError, Out, Settings};
 pub use ring::{Consumer, Producer, largest};
 #[cfg(not(loom))]
 pub use segment::{Ring, Segment, SegmentError};

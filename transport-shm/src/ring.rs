@@ -7,37 +7,38 @@
 //!
 //! A message is there when its header is: the word where the consumer looks next is zero until then.
 //! So a small message travels in one cache line, together with the news that it is there; for two processes
-//! that wait for each other that line is all the time that there is. Messages begin at every fourth word, so
-//! that one of up to 24 bytes never lies in two lines. The producer needs to know how far
-//! the consumer is only when the ring seems full: it keeps a copy of that position, and looks again only
-//! then.
+//! that wait for each other the transfer of that line is the whole latency. Messages begin at every fourth word, so
+//! that one of up to 24 bytes never lies in two lines. The producer needs the consumer's position only when the ring
+//! seems full: it keeps a copy of that position, and loads it again only then.
 //!
 //! # Why a message is whole
 //!
 //! The producer stores the payload, and zero where the next header will be (`END`; for a small message that
 //! was done behind the one before), then the header (`PUBLISH`); the consumer loads the header (`LOOK`),
 //! then the payload. Release and acquire make every word that was stored before the header visible, the
-//! zero behind it too: so what the consumer finds there is that or the next header, never a word from
+//! zero behind it too: so the consumer finds there that zero or the next header, never a word from
 //! before. The other way round, the consumer loads the words, then stores its position (`FREE`), and the
 //! producer loads that (`REUSE`) before it stores into the same words again: the loads happen before
 //! these stores, and a load cannot see a store that it happens before. Loom runs a load before the
 //! stores that follow it, so no wrong value would show there if these two were weaker; its tests ask
 //! it whether such a load and store are ordered.
 
-use crate::error::{Corrupt, PushError, Unfit};
+use crate::error::{CorruptRingError, PushError, RingSizeError};
 use crate::fetch;
 use crate::frame::{self, Frame, Span};
+pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Where the consumer's position is.
-const CONSUMER: usize = 0;
+/// The word of the consumer's position.
+const CONSUMER_POSITION: usize = 0;
 
 /// Words of a ring's memory in front of the messages: two cache lines, as processors fetch lines in pairs.
 pub const POSITIONS: usize = 16;
-/// Of these words, the first that the ring leaves to others; see [`crate::share`].
-pub const ASIDE: usize = 8;
+/// The first of the control words among them, which the ring leaves to transfers that both processes copy; see
+/// [`crate::chunk_queue`].
+pub const CONTROL_WORDS_START: usize = 8;
 /// The smallest capacity, in words; such a ring carries messages without payload only.
 pub const CAPACITY_MIN: usize = 2;
 /// The largest capacity, in words, so that every length fits its 32 bits in the header.
@@ -49,13 +50,13 @@ pub const fn largest(capacity: usize) -> usize {
     (capacity / 2).saturating_sub(1) * 8
 }
 
-/// Messages begin at multiples of so many words, half a cache line; in rings of tests, at any.
+/// Messages begin at multiples of so many words, half a cache line; in the small rings of tests, at any word.
 const fn grain(capacity: usize) -> usize {
     if capacity < 64 { 1 } else { 4 }
 }
 
-/// How many words behind a message have no header, where it can be had: three cache lines. With two, producer
-/// and consumer fetch lines from each other more often (processors fetch a line beside the one they need).
+/// How many words behind a message are kept free of headers, where the capacity permits it: three cache lines. With two,
+/// producer and consumer fetch lines from each other more often (processors fetch a line next to the one they need).
 const fn ahead(capacity: usize) -> u64 {
     match capacity / 4 {
         0 => 1,
@@ -64,18 +65,18 @@ const fn ahead(capacity: usize) -> u64 {
     }
 }
 
-/// How many words behind a message a cache line is asked for, before something is stored there: a line more than
-/// [`ahead`] reaches. A consumer that is behind has lines fetched for it that are further ahead than this.
+/// How many words behind a message a cache line is prefetched, before something is stored there: a line more than
+/// [`ahead`] reaches. When the consumer is behind, its processor fetches lines that are further ahead than this.
 const FETCH: u64 = 36;
 
 /// The memory orders, and the zero behind a message. They are constants of a type, so that nothing at run
-/// time can weaken them; the tests weaken one after the other and find what goes wrong then.
-pub trait Orders {
-    /// The producer stores a header: what it has written before is seen by whoever sees the header.
+/// time can weaken them; the tests weaken one after the other and find the failure that each causes.
+pub trait RingOrders {
+    /// The producer stores a header: a consumer that sees the header sees the words stored before it.
     const PUBLISH: Ordering = Ordering::Release;
     /// The consumer loads a header.
     const LOOK: Ordering = Ordering::Acquire;
-    /// The consumer stores its position: what it has read, it has read before.
+    /// The consumer stores its position: its loads of the words before that position come first.
     const FREE: Ordering = Ordering::Release;
     /// The producer loads the consumer's position.
     const REUSE: Ordering = Ordering::Acquire;
@@ -83,50 +84,47 @@ pub trait Orders {
     const END: bool = true;
 }
 
-/// The orders that are needed.
-#[derive(Clone, Copy, Debug)]
-pub enum Sound {}
-impl Orders for Sound {}
+impl RingOrders for Sound {}
 
 /// The capacity of a ring in `memory`.
-fn capacity(memory: &[AtomicU64]) -> Result<usize, Unfit> {
+fn capacity(memory: &[AtomicU64]) -> Result<usize, RingSizeError> {
     let capacity = memory.len().saturating_sub(POSITIONS);
     let fits = capacity.is_power_of_two() && (CAPACITY_MIN..=CAPACITY_MAX).contains(&capacity);
-    if fits { Ok(capacity) } else { Err(Unfit { words: memory.len() }) }
+    if fits { Ok(capacity) } else { Err(RingSizeError { words: memory.len() }) }
 }
 
-/// The sending end. There must be one only, from the first message on.
+/// The sending end. A ring has only one, from the first message on.
 #[derive(Debug)]
 pub struct Producer<M, O = Sound> {
     memory: M,
     capacity: usize,
-    /// What positions are multiples of.
+    /// Positions of messages are multiples of this.
     grain: usize,
-    /// Where the next message goes.
+    /// The position of the next message.
     written: u64,
-    /// The consumer's position, when it was last looked at.
+    /// The consumer's position, when it was last loaded.
     taken: u64,
-    /// The first place of a header, from `written` on, that may not be zero.
-    clean: u64,
-    corrupt: Option<Corrupt>,
+    /// The first position of a header, from `written` on, whose word may not be zero.
+    zeroed: u64,
+    corrupt: Option<CorruptRingError>,
     orders: PhantomData<fn() -> O>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Producer<M> {
-    /// The sending end of the ring in `memory`, in which no ring has been before: its positions are zero,
+    /// The sending end of the ring in `memory`, in which there has been no ring before: its positions are zero,
     /// as those of a new segment are.
-    pub fn new(memory: M) -> Result<Self, Unfit> {
+    pub fn new(memory: M) -> Result<Self, RingSizeError> {
         Self::with_orders(memory)
     }
 }
 
-impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
+impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
-    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+    pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
         let grain = grain(capacity);
-        let (written, taken, clean) = (0, 0, grain as u64);
-        Ok(Self { memory, capacity, grain, written, taken, clean, corrupt: None, orders: PhantomData })
+        let (written, taken, zeroed) = (0, 0, grain as u64);
+        Ok(Self { memory, capacity, grain, written, taken, zeroed, corrupt: None, orders: PhantomData })
     }
 
     /// The memory that the ring is in.
@@ -165,9 +163,9 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         // With the zeros behind it.
         let ahead = ahead(self.capacity);
         let needed = words as u64 + ahead;
-        if self.room() < needed {
-            self.look()?;
-            if self.room() < needed {
+        if self.free_words() < needed {
+            self.reload_taken()?;
+            if self.free_words() < needed {
                 return Err(PushError::Full);
             }
         }
@@ -175,35 +173,35 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
         let at = |position: u64| &ring[(position & (self.capacity as u64 - 1)) as usize];
         let (here, next) = (self.written, self.written.wrapping_add(words as u64));
         store(Span::new(ring, here.wrapping_add(1), words - 1));
-        if O::END && self.clean <= next {
+        if O::END && self.zeroed <= next {
             at(next).store(0, Ordering::Relaxed);
-            self.clean = next + self.grain as u64;
+            self.zeroed = next + self.grain as u64;
         }
         // `largest` fits 32 bits, see `CAPACITY_MAX`.
         at(here).store(frame::header(tag, len as u32), O::PUBLISH);
         self.written = next;
-        // The consumer has what it waits for. What the next messages need is done now: their ends are marked
-        // already, and their cache lines are here. A store that finds its line elsewhere holds up those behind it;
-        // a line that was asked for before comes while other work is done.
+        // The consumer has the message that it waits for. Now the next messages are prepared: their ends are marked
+        // ahead, and their cache lines are fetched. A store whose line is in another cache holds up those behind it;
+        // a line that was prefetched arrives while other work is done.
         fetch::to_write(at(next.wrapping_add(FETCH)));
-        while O::END && self.clean < next + ahead {
-            at(self.clean).store(0, Ordering::Relaxed);
-            self.clean += self.grain as u64;
+        while O::END && self.zeroed < next + ahead {
+            at(self.zeroed).store(0, Ordering::Relaxed);
+            self.zeroed += self.grain as u64;
         }
         Ok(())
     }
 
-    /// Free words, as far as is known.
-    fn room(&self) -> u64 {
+    /// Free words, by the consumer's position that was last loaded.
+    fn free_words(&self) -> u64 {
         self.capacity as u64 - self.written.wrapping_sub(self.taken)
     }
 
-    /// Looks at the consumer's position.
-    fn look(&mut self) -> Result<(), Corrupt> {
-        let found = self.memory[CONSUMER].load(O::REUSE);
+    /// Loads the consumer's position.
+    fn reload_taken(&mut self) -> Result<(), CorruptRingError> {
+        let found = self.memory[CONSUMER_POSITION].load(O::REUSE);
         // One comparison for "went back" and "ran ahead": either makes the difference grow.
         if self.written.wrapping_sub(found) > self.written.wrapping_sub(self.taken) {
-            let corrupt = Corrupt::Consumer { found, before: self.taken, written: self.written };
+            let corrupt = CorruptRingError::Consumer { found, before: self.taken, written: self.written };
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
@@ -212,38 +210,38 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Producer<M, O> {
     }
 }
 
-/// The receiving end. There must be one only, from the first message on.
+/// The receiving end. A ring has only one, from the first message on.
 #[derive(Debug)]
 pub struct Consumer<M, O = Sound> {
     memory: M,
     capacity: usize,
-    /// What positions are multiples of.
+    /// Positions of messages are multiples of this.
     grain: usize,
-    /// Where the next message is, or will be.
+    /// The position where the next message is, or will be.
     taken: u64,
-    corrupt: Option<Corrupt>,
+    corrupt: Option<CorruptRingError>,
     orders: PhantomData<fn() -> O>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Consumer<M> {
     /// The receiving end of the ring in `memory`; see [`Producer::new`].
-    pub fn new(memory: M) -> Result<Self, Unfit> {
+    pub fn new(memory: M) -> Result<Self, RingSizeError> {
         Self::with_orders(memory)
     }
 }
 
-impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
+impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
-    pub fn with_orders(memory: M) -> Result<Self, Unfit> {
+    pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
         Ok(Self { memory, capacity, grain: grain(capacity), taken: 0, corrupt: None, orders: PhantomData })
     }
 
     /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
     /// returned. Allocates only when no message before was as large.
-    pub fn pop(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, Corrupt> {
+    pub fn pop(&mut self, into: &mut Vec<u8>) -> Result<Option<u32>, CorruptRingError> {
         self.take(|frame| {
-            // Not cleared before: only what is longer than the last message need be zeroed.
+            // Not cleared before: only the bytes by which it is longer than the last message have to be zeroed.
             into.resize(frame.len(), 0);
             frame.copy_to(0, into);
             frame.tag()
@@ -251,18 +249,18 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
     }
 
     /// Takes the next message, if there is one, and lets `read` read it where it lies.
-    pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, Corrupt> {
+    pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, CorruptRingError> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt);
         }
         let (positions, ring) = self.memory.split_at(POSITIONS);
         let ring = &ring[..self.capacity];
-        // Read once: what has been checked is what is used.
+        // Read once: the value that is checked is the one that is used.
         let header = ring[(self.taken & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
         let Some((tag, len)) = frame::parse(header) else { return Ok(None) };
         let largest = largest(self.capacity);
         if len as usize > largest {
-            let corrupt = Corrupt::Length { len, largest };
+            let corrupt = CorruptRingError::Length { len, largest };
             self.corrupt = Some(corrupt);
             return Err(corrupt);
         }
@@ -270,22 +268,22 @@ impl<M: Deref<Target = [AtomicU64]>, O: Orders> Consumer<M, O> {
         let payload = Span::new(ring, self.taken.wrapping_add(1), words - 1);
         let value = read(Frame::new(tag, len as usize, payload));
         self.taken = self.taken.wrapping_add(words as u64);
-        positions[CONSUMER].store(self.taken, O::FREE);
+        positions[CONSUMER_POSITION].store(self.taken, O::FREE);
         Ok(Some(value))
     }
 
-    /// The position of the next message: what has been taken is before it.
+    /// The position of the next message: messages that have been taken are before it.
     pub fn position(&self) -> u64 {
         self.taken
     }
 
-    /// The position behind all messages that have come, looked for without taking one: [`Consumer::position`] gets there by
-    /// taking them.
+    /// The position behind all messages that have arrived, found without taking one: [`Consumer::position`] gets there
+    /// by taking them.
     pub fn arrived(&self) -> u64 {
         let (_, ring) = self.memory.split_at(POSITIONS);
         let ring = &ring[..self.capacity];
         let mut end = self.taken;
-        // A ring of a peer that writes anything may seem to have no end.
+        // A peer that writes anything can make its ring seem endless.
         while end.wrapping_sub(self.taken) < self.capacity as u64 {
             let header = ring[(end & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
             let Some((_, len)) = frame::parse(header) else { break };

@@ -1,10 +1,10 @@
-//! A segment: memory without a name, shared with whoever has its file descriptor.
+//! A segment: memory without a name, shared with each process that has its file descriptor.
 //!
-//! All `unsafe` of the crate is here, but for a hint to the processor (`fetch`), and is about one thing: that the
-//! words of a mapping may be used as atomics for as long as the mapping is there. Three facts carry it. The mapping is
-//! removed by nobody but `Mapping::drop`. The memory behind it cannot shrink, which would kill whoever touches
-//! what is gone (SIGBUS): the file is sealed against that, and one that is not is refused. And
-//! an atomic word has no wrong value, so what other processes write there, and when, does not matter.
+//! All `unsafe` of the crate is here, but for a hint to the processor (`fetch`), and claims one thing: that the
+//! words of a mapping may be used as atomics for as long as the mapping is there. Three facts carry it. Only
+//! `Mapping::drop` removes the mapping. The memory behind it cannot shrink, which would kill a process that touches
+//! the part that is gone (SIGBUS): the file is sealed against that, and an unsealed file is refused. And
+//! an atomic word has no wrong value, so it does not matter which values other processes write there, and when.
 
 use crate::announce::{self, Sound};
 use crate::layout::{FINISHED, Layout, LayoutError, NONCE};
@@ -21,62 +21,62 @@ use std::sync::Arc;
 use std::{ptr, slice};
 use thiserror::Error;
 
-/// What a segment is sealed with: its size is what it is, and nobody can add a seal that would keep a
-/// peer from mapping it.
+/// The seals of a segment: its size cannot change, and no process can add a seal that would keep a peer from
+/// mapping it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// The file system of files without a name in ordinary memory (TMPFS_MAGIC of linux/magic.h).
 const TMPFS: i64 = 0x0102_1994;
 
-/// Why there is no segment.
+/// Why a segment cannot be created, opened or mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// The system has refused.
+    /// The system has refused a call.
     #[error("cannot {what}: {why}")]
     System {
-        /// What was asked of it.
+        /// The purpose of the call.
         what: &'static str,
-        /// Its answer.
+        /// The system's answer.
         why: Errno,
     },
     /// The file's size is not fixed: its owner could take the memory away from under this process.
-    #[error("the segment is not sealed: it has the seals {0:#x}, and not those against resizing")]
+    #[error("the segment is not sealed: it has the seals {0:#x}, which do not prevent resizing")]
     Unsealed(u32),
-    /// The file is sealed, but not in ordinary memory: its pages are huge ones, which are not mapped and
-    /// unmapped by the same rules.
+    /// The file is sealed, but not in ordinary memory: it has huge pages, which are mapped and unmapped by other
+    /// rules.
     #[error("the segment is in a file system of type {0:#x}, and not in ordinary memory")]
-    Pages(i64),
+    FileSystem(i64),
     /// The file is smaller than any segment, or larger than the address space.
     #[error("a file of {0} bytes cannot be a segment")]
     Size(u64),
     /// The memory is not a segment of this version.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// There is no ring for this peer.
-    #[error("peer {peer} has no ring: there are {peers}")]
+    /// The segment has no ring for this peer.
+    #[error("peer {peer} has no ring: the segment has {peers}")]
     NoPeer {
-        /// Who was asked for.
+        /// The peer that was asked for.
         peer: usize,
-        /// How many there are.
+        /// How many peers have a ring.
         peers: usize,
     },
 }
 
 impl SegmentError {
-    /// Whether it is for want of memory, or of descriptors.
+    /// Whether the cause is a lack of memory, or of descriptors.
     pub fn is_shortage(&self) -> bool {
         let shortages = [Errno::NOMEM, Errno::NOSPC, Errno::MFILE, Errno::NFILE, Errno::AGAIN];
         matches!(self, Self::System { why, .. } if shortages.contains(why))
     }
 }
 
-/// What the system says, and what was asked of it.
+/// The error of a call for the purpose `what`.
 fn cannot(what: &'static str) -> impl Fn(Errno) -> SegmentError {
     move |why| SegmentError::System { what, why }
 }
 
-/// Where mappings begin: multiples of the largest page that Linux knows.
+/// Mappings begin at multiples of this, the largest page that Linux knows.
 const PAGE_MAX: u64 = 64 << 10;
 
 /// A segment of which this process has mapped the header: its own, or a peer's.
@@ -94,8 +94,8 @@ impl Segment {
     /// The descriptor is closed on `exec`.
     pub fn create(layout: Layout) -> Result<Self, SegmentError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Some systems insist that nobody can execute it (Linux 6.3, sysctl vm.memfd_noexec); older ones
-        // do not know what is meant.
+        // Some systems insist that the memory is not executable (Linux 6.3, sysctl vm.memfd_noexec); older ones
+        // do not know the flag.
         let fd = match rustix::fs::memfd_create("carrousel", flags | MemfdFlags::NOEXEC_SEAL) {
             Err(Errno::INVAL) => rustix::fs::memfd_create("carrousel", flags),
             other => other,
@@ -106,14 +106,14 @@ impl Segment {
         let header = 0..layout.header_bytes() as u64;
         allocate(fd.as_fd(), header.clone()).map_err(cannot("allocate the header of a segment"))?;
         let header = Mapping::new(fd.as_fd(), header)?;
-        // What a map of the standard library is seeded with: the system's random numbers.
+        // The seed of a map of the standard library comes from the system's random numbers.
         let nonce = RandomState::new().build_hasher().finish();
         layout.write(nonce, header.words());
         Ok(Self { fd, header: Arc::new(header), layout, nonce })
     }
 
-    /// The segment behind a descriptor of this process, inherited or sent by its owner. Refused, if it
-    /// is not a segment, or if its size could change.
+    /// The segment behind a descriptor of this process, inherited or sent by its owner. A file that is not a segment,
+    /// or whose size could change, is refused.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Self, SegmentError> {
         let fd = rustix::io::fcntl_dupfd_cloexec(fd, 0);
         Self::checked(fd.map_err(cannot("keep the descriptor of a segment"))?)
@@ -122,21 +122,21 @@ impl Segment {
     /// The segment behind descriptor `fd` of process `pid`, which runs as the same user and whose
     /// `/proc` this process sees. As [`Segment::open`] otherwise.
     pub fn open_of(pid: u32, fd: i32) -> Result<Self, SegmentError> {
-        // The descriptor may be anything by now: what would block, or become our terminal, does not.
+        // The descriptor may be of anything by now: these flags keep a file from blocking, or from becoming our terminal.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = rustix::fs::open(format!("/proc/{pid}/fd/{fd}"), flags, Mode::empty());
         Self::checked(fd.map_err(cannot("open a segment of another process"))?)
     }
 
     fn checked(fd: OwnedFd) -> Result<Self, SegmentError> {
-        // Seals first: only then is the size that is read next the size for good.
+        // Seals first: only with them is the size that is read next final.
         let seals = rustix::fs::fcntl_get_seals(&fd).map_err(cannot("read the seals of a segment"))?;
         if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
             return Err(SegmentError::Unsealed(seals.bits()));
         }
         let system = rustix::fs::fstatfs(&fd).map_err(cannot("read the file system of a segment"))?;
         if system.f_type != TMPFS {
-            return Err(SegmentError::Pages(system.f_type));
+            return Err(SegmentError::FileSystem(system.f_type));
         }
         let stat = rustix::fs::fstat(&fd).map_err(cannot("read the size of a segment"))?;
         let size = stat.st_size as u64;
@@ -150,12 +150,12 @@ impl Segment {
         Ok(Self { fd, header: Arc::new(header), layout, nonce })
     }
 
-    /// How many rings there are, and how large.
+    /// The number of rings and their capacity.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// What no other segment has, unless its owner lies.
+    /// A number that no other segment has, unless its owner lies.
     pub fn nonce(&self) -> u64 {
         self.nonce
     }
@@ -165,15 +165,15 @@ impl Segment {
         self.header.words()[FINISHED].store(1, Ordering::Release);
     }
 
-    /// The word that tells whether its owner has said so.
+    /// The word that says whether the segment's owner has [finished](Self::finish).
     pub(crate) fn finished(&self) -> Word {
         self.word(FINISHED)
     }
 
-    /// Says that this process has connected as `peer`: from now on its ring is looked at.
+    /// Announces that this process has connected as `peer`: from now on the owner polls its ring.
     ///
     /// # Errors
-    /// When there is no such peer.
+    /// When the segment has no ring for this peer.
     pub fn announce(&self, peer: usize) -> Result<(), SegmentError> {
         if peer >= self.layout.peers() {
             return Err(SegmentError::NoPeer { peer, peers: self.layout.peers() });
@@ -182,14 +182,14 @@ impl Segment {
         Ok(())
     }
 
-    /// The words that tell who has connected.
+    /// The words in which peers announce that they have connected.
     pub(crate) fn announced(&self) -> &[AtomicU64] {
         &self.header.words()[self.layout.announced()]
     }
 
-    /// The first of these words, which changes whenever somebody connects.
-    pub(crate) fn bell(&self) -> Word {
-        self.word(self.layout.announced().start + announce::BELL)
+    /// The first of these words, which changes whenever a peer connects.
+    pub(crate) fn doorbell(&self) -> Word {
+        self.word(self.layout.announced().start + announce::DOORBELL)
     }
 
     fn word(&self, at: usize) -> Word {
@@ -197,11 +197,11 @@ impl Segment {
     }
 
     /// The ring of a peer: for a [`Consumer`](crate::Consumer) in the process that created the segment,
-    /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped. The memory is taken at once, so
-    /// that a node that has too little says so here, and not by a signal when the first messages come.
+    /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped. The memory is allocated at once, so
+    /// that a node with too little memory is an error of this call, and not a signal when the first messages come.
     ///
     /// # Errors
-    /// When there is no such peer, or too little memory.
+    /// When the segment has no ring for this peer, or the node too little memory.
     pub fn ring(&self, peer: usize) -> Result<Ring, SegmentError> {
         let none = SegmentError::NoPeer { peer, peers: self.layout.peers() };
         let words = self.layout.ring(peer).ok_or(none)?;
@@ -214,7 +214,7 @@ impl Segment {
     }
 }
 
-/// Has the memory of these bytes taken. Where that cannot be asked for, it is when it is touched.
+/// Allocates the memory of these bytes. On a system that cannot do this ahead, a page is allocated when it is touched.
 fn allocate(fd: BorrowedFd<'_>, bytes: Range<u64>) -> Result<(), Errno> {
     let (begin, len) = (bytes.start, bytes.end - bytes.start);
     let allocate = || rustix::fs::fallocate(fd, FallocateFlags::empty(), begin, len);
@@ -233,9 +233,9 @@ impl AsFd for Segment {
 /// The memory of one ring.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// Within the mapping.
+    /// Words within the mapping.
     words: NonNull<[AtomicU64]>,
-    /// What keeps them.
+    /// The mapping that keeps them valid.
     #[expect(dead_code, reason = "dropped with the ring, and no sooner")]
     mapping: Arc<Mapping>,
 }
@@ -260,9 +260,9 @@ impl Deref for Ring {
 /// A word of a header. It keeps the memory mapped.
 #[derive(Clone, Debug)]
 pub(crate) struct Word {
-    /// Within the mapping.
+    /// A word within the mapping.
     word: NonNull<AtomicU64>,
-    /// What keeps it.
+    /// The mapping that keeps it valid.
     #[expect(dead_code, reason = "dropped with the word, and no sooner")]
     mapping: Arc<Mapping>,
 }
@@ -283,7 +283,7 @@ impl Deref for Word {
     }
 }
 
-/// Memory that is mapped, and is unmapped with this value.
+/// Mapped memory, which is unmapped when this value is dropped.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<AtomicU64>,
@@ -296,8 +296,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps these bytes of `fd`, which has as many, and is sealed. They begin at a multiple of [`PAGE_MAX`]. What
-    /// does not fill a word is not used.
+    /// Maps these bytes of `fd`, which has as many, and is sealed. They begin at a multiple of [`PAGE_MAX`]. Bytes at
+    /// the end that do not fill a word are not used.
     fn new(fd: BorrowedFd<'_>, range: Range<u64>) -> Result<Self, SegmentError> {
         let bytes = (range.end - range.start) as usize;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -315,11 +315,11 @@ impl Mapping {
     #[inline]
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: valid, since `new` mapped `bytes` bytes at `start` readable and writable, the file
-        // is no shorter and cannot become so (seals, checked by whoever calls `new`), and the
+        // is no shorter and cannot become so (seals, checked by the callers of `new`), and the
         // mapping lasts as long as `self`, which the result borrows. Aligned, as mappings are to pages.
         // Initialised, as files are, and every value is one of an `AtomicU64`. Aliased by other
-        // references of this process and by other processes only as what the type is for: memory that
-        // changes under a shared reference; nobody in this process has a `&mut` to it or accesses
+        // references of this process and by other processes only as the type allows: memory that
+        // changes under a shared reference; nothing in this process has a `&mut` to it or accesses
         // it otherwise. `bytes` fits `isize`: it is that of a `Layout`, or `Segment::checked` has looked.
         // Noticed by: tests/processes.rs.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes / 8) }

@@ -1,4 +1,4 @@
-//! Replays the corpus of the fuzzer: what it once found stays found.
+//! Replays the corpus of the fuzzer: an input that once failed is tested for ever.
 #![cfg(not(loom))]
 
 #[path = "../../fuzz/replay.rs"]

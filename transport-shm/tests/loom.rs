@@ -4,7 +4,7 @@
 //! without the flag there is nothing here.
 #![cfg(loom)]
 
-use carrousel_transport_shm::ring::{Orders, POSITIONS, Sound};
+use carrousel_transport_shm::ring::{POSITIONS, RingOrders, Sound};
 use carrousel_transport_shm::{Consumer, Producer, PushError};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeSet;
@@ -27,12 +27,12 @@ const SMALL: Case = Case { capacity: 4, lengths: [0, 8, 8] };
 /// Words 0 to 2, 3 and 4, then 5 to 7 and 0. The end of the second was marked behind the first.
 const AHEAD: Case = Case { capacity: 8, lengths: [16, 8, 24] };
 
-/// What must have happened in some interleaving, or the exploration says little.
+/// Events that must happen in some interleaving, or the exploration says little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reached {
     /// The producer saw the ring full.
     Full,
-    /// The consumer saw it empty, before all was taken.
+    /// The consumer saw the ring empty, before all messages were taken.
     Empty,
     /// The consumer found a message without having waited for it.
     Ahead,
@@ -44,7 +44,7 @@ fn payload(tag: u32, len: usize) -> Vec<u8> {
     vec![0xa0 + tag as u8; len]
 }
 
-/// Loads these words of the ring, where nobody may be storing.
+/// Loads these words of the ring, to which no thread may be storing.
 fn watch(memory: &[AtomicU64], words: Range<usize>) {
     for word in words {
         // SAFETY: under loom this is no access to memory, but a question to the model.
@@ -57,14 +57,14 @@ fn watch(memory: &[AtomicU64], words: Range<usize>) {
 enum Reading {
     /// As shipped.
     Plainly,
-    /// As shipped, and beside it with loads of which loom demands that no store is concurrent. For a load
-    /// comes, in loom, before the stores that follow it, and would not see what is written too early.
+    /// As shipped, plus loads of which loom demands that no store is concurrent. For a load
+    /// comes, in loom, before the stores that follow it, and would not see a word that is written too early.
     Watched,
 }
 
 /// Explores one producer and one consumer, each in a thread of its own: the other thread, in which
-/// loom runs the model, only waits for them. Returns what was reached, and in how many executions.
-fn explore<O: Orders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
+/// loom runs the model, only waits for them. Returns the events that were reached, and the number of executions.
+fn explore<O: RingOrders + 'static>(case: Case, reading: Reading) -> (BTreeSet<Reached>, u32) {
     let reached = Arc::new(Mutex::new(BTreeSet::new()));
     let executions = Arc::new(Mutex::new(0));
     let Case { capacity, lengths } = case;
@@ -149,20 +149,20 @@ fn no_word_is_read_and_written_at_once() {
     }
 }
 
-/// What an exploration stopped at.
-fn found<O: Orders + 'static>(reading: Reading) -> String {
+/// The failure at which an exploration stopped.
+fn found<O: RingOrders + 'static>(reading: Reading) -> String {
     let failure = catch_unwind(|| explore::<O>(SMALL, reading)).expect_err("it must be found");
     let text = failure.downcast_ref::<String>().cloned();
     text.or_else(|| failure.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// An ablation: one order weakened, how it is looked at, and what loom then says.
+/// An ablation: the order that is weakened, how the consumer reads, and the failure that loom then reports.
 macro_rules! without {
     ($name:ident, $order:ident, $reading:ident, $says:literal) => {
         #[test]
         fn $name() {
             enum Weak {}
-            impl Orders for Weak {
+            impl RingOrders for Weak {
                 const $order: Ordering = Ordering::Relaxed;
             }
             let text = found::<Weak>(Reading::$reading);
@@ -189,45 +189,45 @@ without!(
 #[test]
 fn without_the_zero_behind_a_message_one_of_before_comes_again() {
     enum Endless {}
-    impl Orders for Endless {
+    impl RingOrders for Endless {
         const END: bool = false;
     }
     let text = found::<Endless>(Reading::Plainly);
     assert!(text.contains("there is no fourth"), "{text}");
 }
 
-mod shared {
-    //! A transfer that is copied by its owner and a helper.
+mod chunk_queue {
+    //! A transfer that its owner and a helper copy.
 
-    use carrousel_transport_shm::share::{Help, Helper, Orders, Owner, Parts, Sound, WORDS};
+    use carrousel_transport_shm::chunk_queue::{ChunkOrders, Chunks, Help, Helper, Owner, Sound, WORDS};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
     use std::sync::{Arc, Mutex};
 
-    /// Parts of each of two transfers, which follow each other in the same words.
-    const PARTS: u32 = 4;
+    /// Chunks of each of two transfers, which follow each other in the same words.
+    const CHUNKS: u32 = 4;
 
-    /// What must have happened in some interleaving.
+    /// Events that must happen in some interleaving.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Reached {
-        /// The helper took nothing of the first transfer.
+        /// The helper took no chunk of the first transfer.
         Late,
-        /// It took something of both.
+        /// The helper took chunks of both.
         Both,
-        /// The owner waited for it.
+        /// The owner waited for the helper.
         Waited,
     }
 
-    /// Copies parts: each is counted.
-    fn copy(parts: Parts, copies: &[AtomicU64]) {
-        for at in parts.first..parts.first + parts.count {
+    /// Copies chunks: each is counted.
+    fn copy(chunks: Chunks, copies: &[AtomicU64]) {
+        for at in chunks.first..chunks.first + chunks.count {
             let copy = &copies[at as usize];
             copy.store(copy.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
-    fn explore<O: Orders + 'static>() -> BTreeSet<Reached> {
+    fn explore<O: ChunkOrders + 'static>() -> BTreeSet<Reached> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
         loom::model(move || {
@@ -235,7 +235,7 @@ mod shared {
                 reached.lock().expect("nobody panics with it").insert(what);
             };
             let words: Arc<[AtomicU64]> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
-            let copies: Arc<[AtomicU64]> = (0..2 * PARTS).map(|_| AtomicU64::new(0)).collect();
+            let copies: Arc<[AtomicU64]> = (0..2 * CHUNKS).map(|_| AtomicU64::new(0)).collect();
             // The helper is told of both at the start: it may come too late for the first, and too early for the
             // second.
             let told = Arc::new(AtomicU64::new(0));
@@ -248,10 +248,10 @@ mod shared {
                         if told.load(Ordering::Acquire) < number.into() {
                             return;
                         }
-                        let mut helper = Helper::new(&words, number, PARTS);
-                        while let Some(parts) = helper.take() {
-                            copy(parts, &copies[((number - 1) * PARTS) as usize..]);
-                            helper.count::<O>(parts, true);
+                        let mut helper = Helper::new(&words, number, CHUNKS);
+                        while let Some(chunks) = helper.take() {
+                            copy(chunks, &copies[((number - 1) * CHUNKS) as usize..]);
+                            helper.count::<O>(chunks, true);
                             helped[number as usize - 1] = true;
                         }
                         if number == 1 && !helped[0] {
@@ -264,12 +264,12 @@ mod shared {
                 })
             };
             for number in [1, 2] {
-                let copies = &copies[((number - 1) * PARTS) as usize..][..PARTS as usize];
-                let (mut owner, first) = Owner::open(&words, number, PARTS);
+                let copies = &copies[((number - 1) * CHUNKS) as usize..][..CHUNKS as usize];
+                let (mut owner, first) = Owner::open(&words, number, CHUNKS);
                 told.store(number.into(), Ordering::Release);
                 let mut next = Some(first);
-                while let Some(parts) = next {
-                    copy(parts, copies);
+                while let Some(chunks) = next {
+                    copy(chunks, copies);
                     next = owner.take();
                 }
                 loop {
@@ -282,8 +282,8 @@ mod shared {
                 }
                 let each: Vec<u64> = copies.iter().map(|copy| copy.load(Ordering::Relaxed)).collect();
                 assert_eq!(
-                    each, [1; PARTS as usize],
-                    "a part of transfer {number} is missing, or there twice"
+                    each, [1; CHUNKS as usize],
+                    "a chunk of transfer {number} is missing, or there twice"
                 );
             }
             helping.join().expect("it ends");
@@ -293,40 +293,40 @@ mod shared {
     }
 
     #[test]
-    fn each_part_is_copied_once_before_the_transfer_is_over() {
+    fn each_chunk_is_copied_once_before_the_transfer_is_over() {
         let everything = [Reached::Late, Reached::Both, Reached::Waited];
         assert_eq!(explore::<Sound>(), BTreeSet::from(everything));
     }
 
-    /// What an exploration stopped at.
-    fn found<O: Orders + 'static>() -> String {
+    /// The failure at which an exploration stopped.
+    fn found<O: ChunkOrders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
     }
 
     #[test]
-    fn without_the_release_of_the_count_a_part_is_missing() {
+    fn without_the_release_of_the_count_a_chunk_is_missing() {
         enum Weak {}
-        impl Orders for Weak {
+        impl ChunkOrders for Weak {
             const COUNT: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("is missing"));
     }
 
     #[test]
-    fn without_the_acquire_of_the_count_a_part_is_missing() {
+    fn without_the_acquire_of_the_count_a_chunk_is_missing() {
         enum Weak {}
-        impl Orders for Weak {
+        impl ChunkOrders for Weak {
             const SEE: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("is missing"));
     }
 }
 
-mod announced {
-    //! Peers that connect while the owner of the segment looks.
+mod announce {
+    //! Peers that connect while the owner of the segment polls.
 
-    use carrousel_transport_shm::announce::{BELL, Listener, Orders, Sound, announce, words};
+    use carrousel_transport_shm::announce::{DOORBELL, DoorbellOrders, Listener, Sound, announce, words};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
@@ -335,11 +335,12 @@ mod announced {
     /// The peers, and those that connect: to two words, one of which two of them share.
     const PEERS: usize = 128;
     const CONNECT: [usize; 3] = [5, 6, 127];
-    /// How often the owner looks before all have connected for sure.
-    const LOOKS: usize = 2;
+    /// How often the owner polls before all have connected for sure.
+    const POLLS: usize = 2;
 
-    /// Peers connect; the owner looks meanwhile, and for the last time when all have. Returns how many were news at once.
-    fn explore<O: Orders + 'static>() -> BTreeSet<usize> {
+    /// Peers connect; the owner polls meanwhile, and for the last time when all have connected. Returns the numbers of
+    /// peers that were new at once.
+    fn explore<O: DoorbellOrders + 'static>() -> BTreeSet<usize> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
         loom::model(move || {
@@ -352,51 +353,51 @@ mod announced {
             });
             let mut seen = Vec::new();
             let mut look = || {
-                if listener.hears(&memory[BELL]) {
-                    let news = listener.news(&memory);
-                    reached.lock().expect("nobody panics with it").insert(news.len());
-                    seen.extend(news);
+                if listener.has_rung(&memory[DOORBELL]) {
+                    let new_peers = listener.new_peers(&memory);
+                    reached.lock().expect("nobody panics with it").insert(new_peers.len());
+                    seen.extend(new_peers);
                 }
             };
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 look();
                 loom::thread::yield_now();
             }
             peers.into_iter().for_each(|peer| peer.join().expect("it ends"));
             look();
             seen.sort_unstable();
-            assert_eq!(seen, CONNECT, "somebody is overlooked");
+            assert_eq!(seen, CONNECT, "a peer is overlooked");
         });
         let all = all.lock().expect("nobody panics with it").clone();
         all
     }
 
     #[test]
-    fn whoever_connects_is_seen_once() {
+    fn each_peer_that_connects_is_seen_once() {
         let reached = explore::<Sound>();
         assert!(reached.is_superset(&BTreeSet::from([1, 2, 3])), "{reached:?}");
     }
 
-    /// What an exploration stopped at.
-    fn found<O: Orders + 'static>() -> String {
+    /// The failure at which an exploration stopped.
+    fn found<O: DoorbellOrders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
     }
 
     #[test]
-    fn without_the_release_of_the_bell_somebody_is_overlooked() {
+    fn without_the_release_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
-        impl Orders for Weak {
-            const RING: Ordering = Ordering::Relaxed;
+        impl DoorbellOrders for Weak {
+            const RING_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
     }
 
     #[test]
-    fn without_the_acquire_of_the_bell_somebody_is_overlooked() {
+    fn without_the_acquire_of_the_doorbell_a_peer_is_overlooked() {
         enum Weak {}
-        impl Orders for Weak {
-            const HEAR: Ordering = Ordering::Relaxed;
+        impl DoorbellOrders for Weak {
+            const READ_DOORBELL: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
     }

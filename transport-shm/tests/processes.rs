@@ -1,4 +1,4 @@
-//! Two processes, one of which is this test again.
+//! Two processes, one of which runs this test program again.
 #![cfg(not(loom))]
 
 use carrousel_transport_shm::{Consumer, Layout, Producer, PushError, Ring, Segment};
@@ -8,7 +8,7 @@ use std::os::unix::process::{ExitStatusExt, parent_id};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How a child learns what to do: peer, messages, and where the segment is.
+/// The variable with a child's task: its peer number, the number of messages, and the segment's process and descriptor.
 const TASK: &str = "TRANSPORT_SHM_TASK";
 /// Longer than any of these tests takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -26,14 +26,14 @@ impl Random {
     }
 }
 
-/// Of the message's number and its bytes: so a lost, repeated or swapped one is noticed as well.
+/// The checksum of a message's number and its bytes: so a lost, repeated or swapped message is noticed as well.
 fn checksum(number: u64, bytes: &[u8]) -> u32 {
     let begin = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bytes.len() as u64;
     let sum = bytes.iter().fold(begin, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     (sum >> 32) as u32
 }
 
-/// The producer's part. Ends when its parent is gone, so that a failed test leaves nothing behind.
+/// Pushes messages. Ends when the parent is gone, so that a failed test leaves no process behind.
 fn produce(mut producer: Producer<Ring>, messages: u64) {
     let parent = parent_id();
     let mut random = Random(0x5eed);
@@ -55,7 +55,7 @@ fn produce(mut producer: Producer<Ring>, messages: u64) {
     }
 }
 
-/// Not a test of its own: what the other tests start this program again for.
+/// Not a test of its own: the part that the children of the other tests run.
 #[test]
 fn child() {
     let Ok(task) = env::var(TASK) else { return };
@@ -64,7 +64,7 @@ fn child() {
     let (peer, messages) = (number().expect("a peer"), number().expect("a number of messages"));
     let (pid, fd) = (number().expect("a process"), number().expect("a descriptor") as i32);
     let segment = if pid == 0 {
-        // SAFETY: the parent has let this process inherit the descriptor, and nobody here closes it.
+        // SAFETY: the parent has let this process inherit the descriptor, and nothing here closes it.
         Segment::open(unsafe { BorrowedFd::borrow_raw(fd) })
     } else {
         Segment::open_of(pid as u32, fd)
@@ -74,9 +74,9 @@ fn child() {
 }
 
 /// A child, killed at the latest when the test is over.
-struct Peer(Child);
+struct ProducerProcess(Child);
 
-impl Peer {
+impl ProducerProcess {
     fn start(segment: &Segment, peer: usize, messages: u64, inherit: bool) -> Self {
         let fd = segment.as_fd();
         let pid = if inherit { 0 } else { std::process::id() };
@@ -95,7 +95,7 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for ProducerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -103,7 +103,12 @@ impl Drop for Peer {
 }
 
 /// Takes messages until there are `until`, or no more when the `peer` is gone; checks each.
-fn consume(consumer: &mut Consumer<Ring>, mut number: u64, until: u64, peer: Option<&mut Peer>) -> u64 {
+fn consume(
+    consumer: &mut Consumer<Ring>,
+    mut number: u64,
+    until: u64,
+    peer: Option<&mut ProducerProcess>,
+) -> u64 {
     let (began, mut message, mut peer) = (Instant::now(), Vec::new(), peer);
     let mut gone = peer.is_none();
     while number < until {
@@ -112,7 +117,7 @@ fn consume(consumer: &mut Consumer<Ring>, mut number: u64, until: u64, peer: Opt
                 assert_eq!(tag, checksum(number, &message), "message {number} of {} bytes", message.len());
                 number += 1;
             }
-            // What was pushed before the end is seen after it: look once more.
+            // Messages that were pushed before the end are seen after it: poll once more.
             None if gone => break,
             None => {
                 assert!(began.elapsed() < PATIENCE, "stuck at message {number}");
@@ -135,7 +140,7 @@ fn segment() -> (Segment, Consumer<Ring>) {
 fn a_million_messages_arrive_whole_and_in_order() {
     let (segment, mut consumer) = segment();
     let messages = 1_000_000;
-    let mut peer = Peer::start(&segment, 1, messages, true);
+    let mut peer = ProducerProcess::start(&segment, 1, messages, true);
     assert_eq!(consume(&mut consumer, 0, u64::MAX, Some(&mut peer)), messages);
     assert!(peer.0.wait().expect("it is a child").success());
 }
@@ -143,7 +148,7 @@ fn a_million_messages_arrive_whole_and_in_order() {
 #[test]
 fn a_segment_can_be_opened_by_the_number_of_its_process() {
     let (segment, mut consumer) = segment();
-    let mut peer = Peer::start(&segment, 1, 1000, false);
+    let mut peer = ProducerProcess::start(&segment, 1, 1000, false);
     assert_eq!(consume(&mut consumer, 0, u64::MAX, Some(&mut peer)), 1000);
     assert!(peer.0.wait().expect("it is a child").success());
 }
@@ -154,12 +159,12 @@ fn a_producer_that_is_killed_leaves_a_valid_prefix() {
     let mut left = 0;
     for _ in 0..20 {
         let (segment, mut consumer) = segment();
-        let mut peer = Peer::start(&segment, 1, u64::MAX, true);
+        let mut peer = ProducerProcess::start(&segment, 1, u64::MAX, true);
         let enough = random.next() % 20_000;
         let before = consume(&mut consumer, 0, enough, Some(&mut peer));
         assert_eq!(before, enough, "the producer does not end by itself");
         assert_eq!(peer.kill().signal(), Some(SIGKILL));
-        // Whatever it was doing: the rest is whole too, and then there is nothing.
+        // Whatever it was doing: the rest is whole too, and then the ring is empty.
         let after = consume(&mut consumer, before, u64::MAX, None);
         assert_eq!(consumer.pop(&mut Vec::new()), Ok(None));
         left += after - before;

@@ -10,7 +10,9 @@ use crate::network::{Network, Parcel};
 use crate::parameters::Network as Parameters;
 use crate::queue::{Queue, What};
 use crate::record::Recorder;
-use carrousel_transport::conformance::{Breach, Event, Lent, Plan, Player, Size, check, generated, named};
+use carrousel_transport::conformance::{
+    ContractError, Event, Plan, Player, RankMemory, Size, check, generated_plan, named_plans,
+};
 use carrousel_transport::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -96,7 +98,7 @@ struct Machine {
     is_late: bool,
 }
 
-fn run(plan: &Plan, machine: &Machine) -> Result<(), Breach> {
+fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
     let config =
         Config { seed: machine.seed, jitter_per_mille: 2000, ..Config::new(machine.parameters.clone()) };
     let jitter = if machine.seed == 0 {
@@ -114,8 +116,8 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), Breach> {
         read: BTreeMap::new(),
     }));
     let mut record = Recorder::new(plan.ranks(), false);
-    let lent: Vec<Lent> = (0..plan.ranks()).map(|me| Lent::new(plan, me)).collect();
-    let memories: Vec<Memory> = lent.iter().map(Lent::memory).collect();
+    let lent: Vec<RankMemory> = (0..plan.ranks()).map(|me| RankMemory::new(plan, me)).collect();
+    let memories: Vec<Memory> = lent.iter().map(RankMemory::memory).collect();
     let mut players: Vec<_> =
         (0..).zip(lent).map(|(me, lent)| Player::new(plan, me, lent, &memories)).collect();
     let mut outs: Vec<Out> = (0..plan.ranks()).map(|me| Out { me, wires: Rc::clone(&wires) }).collect();
@@ -179,8 +181,8 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), Breach> {
 }
 
 fn plans() -> Vec<Plan> {
-    let generated = (0..12).map(|seed| generated(seed, 2 + seed as u32 % 3, 100, &SIZE));
-    named(&SIZE).into_iter().chain(generated).collect()
+    let generated = (0..12).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 100, &SIZE));
+    named_plans(&SIZE).into_iter().chain(generated).collect()
 }
 
 #[test]
@@ -204,6 +206,6 @@ fn data_that_is_late_is_found() {
     for name in ["writes of every size", "notices between sends", "everybody to everybody"] {
         let plan = plans().into_iter().find(|plan| plan.name == name).expect("there is such a plan");
         let found = run(&plan, &machine);
-        assert!(matches!(found, Err(Breach::NotThere { .. })), "{name}: {found:?}");
+        assert!(matches!(found, Err(ContractError::DataMissing { .. })), "{name}: {found:?}");
     }
 }

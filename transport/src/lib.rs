@@ -1,9 +1,9 @@
-//! The transport contract: what ranks may rely on when they post operations to each other.
+//! The transport contract: the order and the completions that ranks may rely on when they post operations to each other.
 //!
 //! A transport carries three operations between each pair of ranks: it *sends* packets, *writes* into
-//! registered memory of the peer, and *reads* from it. The contract is what the reliable connections of
-//! InfiniBand promise (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less what our
-//! protocols do without.
+//! registered memory of the peer, and *reads* from it. The contract has the guarantees of the reliable connections of
+//! InfiniBand (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less those that our protocols do
+//! without.
 //!
 //! # Order
 //!
@@ -17,11 +17,11 @@
 //! | **write** | yes | no (lanes) | yes | yes |
 //! | **read** | only if fenced | only if fenced | only if fenced | yes |
 //!
-//! - *Only if fenced*: the peer may serve a read after what was posted behind it. A fence on the later
+//! - *Only if fenced*: the peer may serve a read after operations that were posted behind it. A fence on the later
 //!   operation holds it back until all earlier reads are complete. The *notice* of a read is such an
 //!   operation: a packet back that is posted with the read and leaves when the data is there, without the
-//!   help of who reads (`IBV_SEND_FENCE`). What was posted before the read precedes it, and the notices of
-//!   earlier reads; what is posted behind the read may precede it or not.
+//!   help of the reader (`IBV_SEND_FENCE`). Operations that were posted before the read precede the notice, and so do
+//!   the notices of earlier reads; operations that are posted behind the read may precede it or not.
 //! - *Lanes*: packets travel from a flow's sender to its receiver (forward: EAGER, RTS, FIN, ..) or the
 //!   other way (back: RTR, DONE, ..), see [`Lane`]; writes carry messages, forward. **Between the lanes
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
@@ -35,15 +35,15 @@
 //! | complete at the poster | implies there | implies at the peer |
 //! | --- | --- | --- |
 //! | send | the packet's memory may be reused | nothing |
-//! | write | the source may be reused | the data will be seen by whoever sees a later packet of the same lane, not sooner |
+//! | write | the source may be reused | a peer that sees a later packet of the same lane sees the data, not sooner |
 //! | read | the data is in place | nothing that the peer could notice; behind the read's notice it may write over the source |
 //!
 //! A packet is delivered once, whole, and after everything that precedes it in the table; delivery is
 //! the only way in which a peer learns of a write. Completions of operations of one kind that one rank
 //! posted to one peer arrive in the order in which these were posted; InfiniBand orders those of
-//! different kinds too, which nothing of ours may rely on. An operation may complete long before or
-//! after the packet behind it is delivered: also a read, whose notice may be seen by the peer before its
-//! completion is seen by who reads.
+//! different kinds too, but no protocol here may rely on that. An operation may complete long before or
+//! after the packet behind it is delivered: also a read, whose notice the peer may see before the reader
+//! sees the completion.
 //!
 //! Data of a write may be in memory long before, whole or in part, and before packets that precede it are
 //! delivered: memory says nothing until a packet does.
@@ -54,35 +54,35 @@
 //! its effect took place is not known. Packets that were delivered before stay delivered, none follows,
 //! and later operations to the same peer complete with the same error. Other pairs notice nothing.
 //!
-//! A completion does not say that it is one with an error. So the loss is reported first, once, and what
-//! completes behind it has failed; a read that completes before it has its data. A read that has failed
+//! A completion does not say that its operation has failed. So the loss is reported first, once, and operations that
+//! complete behind it have failed; a read that completes before it has its data. A read that has failed
 //! sends no notice.
 //!
-//! # Who keeps it how
+//! # How each transport keeps it
 //!
 //! [`conformance`] is the suite that every transport passes. The network that `carrousel-verify` explores has to allow at
-//! least what the others do.
+//! least the orders that the transports allow.
 //!
 //! | | `transport-shm` | `transport-verbs` | `transport-sim` | `verify`'s network |
 //! | --- | --- | --- | --- | --- |
-//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair, or two, and packets that are numbered in their lane | nothing arrives before what [`ordered`] puts before it | one queue for each lane and communicator |
+//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair, or two, and packets that are numbered in their lane | nothing arrives before the operations that [`ordered`] puts before it | one queue for each lane and communicator |
 //! | .. of the other lane | the same ring: in order | the same queue pair: in order; of two, any order | may overtake | another queue: any order |
 //! | send, then write | data may be in memory before; the packet behind it comes later | the same queue pair | arrives later | lands later |
-//! | write, then send forward | the copy is made, or its pieces are in the ring, before the packet is | the same queue pair, one doorbell for both; of two, the next packet goes by that of the write | arrives later | data and notice are one entry of the queue |
+//! | write, then send forward | the copy is made, or its fragments are in the ring, before the packet is | the same queue pair, one doorbell for both; of two, the next packet goes by that of the write | arrives later | data and notice are one entry of the queue |
 //! | write, then write | copied, or put into the ring, in order | the same queue pair | arrives later | one queue |
-//! | write, then read | both copied at once, or pieces and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
+//! | write, then read | both copied at once, or fragments and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |
-//! | read, then its notice | posted when the copy is made, or the last piece has come | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
-//! | read, then another fence | whoever posts waits: [`Outbound`] has no other | the same | the same | the same |
+//! | read, then its notice | posted when the copy is made, or the last fragment has arrived | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
+//! | read, then another fence | the poster waits: [`Outbound`] has no other | the same | the same | the same |
 //! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, reads in any order |
 //! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back, at the adapter | its acknowledgement is back | at any time |
-//! | a broken peer | its process has ended unfinished, or it has written what no honest one does | it does not acknowledge or answer, or it has sent what no honest one does | never | never |
+//! | a broken peer | its process has ended unfinished, or it has written frames that no honest peer writes | it does not acknowledge or answer, or it has sent packets that no honest peer sends | never | never |
 //!
 //! ```
 //! use carrousel_transport::{Lane, Operation, ordered};
 //! // FIN may stand directly behind the data that it announces ...
 //! assert!(ordered(Operation::Write, Operation::Send(Lane::Forward), false));
-//! // ... but what follows a read has to wait for it, or be fenced.
+//! // ... but a packet that follows a read has to wait for it, or be fenced.
 //! assert!(!ordered(Operation::Read, Operation::Send(Lane::Back), false));
 //! ```
 #![no_std]
@@ -91,13 +91,13 @@
 extern crate alloc;
 
 pub mod conformance;
-mod driver;
+mod contract;
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};
 pub use carrousel_rendezvous::{Lane, Memory, Packet, wire};
-pub use driver::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
+pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
 
-/// What one rank posts to another.
+/// An operation that one rank posts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// A packet of this lane.
@@ -109,10 +109,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 4] = [Self::Send(Lane::Forward), Self::Send(Lane::Back), Self::Write, Self::Read];
 
-    /// Its position in [`Operation::ALL`].
+    /// The position of the operation in [`Operation::ALL`].
     pub const fn index(self) -> usize {
         match self {
             Self::Send(Lane::Forward) => 0,

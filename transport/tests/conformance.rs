@@ -1,4 +1,4 @@
-//! The conformance suite finds every way in which a transport can break the contract, and no other.
+//! The conformance suite finds every way in which a transport can break the contract, and reports no other.
 
 mod broken;
 
@@ -7,25 +7,25 @@ use carrousel_transport::conformance::*;
 
 const SIZE: Size = Size { eager: 2000, large: 60_000, burst: 64 };
 
-/// What kind of breach a check has found; empty if it has found none.
-fn kind(result: &Result<(), Breach>) -> String {
+/// The name of the breach that a check has found; empty without a breach.
+fn kind(result: &Result<(), ContractError>) -> String {
     let Err(breach) = result else { return String::new() };
     format!("{breach:?}").split(' ').next().unwrap_or_default().to_owned()
 }
 
 fn plan(name: &str) -> Plan {
-    named(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
+    named_plans(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
 }
 
 #[test]
 fn a_transport_that_keeps_the_contract_passes_every_plan() {
-    let generated = (0..40).map(|seed| generated(seed, 2 + seed as u32 % 3, 60, &SIZE));
-    for plan in named(&SIZE).into_iter().chain(generated) {
+    let generated = (0..40).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 60, &SIZE));
+    for plan in named_plans(&SIZE).into_iter().chain(generated) {
         let ranks = run(&plan, Fault::None, 0, None);
         assert_eq!(check(&plan, &ranks), Ok(()), "{}", plan.name);
         let posted: usize = plan.steps.iter().map(Vec::len).sum();
         let events: usize = ranks.iter().flatten().map(Vec::len).sum();
-        assert!(events > posted, "{}: something is noted", plan.name);
+        assert!(events > posted, "{}: events are noted", plan.name);
     }
 }
 
@@ -33,14 +33,14 @@ fn a_transport_that_keeps_the_contract_passes_every_plan() {
 fn every_broken_transport_is_found() {
     let cases = [
         (Fault::Overtake, "bursts of sends", "Order"),
-        (Fault::NoticeFirst, "writes of every size", "NotThere"),
+        (Fault::NoticeFirst, "writes of every size", "DataMissing"),
         (Fault::LosePacket, "both lanes", "Order"),
-        (Fault::RepeatPacket, "both lanes", "Twice"),
+        (Fault::RepeatPacket, "both lanes", "ReportedTwice"),
         (Fault::ChangeData, "sends of every size", "Changed"),
         (Fault::KeepNoCopy, "sends of every size", "Changed"),
-        (Fault::Tear, "writes of every size", "NotThere"),
-        (Fault::LoseWrite, "writes of every size", "NotThere"),
-        (Fault::ReuseTooSoon, "writes of every size", "NotThere"),
+        (Fault::Tear, "writes of every size", "DataMissing"),
+        (Fault::LoseWrite, "writes of every size", "DataMissing"),
+        (Fault::ReuseTooSoon, "writes of every size", "DataMissing"),
         (Fault::WriteTooFar, "writes of every size", "Stray"),
         (Fault::SwapWrites, "writes over writes", "Order"),
         (Fault::ReadFirst, "reads of what was written", "Order"),
@@ -49,14 +49,14 @@ fn every_broken_transport_is_found() {
         (Fault::NoticeOvertakes, "notices of reads", "Order"),
         (Fault::LoseNotice, "notices of reads", "Order"),
         (Fault::LoseCompletion, "many outstanding", "Completions"),
-        (Fault::RepeatCompletion, "many outstanding", "Twice"),
+        (Fault::RepeatCompletion, "many outstanding", "ReportedTwice"),
         (Fault::SwapCompletions, "writes over writes", "Completions"),
         (Fault::InventPacket, "both lanes", "Foreign"),
         (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
     ];
     for (fault, name, expected) in cases {
         let plan = plan(name);
-        // The first opportunity can be one that makes no difference, as that of an empty write does.
+        // The first opportunity may make no difference, as that of an empty write.
         let found: Vec<String> =
             (0..8).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, None)))).collect();
         assert!(found.iter().any(|found| found == expected), "{fault:?}: {found:?}");
@@ -64,21 +64,21 @@ fn every_broken_transport_is_found() {
 }
 
 #[test]
-fn what_is_lost_last_is_missing() {
+fn the_last_packet_is_missed_if_it_is_lost() {
     let mut plan = plan("both lanes");
     plan.steps[0].truncate(1);
     plan.steps[1].clear();
-    assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "Missing");
+    assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "NotReported");
 }
 
 #[test]
 fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
-    let plan = never_ending(3, 1, &SIZE);
+    let plan = never_ending_plan(3, 1, &SIZE);
     let good = run(&plan, Fault::None, 0, Some(1));
     assert_eq!(check(&plan, &good), Ok(()));
     for (fault, expected) in [
-        (Fault::ReportLossTwice, "LostTwice"),
-        // Without it, a read that has failed looks as if it had succeeded.
+        (Fault::ReportLossTwice, "LossReportedTwice"),
+        // Without the report, a read that has failed seems to have succeeded.
         (Fault::ReportNoLoss, "Changed"),
         (Fault::DeliverAfterLoss, "AfterLoss"),
         (Fault::CompleteNothingOnLoss, "Completions"),
@@ -92,21 +92,21 @@ fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
     assert_ne!(check(&plan, &silent), Ok(()));
 }
 
-/// Five steps of rank 0, and a record of them in which all is as it should be.
+/// Seven steps of rank 0, and a record of them that keeps the contract.
 fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
     use carrousel_transport::Lane::{Back, Forward};
     let step = |post| Step { to: 1, post, fenced: false, after: 0 };
     let steps = vec![
         step(Post::Send { lane: Forward, len: 8 }),
         step(Post::Send { lane: Back, len: 0 }),
-        step(Post::Write { len: 13, place: 2, notice: true }),
-        step(Post::Write { len: 1, place: 3, notice: false }),
+        step(Post::Write { len: 13, slot_of: 2, notice: true }),
+        step(Post::Write { len: 1, slot_of: 3, notice: false }),
         step(Post::Send { lane: Forward, len: 0 }),
-        step(Post::Read { len: 5, place: 5, notice: false }),
-        step(Post::Read { len: 0, place: 6, notice: false }),
+        step(Post::Read { len: 5, slot_of: 5, notice: false }),
+        step(Post::Read { len: 0, slot_of: 6, notice: false }),
     ];
     let plan = Plan { name: "by hand".to_owned(), steps: vec![steps, Vec::new()] };
-    let data = |at| sum_of(&plan.named(0, at).expect("it is a step"));
+    let data = |at| sum_of(&plan.planned_step(0, at).expect("it is a step"));
     let (from, none) = (0, sum(&[]));
     let mut zero: Vec<Event> = (0..7).map(Event::Posted).collect();
     zero.extend([Event::Written(2), Event::Written(3)]);
@@ -118,13 +118,13 @@ fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
         Event::Memory { from, at: 2, sum: data(2) },
         Event::Packet { from, at: 4, sum: none },
         Event::Memory { from, at: 3, sum: data(3) },
-        Event::Left { from, at: 2, sum: data(2) },
-        Event::Left { from, at: 3, sum: data(3) },
+        Event::FinalMemory { from, at: 2, sum: data(2) },
+        Event::FinalMemory { from, at: 3, sum: data(3) },
     ];
     (plan, vec![Some(zero), Some(one)])
 }
 
-/// What the check says of that record, changed.
+/// The result of checking that record after a change; empty without a breach.
 fn changed(rank: usize, change: impl FnOnce(&mut Vec<Event>)) -> String {
     let (plan, mut ranks) = by_hand();
     change(ranks[rank].as_mut().expect("it lives"));
@@ -132,7 +132,7 @@ fn changed(rank: usize, change: impl FnOnce(&mut Vec<Event>)) -> String {
 }
 
 #[test]
-fn what_the_contract_leaves_open_is_allowed() {
+fn orders_that_the_contract_leaves_open_are_allowed() {
     assert_eq!(changed(1, |_| {}), "");
     // Between the lanes nothing is ordered.
     assert_eq!(changed(1, |events| events.swap(0, 1)), "");
@@ -200,10 +200,14 @@ fn every_wrong_record_is_refused() {
             |events| events[0] = Event::Packet { from: 0, at: 0, sum: 1 },
             "other bytes than those of step 0",
         ),
-        (1, |events| events[6] = Event::Left { from: 0, at: 2, sum: 1 }, "other bytes than those of step 2"),
+        (
+            1,
+            |events| events[6] = Event::FinalMemory { from: 0, at: 2, sum: 1 },
+            "other bytes than those of step 2",
+        ),
         (1, |events| events.push(Event::Lost(0)), "is lost, which lives"),
         (1, |events| events.push(Event::Foreign(0)), "nobody has posted"),
-        (1, |events| events.push(Event::Stray), "beside those"),
+        (1, |events| events.push(Event::Stray), "that no operation writes"),
         (0, |events| events.push(Event::Written(2)), "told twice of step 2"),
         (0, |events| events.rotate_right(1), "which it had not posted"),
         (
@@ -223,11 +227,11 @@ fn every_wrong_record_is_refused() {
 }
 
 #[test]
-fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_for_it() {
+fn the_notice_of_a_read_is_behind_packets_before_the_read_and_before_packets_that_wait_for_it() {
     use carrousel_transport::Lane::{Back, Forward};
     let step = |post, fenced| Step { to: 1, post, fenced, after: 0 };
     let (back, forward) = (Post::Send { lane: Back, len: 0 }, Post::Send { lane: Forward, len: 0 });
-    let read = |place| Post::Read { len: 0, place, notice: true };
+    let read = |slot_of| Post::Read { len: 0, slot_of, notice: true };
     let steps = vec![
         step(back, false),
         step(forward, false),
@@ -249,7 +253,11 @@ fn the_notice_of_a_read_is_behind_what_precedes_the_read_and_before_what_waits_f
             .map_or_else(String::new, |breach| breach.to_string())
     };
     assert_eq!(found([0, 1, 2, 3, 4, 5, 6]), "");
-    assert_eq!(found([0, 3, 2, 4, 5, 1, 6]), "", "what is posted behind a read does not wait for its notice");
+    assert_eq!(
+        found([0, 3, 2, 4, 5, 1, 6]),
+        "",
+        "packets that are posted behind a read do not wait for its notice"
+    );
     assert_eq!(found([1, 6, 0, 2, 3, 4, 5]), "", "in the other lane, a fence says nothing of the notice");
     for (order, row) in [
         ([2, 0, 1, 3, 4, 5, 6], "row `send, back`, column `send, back`"),
@@ -273,5 +281,5 @@ fn a_record_survives_being_written() {
     for word in ["x1", "k1", "k1.2", "r1", "w", "s1", "p1.2.3", "l-1"] {
         assert!(word.parse::<Event>().is_err(), "{word}");
     }
-    assert!(parse("p1").is_err(), "events of no record");
+    assert!(parse("p1").is_err(), "events without a record");
 }

@@ -9,7 +9,7 @@
 //! over, and time only brings that nearer.
 
 use carrousel_rank::{Handle, Lane, Mirror};
-use carrousel_transport::conformance::{Event, Named, Plan, Post, Record, check, parse, short};
+use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
 use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
@@ -26,7 +26,7 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     fn post(&mut self, me: u16, at: usize) {
-        let Some(Named { step, .. }) = self.plan.named(u32::from(me), at) else { return };
+        let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return };
         let (to, context) = (step.to as u16, self.plan.context(at));
         let packet = self.plan.packet(u32::from(me), at).map(|(_, packet)| packet);
         match step.post {
@@ -70,13 +70,13 @@ impl Replay<'_> {
             }
             Event::Written(at) => self.complete(me, at, What::Written),
             Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
-            Event::Left { .. } => true,
+            Event::FinalMemory { .. } => true,
             Event::Lost(_) | Event::Foreign(_) | Event::Stray => false,
         }
     }
 
     fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
-        let Some(Named { step, .. }) = self.plan.named(u32::from(me), at) else { return false };
+        let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
         let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
         self.state.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
     }
@@ -117,7 +117,7 @@ fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
 }
 
 fn records() -> Vec<(Plan, Record)> {
-    let plans = short();
+    let plans = short_plans();
     let of = |record: &Record| plans.iter().find(|plan| plan.name == record.plan).cloned();
     let records = RECORDS.into_iter().flat_map(|records| parse(records).expect("they are records"));
     records.map(|record| (of(&record).expect("its plan is there"), record)).collect()
@@ -154,7 +154,7 @@ fn allowed(mut change: impl FnMut(&Plan, &mut [Event]) -> bool) -> (usize, usize
 
 /// Whether the packet of a step is the notice of a read, which leaves when the data is there.
 fn is_late(plan: &Plan, from: u32, at: usize) -> bool {
-    matches!(plan.named(from, at), Some(Named { step, .. }) if matches!(step.post, Post::Read { .. }))
+    matches!(plan.planned_step(from, at), Some(PlannedStep { step, .. }) if matches!(step.post, Post::Read { .. }))
 }
 
 /// Two packets of one lane change places, if the one that was posted first is the notice of a read, or is not.

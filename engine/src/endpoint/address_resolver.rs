@@ -73,7 +73,7 @@ impl AddressResolver {
                 Ok(())
             }
             _ => {
-                let address: shm::Address = shm.parse().map_err(|error: shm::BadAddress| fail(&error))?;
+                let address: shm::Address = shm.parse().map_err(|error: shm::AddressError| fail(&error))?;
                 transports.shm.connect(rank, &address).map_err(|error| unconnected(rank, &error))
             }
         }
@@ -92,7 +92,7 @@ fn refused(rank: RankId, why: &dyn fmt::Display) -> Error {
 /// The error for a peer of this node that cannot be connected.
 fn unconnected(rank: RankId, error: &ConnectError) -> Error {
     match error {
-        ConnectError::Gone(rank) => Error::PeerLost { rank: rank.0, why: None },
+        ConnectError::ProcessEnded(rank) => Error::PeerLost { rank: rank.0, why: None },
         shortage if shortage.is_shortage() => Error::Memory(shortage.to_string()),
         other => refused(rank, other),
     }

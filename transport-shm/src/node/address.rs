@@ -1,4 +1,4 @@
-//! Where a process's segment is, as its peers are told: a line of text.
+//! The address of a process's segment, which its peers are told as a line of text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,20 +11,20 @@ pub struct Address {
     pub(super) pid: u32,
     /// Its descriptor of the segment.
     pub(super) fd: i32,
-    /// Where in its memory [`PROBE`](super::direct::PROBE) is.
+    /// The address of [`PROBE`](super::direct::PROBE) in its memory.
     pub(super) probe: u64,
-    /// What its segment is known by.
+    /// The number that identifies its segment.
     pub(super) nonce: u64,
-    /// When it began, see [`Identity`](super::process::Identity).
+    /// The time at which it began, see [`Identity`](super::process::Identity).
     pub(super) began: u64,
-    /// The PID namespace in which its number is valid; 0 where that is not known.
+    /// The PID namespace in which its number is valid; 0 where the namespace is not known.
     pub(super) namespace: u64,
 }
 
-/// A text that is no address.
+/// A text that is not the address of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not the address of a segment: expected `shm:PID:DESCRIPTOR:PROBE:NONCE:BEGAN:NAMESPACE`")]
-pub struct BadAddress(String);
+pub struct AddressError(String);
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,9 +34,9 @@ impl fmt::Display for Address {
 }
 
 impl FromStr for Address {
-    type Err = BadAddress;
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, BadAddress> {
+    fn from_str(text: &str) -> Result<Self, AddressError> {
         let parse = || {
             let mut parts = text.strip_prefix("shm:")?.split(':');
             let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0 && *pid <= i32::MAX as u32)?;
@@ -46,7 +46,7 @@ impl FromStr for Address {
             let (began, namespace) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
             parts.next().is_none().then_some(Self { pid, fd, probe, nonce, began, namespace })
         };
-        parse().ok_or_else(|| BadAddress(text.chars().take(80).collect()))
+        parse().ok_or_else(|| AddressError(text.chars().take(80).collect()))
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn a_text_that_is_not_an_address_is_refused() {
         let wrong = [
             "",
             "shm:",
@@ -78,7 +78,7 @@ mod tests {
             "tcp:1:1:2:3:4:5",
         ];
         for text in wrong {
-            assert_eq!(text.parse::<Address>(), Err(BadAddress(text.to_owned())));
+            assert_eq!(text.parse::<Address>(), Err(AddressError(text.to_owned())));
         }
     }
 }

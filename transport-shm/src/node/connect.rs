@@ -1,6 +1,6 @@
-//! Why a peer of the node cannot be connected.
+//! Errors of connecting to a peer of the node.
 
-use super::memory::Shortage;
+use super::memory::MemoryShortageError;
 use crate::{Layout, SegmentError};
 use carrousel_transport::RankId;
 use thiserror::Error;
@@ -9,65 +9,65 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// It is not on this node.
+    /// The rank is not on this node.
     #[error("{0} is not on this node")]
-    NotHere(RankId),
-    /// Its process has ended.
+    NotOnNode(RankId),
+    /// The peer's process has ended.
     #[error("{0} has ended")]
-    Gone(RankId),
-    /// Its process has a number that means another one here.
+    ProcessEnded(RankId),
+    /// The peer is in another PID namespace, so its process number means another process here.
     #[error(
         "{rank} is in another PID namespace (pid:[{theirs}]) than this rank (pid:[{own}]), and ranks of a node share \
          memory within one only: start them in one container, or in containers that share theirs (`--pid=host`), or \
          let all ranks talk over the network (the option `verbs=all`)"
     )]
-    Elsewhere {
+    OtherPidNamespace {
         /// The peer.
         rank: RankId,
         /// The PID namespace of the peer.
         theirs: u64,
-        /// That of this process.
+        /// The PID namespace of this process.
         own: u64,
     },
-    /// The process that it is said to be does not have its segment.
+    /// The process at the peer's address does not have the peer's segment.
     #[error(
-        "{rank} is said to be process {pid}, in which its shared memory is not found{}: ranks of a node have to be of \
-         one user, in one PID namespace, and see its /proc",
+        "{rank} has the address of process {pid}, in which its shared memory is not found{}: ranks of a node have to be \
+         of one user, in one PID namespace, and see its /proc",
         because(.why)
     )]
-    Stranger {
+    SegmentNotFound {
         /// The peer.
         rank: RankId,
-        /// Its process.
+        /// The process at its address.
         pid: u32,
-        /// What was found instead; none is the segment of another process.
+        /// Why no segment could be opened; `None` when the segment of another process was found.
         why: Option<SegmentError>,
     },
-    /// Its segment is not made as that of this process is.
+    /// The peer's segment has another layout than that of this process.
     #[error(
         "{rank} has rings of {} bytes for {} ranks, and this rank of {} bytes for {}: all ranks of a job need the same \
          options",
         .theirs.ring_bytes(), .theirs.peers(), .own.ring_bytes(), .own.peers()
     )]
-    Differs {
+    LayoutMismatch {
         /// The peer.
         rank: RankId,
-        /// How its segment is made.
+        /// The layout of its segment.
         theirs: Layout,
-        /// How that of this process is.
+        /// The layout of this process's segment.
         own: Layout,
     },
-    /// Its segment cannot be used.
+    /// The peer's segment cannot be used.
     #[error("the shared memory of {rank} cannot be used: {why}")]
     Segment {
         /// The peer.
         rank: RankId,
-        /// Why not.
+        /// The cause.
         why: SegmentError,
     },
-    /// There is too little memory for another ring.
+    /// The node has too little memory for another ring.
     #[error(transparent)]
-    Memory(#[from] Shortage),
+    Memory(#[from] MemoryShortageError),
 }
 
 fn because(why: &Option<SegmentError>) -> String {
@@ -75,7 +75,7 @@ fn because(why: &Option<SegmentError>) -> String {
 }
 
 impl ConnectError {
-    /// Whether it is for want of memory.
+    /// Whether the cause is a lack of memory, or of descriptors.
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::Memory(_) => true,

@@ -1,33 +1,34 @@
 //! Copies straight between this process's memory and that of a peer (`process_vm_readv(2)`): one copy,
 //! no help of the peer's processor.
 //!
-//! The system permits it to whoever may trace the peer. Yama lets only descendants (`ptrace_scope` 1)
-//! unless the peer has agreed, and containers often forbid it; so it is tried first.
+//! The system permits it to a process that may trace the peer. Yama permits it to ancestors only (`ptrace_scope` 1)
+//! unless the peer has agreed, and containers often forbid it; so a copy is tried when a peer connects.
 
 use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 use std::io::{IoSlice, IoSliceMut};
 
-/// What a peer reads to see whether it may, and whether it is this library that it talks to.
+/// The bytes that a peer reads to find out whether direct copies are permitted, and whether the process at the address
+/// runs this library.
 pub(super) static PROBE: u64 = u64::from_le_bytes(*b"carrshm1");
 
-/// Lets every process of this user copy from and to this one, as far as it can permit that.
+/// Permits every process of this user to copy from and to this one, as far as this process can.
 pub(super) fn permit() {
-    // Without Yama there is nothing to permit, and the call fails.
+    // Without Yama no permission is needed, and the call fails.
     let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
 }
 
 /// Why bytes were not copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// It is forbidden here: there is another way.
+pub(super) enum DirectCopyError {
+    /// The system forbids direct copies: the data can go through the ring.
     Forbidden,
-    /// The process is gone, or the memory is not there: nothing of it is to be trusted.
+    /// The process is gone, or the memory is not there: the peer is not to be trusted any more.
     Broken,
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for DirectCopyError {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::EPERM | Errno::ENOSYS | Errno::EACCES => Self::Forbidden,
@@ -37,13 +38,13 @@ impl From<Errno> for Refused {
 }
 
 /// Copies from `address` in process `pid`.
-pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), Refused> {
+pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), DirectCopyError> {
     let mut base = address as usize;
     while !into.is_empty() {
         let remote = [RemoteIoVec { base, len: into.len() }];
         let copied = process_vm_readv(pid, &mut [IoSliceMut::new(into)], &remote)?;
         if copied == 0 {
-            return Err(Refused::Broken);
+            return Err(DirectCopyError::Broken);
         }
         into = &mut into[copied..];
         base = base.wrapping_add(copied);
@@ -52,13 +53,13 @@ pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), Re
 }
 
 /// Copies to `address` in process `pid`.
-pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), Refused> {
+pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), DirectCopyError> {
     let mut base = address as usize;
     while !from.is_empty() {
         let remote = [RemoteIoVec { base, len: from.len() }];
         let copied = process_vm_writev(pid, &[IoSlice::new(from)], &remote)?;
         if copied == 0 {
-            return Err(Refused::Broken);
+            return Err(DirectCopyError::Broken);
         }
         from = &from[copied..];
         base = base.wrapping_add(copied);
@@ -66,7 +67,7 @@ pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), Refus
     Ok(())
 }
 
-/// Whether memory of `pid` may be read, and is that of this library.
+/// Whether the memory of `pid` may be read, and has the [`PROBE`] of this library.
 pub(super) fn is_permitted(pid: Pid, probe: u64) -> bool {
     let mut found = [0; 8];
     read(pid, probe, &mut found) == Ok(()) && u64::from_le_bytes(found) == PROBE
@@ -82,9 +83,12 @@ mod tests {
         let own = Pid::this();
         assert!(is_permitted(own, &raw const PROBE as u64));
         assert!(!is_permitted(own, 8));
-        assert_eq!(read(own, 8, &mut [0]), Err(Refused::Broken));
-        assert_eq!(write(own, &[0], 8), Err(Refused::Broken));
+        assert_eq!(read(own, 8, &mut [0]), Err(DirectCopyError::Broken));
+        assert_eq!(write(own, &[0], 8), Err(DirectCopyError::Broken));
         // The largest possible process number is 2^22.
-        assert_eq!(read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]), Err(Refused::Broken));
+        assert_eq!(
+            read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]),
+            Err(DirectCopyError::Broken)
+        );
     }
 }

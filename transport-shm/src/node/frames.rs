@@ -1,4 +1,4 @@
-//! What travels in a ring: packets, and, where memory cannot be copied directly, pieces of messages.
+//! The frames of a ring: packets, and, where memory cannot be copied directly, fragments of messages.
 
 use crate::Frame;
 use carrousel_transport::{Context, Handle, Memory, Payload};
@@ -7,8 +7,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// A packet other than an EAGER, as `carrousel_transport::wire` has it.
 pub(super) const PACKET: u32 = 1;
-/// In the lower half of a frame's tag: an EAGER. It is most of what there is, so its head is a word only:
-/// its tag, and in the upper half of the frame's its communicator. Its data is the rest.
+/// An EAGER, in the lower half of the frame's tag. Most frames are EAGERs, so the head is only a word, the message's tag;
+/// the upper half of the frame's tag is the communicator, and the rest of the frame is the data.
 pub(super) const EAGER: u32 = 4;
 
 /// The tag of the frame of an EAGER.
@@ -22,46 +22,47 @@ pub(super) const fn eager(context: Context) -> u32 {
 pub(super) const fn eager_context(frame: u32) -> Option<Context> {
     if frame as u16 as u32 == EAGER { Some(Context((frame >> 16) as u16)) } else { None }
 }
-/// A [`Piece`], and its bytes.
-pub(super) const PIECE: u32 = 2;
-/// An [`Ask`].
-pub(super) const ASK: u32 = 3;
-/// A [`Share`].
-pub(super) const SHARE: u32 = 5;
 
-/// Memory, as bytes.
+/// A [`Fragment`], and its bytes.
+pub(super) const FRAGMENT: u32 = 2;
+/// A [`GetRequest`].
+pub(super) const GET_REQUEST: u32 = 3;
+/// A [`HelpRequest`].
+pub(super) const HELP_REQUEST: u32 = 5;
+
+/// A [`Memory`], as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct Place {
+struct WireMemory {
     address: U64,
     key: U32,
 }
 
-impl From<Memory> for Place {
+impl From<Memory> for WireMemory {
     fn from(memory: Memory) -> Self {
         Self { address: memory.address.into(), key: memory.key.into() }
     }
 }
 
-impl From<Place> for Memory {
-    fn from(place: Place) -> Self {
-        Self { address: place.address.get(), key: place.key.get() }
+impl From<WireMemory> for Memory {
+    fn from(memory: WireMemory) -> Self {
+        Self { address: memory.address.get(), key: memory.key.get() }
     }
 }
 
-/// In front of a piece of a message: where it belongs in the memory of whoever gets it.
+/// The head of a fragment of a message: the destination in the memory of the process that receives it.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Piece {
-    into: Place,
-    /// 1 if a read is complete with it.
+pub(super) struct Fragment {
+    into: WireMemory,
+    /// 1 if it completes a read.
     last: U32,
     index: U32,
     generation: U32,
 }
 
-impl Piece {
-    /// Of a write; or of the read that `read` asked for, when it is the last.
+impl Fragment {
+    /// The head of a fragment of a write or a read; `read` is the read that is complete with it.
     pub(super) fn new(into: Memory, read: Option<Handle>) -> Self {
         let (index, generation) = read.map_or((0, 0), |read| (read.index, read.generation));
         let last = u32::from(read.is_some());
@@ -72,19 +73,19 @@ impl Piece {
         self.into.into()
     }
 
-    /// The read that is complete with this piece.
+    /// The read that is complete with this fragment.
     pub(super) fn read(&self) -> Option<Handle> {
         let handle = Handle { index: self.index.get(), generation: self.generation.get() };
         (self.last.get() != 0).then_some(handle)
     }
 }
 
-/// From where to where, and how many bytes.
+/// The source, the destination, and the number of bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Transfer {
-    from: Place,
-    into: Place,
+    from: WireMemory,
+    into: WireMemory,
     len: U64,
 }
 
@@ -106,16 +107,16 @@ impl Transfer {
     }
 }
 
-/// Asks for bytes: the peer is to send them in pieces.
+/// Asks the peer to send bytes of its memory in fragments.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Ask {
+pub(super) struct GetRequest {
     pub(super) transfer: Transfer,
     index: U32,
     generation: U32,
 }
 
-impl Ask {
+impl GetRequest {
     pub(super) fn new(transfer: Transfer, read: Handle) -> Self {
         Self { transfer, index: read.index.into(), generation: read.generation.into() }
     }
@@ -125,17 +126,17 @@ impl Ask {
     }
 }
 
-/// Tells the peer of a transfer that it may help with, see [`crate::share`].
+/// Announces a transfer that the peer may help to copy, see [`crate::chunk_queue`].
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct Share {
+pub(super) struct HelpRequest {
     pub(super) transfer: Transfer,
     number: U32,
-    /// 1 if the sender of this reads the memory of whoever gets it, 0 if it writes there.
+    /// 1 if the sender of the request reads the receiver's memory, 0 if it writes there.
     reads: U32,
 }
 
-impl Share {
+impl HelpRequest {
     pub(super) fn new(transfer: Transfer, number: u32, reads: bool) -> Self {
         Self { transfer, number: number.into(), reads: u32::from(reads).into() }
     }
@@ -149,7 +150,7 @@ impl Share {
     }
 }
 
-/// What stands in front of `frame`, if it is long enough.
+/// The head of `frame`, if it is long enough.
 pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
     let mut head = T::new_zeroed();
     let bytes = head.as_mut_bytes();
@@ -157,10 +158,10 @@ pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
     Some(head)
 }
 
-/// The data of a packet, in the ring still.
+/// The data of a packet, which is still in the ring.
 pub(super) struct Data<'a> {
     pub(super) frame: &'a Frame<'a>,
-    /// Where it begins.
+    /// Where the data begins in the frame, in bytes.
     pub(super) at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How much memory there is for rings: on the node, and in the control groups that this process is in. A system that is
+//! How much memory is available for rings: on the node, and in the control groups of this process. A system that is
 //! asked for more does not refuse it, but kills a process, and not always one of those that asked.
 
 use std::fmt;
@@ -6,25 +6,25 @@ use std::fs;
 use std::path::Path;
 use thiserror::Error;
 
-/// There is too little memory.
+/// The node, or a control group, has too little memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "too little memory: {what} of {ranks} ranks on this node takes {}, and {} are available (fewer ranks on a node \
      take less, and so do smaller rings: the option `shm_ring`)",
     Bytes(*.needed), Bytes(*.available)
 )]
-pub struct Shortage {
-    /// What is short, in words.
+pub struct MemoryShortageError {
+    /// The purpose of the memory, in words.
     pub what: &'static str,
     /// Ranks of the node.
     pub ranks: usize,
     /// Bytes that are needed.
     pub needed: u64,
-    /// Bytes that there are.
+    /// Bytes that are available.
     pub available: u64,
 }
 
-/// Bytes, as a person reads them.
+/// A number of bytes, for people.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {
@@ -36,23 +36,23 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What the ranks of a node may take for rings before it is looked again how much there is.
+/// The memory that this rank may take for rings before it asks again how much is available.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     ranks: usize,
     /// Bytes of a ring.
     ring: u64,
-    /// Bytes that may be taken unseen.
+    /// Bytes that may be taken without asking.
     left: u64,
 }
 
 impl Budget {
-    /// Of one of so many ranks, with rings of so many bytes.
+    /// The budget of one of so many ranks, with rings of so many bytes.
     ///
     /// # Errors
-    /// When there is not even memory for a barrier among the ranks, each of which has the rings of a logarithm of
-    /// them there.
-    pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, Shortage> {
+    /// When there is too little memory for a barrier of the ranks, in which each rank has as many rings as the logarithm
+    /// of their number.
+    pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, MemoryShortageError> {
         let rings = u64::from(usize::BITS - ranks.saturating_sub(1).leading_zeros());
         let needed = (ranks as u64).saturating_mul(rings).saturating_mul(ring);
         let mut budget = Self { ranks, ring, left: 0 };
@@ -63,8 +63,8 @@ impl Budget {
     /// Takes the bytes of a ring.
     ///
     /// # Errors
-    /// When there would not be enough if each rank did so now.
-    pub(super) fn take(&mut self) -> Result<(), Shortage> {
+    /// When the memory would not suffice if each rank took a ring now.
+    pub(super) fn take(&mut self) -> Result<(), MemoryShortageError> {
         if self.left < self.ring {
             let needed = self.ring.saturating_mul(self.ranks as u64);
             self.look("a ring more for each", needed, available(Path::new("/")))?;
@@ -73,19 +73,24 @@ impl Budget {
         Ok(())
     }
 
-    fn look(&mut self, what: &'static str, needed: u64, available: Option<u64>) -> Result<(), Shortage> {
-        // A system that does not say is taken at its word when it gives memory.
+    fn look(
+        &mut self,
+        what: &'static str,
+        needed: u64,
+        available: Option<u64>,
+    ) -> Result<(), MemoryShortageError> {
+        // A system that does not say how much is available is trusted when it allocates memory.
         let available = available.unwrap_or(u64::MAX);
         if needed > available {
-            return Err(Shortage { what, ranks: self.ranks, needed, available });
+            return Err(MemoryShortageError { what, ranks: self.ranks, needed, available });
         }
-        // If all ranks take so much before they look again, half is left.
+        // If all ranks take so much before they ask again, half is left.
         self.left = available / 2 / self.ranks.max(1) as u64;
         Ok(())
     }
 }
 
-/// Bytes that may be taken, as far as the files below `root` tell: on the node, and in each control group (v1 and v2).
+/// Bytes that are available, by the files below `root`: on the node, and in each control group (v1 and v2).
 fn available(root: &Path) -> Option<u64> {
     let node = fs::read_to_string(root.join("proc/meminfo")).ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -96,7 +101,7 @@ fn available(root: &Path) -> Option<u64> {
     node.into_iter().chain(groups).min()
 }
 
-/// Bytes that may be taken in the group that a line of `/proc/self/cgroup` names, and in those that it is in.
+/// Bytes that are available in the group that a line of `/proc/self/cgroup` names, and in the groups above it.
 fn in_groups(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
@@ -105,18 +110,18 @@ fn in_groups(root: &Path, line: &str) -> Option<u64> {
         return None;
     }
     let system = root.join("sys/fs/cgroup");
-    // Where both versions are used, the second has a directory beside those of the first.
+    // Where both versions are used, the second has a directory next to those of the first.
     let mounts =
         if unified { [system.clone(), system.join("unified")] } else { [system.join("memory"), system] };
     let mount = mounts.into_iter().find(|mount| mount.join("cgroup.procs").exists())?;
     let group = mount.join(path.trim_start_matches('/'));
-    // A container sees its own group at the top, whatever it is called outside.
+    // A container sees its own group at the top, whatever its name is outside.
     let group = if group.exists() { group } else { mount.clone() };
     let within = |group: &&Path| group.starts_with(&mount);
     group.ancestors().take_while(within).filter_map(|group| in_group(group, unified)).min()
 }
 
-/// Bytes that may be taken in one group: up to its limit, and what it can forget.
+/// Bytes that are available in one group: up to its limit, with the cached files that it can drop.
 fn in_group(group: &Path, unified: bool) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(group.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
@@ -131,8 +136,8 @@ fn in_group(group: &Path, unified: bool) -> Option<u64> {
             |line: &str| line.strip_prefix(prefix)?.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
         statistics.lines().find_map(line).unwrap_or(0_u64)
     };
-    let forgettable = of("inactive_file").saturating_add(of("active_file"));
-    Some(limit.saturating_sub(used.saturating_sub(forgettable)))
+    let droppable = of("inactive_file").saturating_add(of("active_file"));
+    Some(limit.saturating_sub(used.saturating_sub(droppable)))
 }
 
 #[cfg(all(test, not(miri)))]
@@ -142,7 +147,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A directory with these files; gone with the value.
+    /// A directory with these files, removed when the value is dropped.
     struct Root(PathBuf);
 
     impl Root {
@@ -173,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_of_all_groups_counts_and_files_in_memory_do_not() {
+    fn the_tightest_of_all_groups_counts_and_cached_files_do_not() {
         let files = [
             ("proc/meminfo", "MemAvailable: 9999999 kB\n"),
             ("proc/self/cgroup", "0::/job/step\n"),
@@ -201,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_told_with_numbers_and_a_way_out() {
+    fn a_shortage_names_the_numbers_and_a_remedy() {
         let mut budget = Budget { ranks: 1000, ring: 64 << 10, left: 0 };
-        let told = budget.look("a barrier", 625 * MIB, Some(100 * MIB)).expect_err("it is too little");
+        let error = budget.look("a barrier", 625 * MIB, Some(100 * MIB)).expect_err("it is too little");
         assert_eq!(
-            told.to_string(),
+            error.to_string(),
             "too little memory: a barrier of 1000 ranks on this node takes 625 MiB, and 100 MiB are available (fewer \
              ranks on a node take less, and so do smaller rings: the option `shm_ring`)"
         );

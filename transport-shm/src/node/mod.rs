@@ -1,15 +1,16 @@
-//! Rings and memory put together: a transport between the ranks of one node.
+//! A transport between the ranks of one node, made of rings and direct copies.
 //!
-//! A process has one [`Node`], whose [`Address`] it publishes; whoever wants to send to it connects. What
-//! was published by whom, and which ranks share the node, is for the caller to find out.
+//! A process has one [`Node`], whose [`Address`] it publishes; a peer that wants to send to it connects. The caller
+//! finds out which ranks share the node, and which address each has published.
 //!
 //! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
-//! the memory of the processes where the system permits that, found out when a peer is connected; where it
-//! does not, they go through the rings in pieces, with the peer's help. Large ones are copied by both processes, if
-//! the peer polls meanwhile: then it copies parts of them instead of waiting.
+//! the memory of the processes where the system permits that, which is tried when a peer is connected; where it
+//! does not, they go through the rings in fragments, with the peer's help. Both processes copy large ones, if
+//! the peer polls meanwhile: then it copies chunks of them instead of waiting.
 //!
-//! **Promises.** Beside those of the rings: no call waits for a peer but for one that is copying a part, which
-//! needs nobody to finish that, and is given up when it is gone, or after ten seconds in which it was not stopped.
+//! **Promises.** In addition to those of the rings: no call waits for a peer, except for one that is copying a chunk. That peer
+//! needs no other process to finish the copy, and is given up when it is gone, or after ten seconds in which it was not
+//! stopped.
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once
@@ -17,24 +18,24 @@
 
 mod address;
 mod connect;
+mod cooperative_copy;
 mod direct;
 mod frames;
+mod local_ranks;
 mod memory;
 mod outbound;
 mod peer;
-mod places;
 mod process;
-mod together;
 
-pub use address::{Address, BadAddress};
+pub use address::{Address, AddressError};
 pub use connect::ConnectError;
-pub use memory::Shortage;
+pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
-use self::frames::{ASK, Ask, Data, PACKET, PIECE, Piece, SHARE};
+use self::frames::{Data, FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, PACKET};
+use self::local_ranks::LocalRanks;
 use self::memory::Budget;
-use self::outbound::Done;
-use self::places::Places;
+use self::outbound::Completion;
 use crate::announce::Listener;
 use crate::segment::Word;
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
@@ -43,12 +44,12 @@ use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Ta
 use std::os::fd::{AsFd, AsRawFd};
 use thiserror::Error;
 
-/// How a [`Node`] is made.
+/// The options of a [`Node`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Words of 8 bytes of the ring from each peer, a power of two.
     pub capacity: usize,
-    /// Whether memory is copied directly where that is permitted.
+    /// Whether memory is copied directly where the system permits it.
     pub direct: bool,
 }
 
@@ -63,58 +64,58 @@ impl Default for Settings {
 pub struct Node {
     segment: Segment,
     /// Changes when a peer connects.
-    bell: Word,
+    doorbell: Word,
     listener: Listener,
-    /// Of the peers that have connected, in this order.
+    /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
     out: Out,
 }
 
-/// Where a peer's frames come from.
+/// The ring of a connected peer, from which its frames come.
 #[derive(Debug)]
 struct Inbound {
     ring: Consumer<Ring>,
-    /// The memory of the ring, for what stands beside it.
-    aside: Ring,
+    /// The memory of the ring, for its control words.
+    ring_memory: Ring,
     from: RankId,
-    place: usize,
-    state: State,
+    local_rank: usize,
+    state: InboundState,
 }
 
-/// What is to be done about a ring.
+/// The state of an inbound ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum InboundState {
     /// Frames are taken from it.
     Open,
-    /// Its process has ended: what is in it is all that comes.
+    /// The peer's process has ended: no frames follow those that are in the ring.
     Ending,
-    /// It is damaged, or empty for good.
+    /// The ring is damaged, or empty for good.
     Closed,
 }
 
-/// The most frames of one ring that are taken before others get their turn.
+/// The most frames that are taken from one ring before the others get their turn.
 const BATCH: usize = 16;
 
 impl Node {
-    /// The end of rank `me`, with a ring for each of the `ranks` of this node, of which it is one. A ring takes memory
-    /// when the peer connects.
+    /// The node of rank `me`, with a ring for each of the `ranks` of this node, of which `me` is one. A ring takes memory
+    /// when its peer connects.
     ///
     /// # Errors
     /// When the settings are wrong, or there is too little memory.
     pub fn new(me: RankId, ranks: &[RankId], settings: Settings) -> Result<Self, NodeError> {
-        let places = Places::new(me, ranks).ok_or(NodeError::NotHere(me))?;
-        let layout = Layout::new(places.count(), settings.capacity).map_err(SegmentError::from)?;
-        let budget = Budget::new(places.count(), layout.ring_bytes() as u64)?;
+        let local_ranks = LocalRanks::new(me, ranks).ok_or(NodeError::NotOnNode(me))?;
+        let layout = Layout::new(local_ranks.count(), settings.capacity).map_err(SegmentError::from)?;
+        let budget = Budget::new(local_ranks.count(), layout.ring_bytes() as u64)?;
         let segment = Segment::create(layout)?;
         if settings.direct {
             direct::permit();
         }
-        let (bell, listener) = (segment.bell(), Listener::new(places.count()));
-        let out = Out::new(places, layout, budget, settings.direct);
-        Ok(Self { segment, bell, listener, inbound: Vec::new(), out })
+        let (doorbell, listener) = (segment.doorbell(), Listener::new(local_ranks.count()));
+        let out = Out::new(local_ranks, layout, budget, settings.direct);
+        Ok(Self { segment, doorbell, listener, inbound: Vec::new(), out })
     }
 
-    /// What peers need to connect.
+    /// The address with which peers connect.
     pub fn address(&self) -> Address {
         let fd = self.segment.as_fd().as_raw_fd();
         Address {
@@ -132,67 +133,79 @@ impl Node {
         largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
     }
 
-    /// Bytes of peers' transfers that this process has copied, having nothing better to do.
+    /// Bytes of peers' transfers that this process has copied while it polled.
     pub fn helped(&self) -> u64 {
         self.out.helped
     }
 
-    /// Says to all connected peers that this process has sent all of its messages: that it ends is no loss. Others
-    /// cannot see it any more when it has ended: while a peer waits that may never have connected, it must not.
+    /// Tells all connected peers that this process has sent all of its messages, so that its end is not a loss. Peers
+    /// that are not connected cannot see this once the process has ended: it must not end while such a peer may wait
+    /// for it.
     pub fn finish(&self) {
         self.segment.finish();
     }
 
-    /// How far what has come of each peer reaches, without taking it: for who has to show that it was taken.
+    /// The position behind the last message that has arrived from each peer; takes none. With [`Node::not_taken`], the
+    /// caller checks later that all of them were taken.
     pub fn arrived(&self) -> Vec<(RankId, u64)> {
         self.inbound.iter().map(|inbound| (inbound.from, inbound.ring.arrived())).collect()
     }
 
-    /// Peers of which something that had come was not taken since.
+    /// Peers of which messages that had arrived, by [`Node::arrived`], have not been taken since.
     pub fn not_taken<'a>(&'a self, arrived: &'a [(RankId, u64)]) -> impl Iterator<Item = RankId> + 'a {
-        let is_open = |inbound: &Inbound| inbound.state == State::Open && !self.out.is_lost(inbound.place);
+        let is_open =
+            |inbound: &Inbound| inbound.state == InboundState::Open && !self.out.is_lost(inbound.local_rank);
         let pairs = self.inbound.iter().zip(arrived).filter(move |(inbound, _)| is_open(inbound));
         let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
-            // Positions go round.
+            // Positions wrap around.
             (inbound.ring.position().wrapping_sub(*until) as i64) < 0
         };
         pairs.filter(is_left).map(|(inbound, _)| inbound.from)
     }
 
-    /// Looks which peers have ended, of those that are connected or [watched](Out::watch). What they had sent before
-    /// still arrives; then they are reported as lost, unless they had [finished](Node::finish). A few system calls: to
-    /// be made now and then while nothing arrives.
+    /// Checks which of the peers that are connected or [watched](Out::watch) have ended. The messages that they had sent
+    /// still arrive; then they are reported as lost, unless they had [finished](Node::finish). It makes a few system
+    /// calls: to be called now and then while nothing arrives.
     pub fn check(&mut self) {
-        let ended = self.out.ended();
-        // Who has ended may have connected and sent before.
-        self.welcome();
-        for place in ended {
-            match self.inbound.iter_mut().find(|inbound| inbound.place == place) {
-                Some(inbound) if inbound.state == State::Open => inbound.state = State::Ending,
-                Some(inbound) if inbound.state == State::Ending => {}
-                // What was posted to it since then has nobody to go to.
-                _ => self.out.settle(place),
+        let ended = self.out.poll_ended();
+        // A peer that has ended may have connected and sent before.
+        self.accept_connections();
+        for local_rank in ended {
+            match self.inbound.iter_mut().find(|inbound| inbound.local_rank == local_rank) {
+                Some(inbound) if inbound.state == InboundState::Open => inbound.state = InboundState::Ending,
+                Some(inbound) if inbound.state == InboundState::Ending => {}
+                // Operations that were posted to it since then cannot complete.
+                _ => self.out.handle_exit(local_rank),
             }
         }
     }
 
     /// Begins to take frames from the peers that have connected since this was last called.
     #[cold]
-    fn welcome(&mut self) {
+    fn accept_connections(&mut self) {
         let Self { segment, listener, inbound, out, .. } = self;
-        for place in listener.news(segment.announced()) {
-            // This process itself connects to nobody who would look.
-            if place == out.places.own {
+        for local_rank in listener.new_peers(segment.announced()) {
+            // A process does not connect to itself.
+            if local_rank == out.local_ranks.own {
                 continue;
             }
-            let state = if out.is_lost(place) { State::Closed } else { State::Open };
-            match segment.ring(place).map(|aside| (Consumer::new(aside.clone()), aside)) {
-                Ok((Ok(ring), aside)) => {
-                    inbound.push(Inbound { ring, aside, from: out.places.ranks[place], place, state });
+            let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
+            match segment
+                .ring(local_rank)
+                .map(|ring_memory| (Consumer::new(ring_memory.clone()), ring_memory))
+            {
+                Ok((Ok(ring), ring_memory)) => {
+                    inbound.push(Inbound {
+                        ring,
+                        ring_memory,
+                        from: out.local_ranks.ranks[local_rank],
+                        local_rank,
+                        state,
+                    });
                 }
-                // Without its ring nothing of it can be heard.
-                Ok((Err(_), _)) => out.lose(place),
-                Err(why) => out.lose_because(place, why),
+                // Without its ring none of its messages can be received.
+                Ok((Err(_), _)) => out.lose(local_rank),
+                Err(why) => out.lose_because(local_rank, why),
             }
         }
     }
@@ -202,19 +215,20 @@ impl Inbound {
     /// Takes up to [`BATCH`] frames.
     #[inline]
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        let (from, place, aside) = (self.from, self.place, &self.aside);
+        let (from, local_rank, ring_memory) = (self.from, self.local_rank, &self.ring_memory);
         for count in 0..BATCH {
-            // Whoever took a frame, of this peer or another one, or was told of a loss, may have given it up.
-            if out.is_lost(place) {
-                self.state = State::Closed;
+            // A handler that got a frame of this peer or another one, or a loss, may have given this peer up.
+            if out.is_lost(local_rank) {
+                self.state = InboundState::Closed;
                 return count;
             }
-            match self.ring.take(|frame| accept(&frame, (from, place, aside), handler, out)) {
+            match self.ring.take(|frame| handle_frame(&frame, (from, local_rank, ring_memory), handler, out))
+            {
                 Ok(None) => return count,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
-                    self.state = State::Closed;
-                    out.lose(place);
+                    self.state = InboundState::Closed;
+                    out.lose(local_rank);
                     return count;
                 }
             }
@@ -222,38 +236,39 @@ impl Inbound {
         BATCH
     }
 
-    /// Takes what is left of a ring whose process has ended.
+    /// Takes the frames that are left in a ring whose process has ended.
     #[cold]
     fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        if self.state == State::Closed {
+        if self.state == InboundState::Closed {
             return 0;
         }
         let taken = self.take(handler, out);
         if taken == 0 {
-            self.state = State::Closed;
-            out.settle(self.place);
+            self.state = InboundState::Closed;
+            out.handle_exit(self.local_rank);
         }
         taken
     }
 }
 
 impl Out {
-    /// Reports losses, then completions. In this order: a completion cannot say that it is one of a failure,
-    /// so whoever is told of it has to know of the loss. What is posted meanwhile has to wait for the next time.
+    /// Reports losses, then completions. In this order: a completion cannot say that its operation failed,
+    /// so the handler has to know of the loss first. Completions of operations that are posted meanwhile are reported
+    /// by the next call.
     #[cold]
     fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
         let mut count = 0;
-        while let Some(place) = self.to_report.pop_front() {
+        while let Some(local_rank) = self.to_report.pop_front() {
             count += 1;
-            let rank = self.places.ranks[place];
+            let rank = self.local_ranks.ranks[local_rank];
             handler.arrival(Arrival::Lost(rank), &[] as &[u8], self);
         }
-        for _ in 0..self.done.len() {
-            let Some(completion) = self.done.pop_front() else { break };
+        for _ in 0..self.completions.len() {
+            let Some(completion) = self.completions.pop_front() else { break };
             count += 1;
             let arrival = match completion {
-                Done::Written(request) => Arrival::Written(request),
-                Done::Read(request) => Arrival::Read(request),
+                Completion::Written(request) => Arrival::Written(request),
+                Completion::Read(request) => Arrival::Read(request),
             };
             handler.arrival(arrival, &[] as &[u8], self);
         }
@@ -261,24 +276,24 @@ impl Out {
     }
 }
 
-/// Why there is no node.
+/// Why a node cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// The rank is not one of those of its own node.
+    /// The rank is not among those of its own node.
     #[error("{0} is not among the ranks of its node")]
-    NotHere(RankId),
-    /// There is no shared memory.
+    NotOnNode(RankId),
+    /// The segment cannot be created.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// There would be too little for the rings.
+    /// The node has too little memory for the rings.
     #[error(transparent)]
-    Memory(#[from] Shortage),
+    Memory(#[from] MemoryShortageError),
 }
 
-/// Takes one frame. False if no honest peer sends it.
+/// Handles one frame. Returns false for a frame that no honest peer sends.
 #[inline]
-fn accept<H: Handler<Out>>(
+fn handle_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
     origin: (RankId, usize, &Ring),
     handler: &mut H,
@@ -299,25 +314,26 @@ fn accept<H: Handler<Out>>(
         handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
         return true;
     }
-    accept_other(frame, origin, handler, out)
+    handle_other_frame(frame, origin, handler, out)
 }
 
-/// Takes a frame that is no EAGER.
+/// Handles a frame other than an EAGER.
 #[inline(never)]
-fn accept_other<H: Handler<Out>>(
+fn handle_other_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
-    (from, place, aside): (RankId, usize, &Ring),
+    (from, local_rank, ring_memory): (RankId, usize, &Ring),
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
     match frame.tag() {
         PACKET => {}
-        SHARE => {
-            let helped = together::help(frame, out.direct_to(place), aside, handler.regions());
+        HELP_REQUEST => {
+            let helped =
+                cooperative_copy::help(frame, out.direct_to(local_rank), ring_memory, handler.regions());
             out.helped += helped.unwrap_or(0);
             return helped.is_some();
         }
-        _ => return accept_data(frame, place, handler, out),
+        _ => return handle_data_frame(frame, local_rank, handler, out),
     }
     let mut head = [0; HEAD_MAX];
     let len = frame.len().min(HEAD_MAX);
@@ -331,21 +347,26 @@ fn accept_other<H: Handler<Out>>(
     }
 }
 
-/// Takes a frame that is part of a write or a read.
+/// Handles a frame that is part of a write or a read.
 #[cold]
-fn accept_data<H: Handler<Out>>(frame: &Frame<'_>, place: usize, handler: &mut H, out: &mut Out) -> bool {
+fn handle_data_frame<H: Handler<Out>>(
+    frame: &Frame<'_>,
+    local_rank: usize,
+    handler: &mut H,
+    out: &mut Out,
+) -> bool {
     match frame.tag() {
-        PIECE => {
-            let Some(piece) = frames::head::<Piece>(frame) else { return false };
-            let data = Data { frame, at: size_of::<Piece>() };
-            let bytes = handler.regions().bytes_mut(piece.target(), data.len() as u64);
+        FRAGMENT => {
+            let Some(fragment) = frames::head::<Fragment>(frame) else { return false };
+            let data = Data { frame, at: size_of::<Fragment>() };
+            let bytes = handler.regions().bytes_mut(fragment.target(), data.len() as u64);
             let Some(bytes) = bytes else { return false };
             data.copy_to(bytes);
-            piece.read().is_none_or(|read| out.answered(place, read))
+            fragment.read().is_none_or(|read| out.get_completed(local_rank, read))
         }
-        ASK => {
-            let Some(ask) = frames::head::<Ask>(frame) else { return false };
-            out.answer(place, &ask, handler.regions())
+        GET_REQUEST => {
+            let Some(request) = frames::head::<GetRequest>(frame) else { return false };
+            out.serve_get(local_rank, &request, handler.regions())
         }
         _ => false,
     }
@@ -361,18 +382,18 @@ impl Transport for Node {
 
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        if self.listener.hears(&self.bell) {
-            self.welcome();
+        if self.listener.has_rung(&self.doorbell) {
+            self.accept_connections();
         }
         let Self { inbound, out, .. } = self;
         let mut done = out.flush(handler.regions());
         for one in inbound.iter_mut() {
             done += match one.state {
-                State::Open => one.take(handler, out),
-                State::Ending | State::Closed => one.end(handler, out),
+                InboundState::Open => one.take(handler, out),
+                InboundState::Ending | InboundState::Closed => one.end(handler, out),
             };
         }
-        if !out.to_report.is_empty() || !out.done.is_empty() {
+        if !out.to_report.is_empty() || !out.completions.is_empty() {
             done += out.report(handler);
         }
         done

@@ -1,14 +1,14 @@
-//! The sending half: rings of peers, and what waits for room in them.
+//! The sending half: rings of peers, and the sends that wait for room in them.
 
 use super::address::Address;
 use super::connect::ConnectError;
-use super::direct::{self, Refused};
-use super::frames::{self, ASK, Ask, PACKET, Transfer};
+use super::cooperative_copy;
+use super::direct::{self, DirectCopyError};
+use super::frames::{self, GET_REQUEST, GetRequest, PACKET, Transfer};
+use super::local_ranks::LocalRanks;
 use super::memory::Budget;
-use super::peer::{End, Peer, Reading, Stream, Waiting};
-use super::places::Places;
+use super::peer::{FragmentedOp, FragmentedSend, Peer, PendingRead, PendingSend};
 use super::process::{self, Identity, Process};
-use super::together;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write};
@@ -21,41 +21,41 @@ use zerocopy::IntoBytes;
 
 /// A completion that has not been reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum Completion {
     Written(Handle),
     Read(Handle),
 }
 
-/// Processes that are looked for one at a time, at each [`Out::ended`]: that takes microseconds for each.
-const LOOKS: usize = 8;
+/// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
+const PROBES_MAX: usize = 8;
 
 /// The half of a [`Node`](super::Node) that takes operations.
 #[derive(Debug)]
 pub struct Out {
-    pub(super) places: Places,
-    /// By place.
+    pub(super) local_ranks: LocalRanks,
+    /// By local rank.
     peers: Vec<Option<Box<Peer>>>,
-    /// By place: no operation has an effect any more.
+    /// By local rank: whether it is lost, so that operations have no effect any more.
     lost: Vec<bool>,
-    /// By place, the processes that are looked for one at a time: of peers that are watched, and of connected ones of
-    /// which there is no descriptor.
-    looked_for: BTreeMap<usize, Identity>,
-    /// The place that was looked for last.
-    last_looked_for: usize,
-    /// How peers' segments have to be made: as this process's own.
+    /// By local rank, the processes that are probed one at a time: those of watched peers, and of connected peers that
+    /// have no pidfd.
+    probed: BTreeMap<usize, Identity>,
+    /// The local rank that was probed last.
+    last_probed: usize,
+    /// The layout of this process's segment, which peers' segments need to have, too.
     layout: Layout,
     budget: Budget,
     /// The PID namespace of this process, see [`process::namespace`].
     namespace: u64,
     /// Whether `/proc` is of that namespace.
     in_proc: bool,
-    /// By place, why some were lost.
+    /// By local rank, the causes of losses that have one.
     losses: BTreeMap<usize, SegmentError>,
-    /// Lost, and not reported.
+    /// The local ranks of lost peers that are to be reported.
     pub(super) to_report: VecDeque<usize>,
-    pub(super) done: VecDeque<Done>,
-    /// How much waits for room, over all peers.
-    waiting: usize,
+    pub(super) completions: VecDeque<Completion>,
+    /// Sends that wait for room, over all peers.
+    pending: usize,
     /// Whether direct copies are tried at all.
     direct: bool,
     /// Bytes of peers' transfers that this process has copied.
@@ -63,22 +63,22 @@ pub struct Out {
 }
 
 impl Out {
-    pub(super) fn new(places: Places, layout: Layout, budget: Budget, direct: bool) -> Self {
-        let count = places.count();
+    pub(super) fn new(local_ranks: LocalRanks, layout: Layout, budget: Budget, direct: bool) -> Self {
+        let count = local_ranks.count();
         Self {
-            places,
+            local_ranks,
             peers: (0..count).map(|_| None).collect(),
             lost: vec![false; count],
-            looked_for: BTreeMap::new(),
-            last_looked_for: 0,
+            probed: BTreeMap::new(),
+            last_probed: 0,
             layout,
             budget,
             namespace: process::namespace(),
             in_proc: process::is_in_proc(),
             losses: BTreeMap::new(),
             to_report: VecDeque::new(),
-            done: VecDeque::new(),
-            waiting: 0,
+            completions: VecDeque::new(),
+            pending: 0,
             direct,
             helped: 0,
         }
@@ -87,399 +87,425 @@ impl Out {
     /// Whether operations can be posted to `rank`.
     #[inline]
     pub fn is_connected(&self, rank: RankId) -> bool {
-        self.places.of(rank).is_some_and(|place| self.peers[place].is_some() || self.lost[place])
+        self.local_ranks
+            .of(rank)
+            .is_some_and(|local_rank| self.peers[local_rank].is_some() || self.lost[local_rank])
     }
 
-    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. Who
-    /// has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
+    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. A process
+    /// that has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
     ///
     /// # Errors
-    /// When there is no such process, no segment of this version that has a ring for this one, or too little memory
-    /// for that.
+    /// When the process or its segment is not found, the segment is of another version or layout, or the node has too
+    /// little memory for a ring.
     pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
-        let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
-        // A second sending end would begin the ring anew.
+        let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
+        // A second sending end would start at the beginning of the ring again.
         if self.is_connected(rank) {
             return Ok(());
         }
         let identity = self.identity(rank, address)?;
-        let (process, segment) = found(rank, identity, address)?;
+        let (process, segment) = open_peer(rank, identity, address)?;
         let refused = |why| match process.is_ending() {
-            true => ConnectError::Gone(rank),
+            true => ConnectError::ProcessEnded(rank),
             false => ConnectError::Segment { rank, why },
         };
         if segment.layout() != self.layout {
-            return Err(ConnectError::Differs { rank, theirs: segment.layout(), own: self.layout });
+            return Err(ConnectError::LayoutMismatch { rank, theirs: segment.layout(), own: self.layout });
         }
         self.budget.take()?;
-        let ring = segment.ring(self.places.own).map_err(refused)?;
-        // A layout has no ring that none could live in.
-        let ring = Producer::new(ring).map_err(|_| ConnectError::NotHere(rank))?;
-        segment.announce(self.places.own).map_err(refused)?;
+        let ring = segment.ring(self.local_ranks.own).map_err(refused)?;
+        // Every ring of a layout has a valid size.
+        let ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
+        segment.announce(self.local_ranks.own).map_err(refused)?;
         let pid = Pid::from_raw(address.pid as i32);
         let direct = self.direct && direct::is_permitted(pid, address.probe);
-        if process.descriptor().is_some() {
-            self.looked_for.remove(&place);
+        if process.pidfd().is_some() {
+            self.probed.remove(&local_rank);
         } else {
-            self.looked_for.insert(place, identity);
+            self.probed.insert(local_rank, identity);
         }
-        let (waiting, reads) = (VecDeque::new(), VecDeque::new());
-        // Its descriptor is not needed any more, and many peers would have many.
+        let (pending, reads) = (VecDeque::new(), VecDeque::new());
+        // The segment's descriptor is not needed any more; many peers would keep many of them.
         let finished = segment.finished();
-        self.peers[place] =
-            Some(Box::new(Peer { ring, transfer: 0, finished, pid, process, direct, waiting, reads }));
+        self.peers[local_rank] =
+            Some(Box::new(Peer { ring, transfer: 0, finished, pid, process, direct, pending, reads }));
         Ok(())
     }
 
-    /// Has the end of the peer that has published `address` noticed, by [`Node::check`](super::Node::check), without
-    /// a connection: that would take memory. Does nothing when it is connected, watched, or lost.
+    /// Lets [`Node::check`](super::Node::check) notice the end of the peer that has published `address`, without
+    /// a connection, which would take memory. Does nothing when it is connected, watched, or lost.
     ///
-    /// That such a peer had finished cannot be seen any more when it has ended: it is lost.
+    /// Whether such a peer had finished cannot be seen any more when it has ended: it counts as lost.
     ///
     /// # Errors
-    /// When the process of that number is another one here, whose end would mean nothing.
+    /// When the number is that of another process here, whose end would mean nothing.
     pub fn watch(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
-        let place = self.places.of(rank).ok_or(ConnectError::NotHere(rank))?;
+        let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
         if !self.is_watched(rank) {
             let identity = self.identity(rank, address)?;
-            match found(rank, identity, address) {
-                // What it had sent is taken before its end is told.
-                Ok(_) | Err(ConnectError::Gone(_)) => {}
+            match open_peer(rank, identity, address) {
+                // The messages that it had sent are taken before its end is reported.
+                Ok(_) | Err(ConnectError::ProcessEnded(_)) => {}
                 Err(error) if error.is_shortage() => {}
                 Err(error) => return Err(error),
             }
-            self.looked_for.insert(place, identity);
+            self.probed.insert(local_rank, identity);
         }
         Ok(())
     }
 
     /// Whether the end of `rank` is noticed.
     pub fn is_watched(&self, rank: RankId) -> bool {
-        let watched = |place| self.looked_for.contains_key(&place);
-        self.is_connected(rank) || self.places.of(rank).is_some_and(watched)
+        let watched = |local_rank| self.probed.contains_key(&local_rank);
+        self.is_connected(rank) || self.local_ranks.of(rank).is_some_and(watched)
     }
 
-    /// Which process a peer is.
+    /// The identity of a peer's process.
     fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
         let (theirs, own) = (address.namespace, self.namespace);
         if theirs != own && theirs != 0 && own != 0 {
-            return Err(ConnectError::Elsewhere { rank, theirs, own });
+            return Err(ConnectError::OtherPidNamespace { rank, theirs, own });
         }
-        let pid = ProcessId::from_raw(address.pid as i32).ok_or(ConnectError::Gone(rank))?;
+        let pid = ProcessId::from_raw(address.pid as i32).ok_or(ConnectError::ProcessEnded(rank))?;
         Ok(Identity { pid, began: address.began, in_proc: self.in_proc })
     }
 
-    /// Whether `rank` is one of those of this node.
+    /// Whether `rank` is on this node.
     #[inline]
     pub fn serves(&self, rank: RankId) -> bool {
-        self.places.of(rank).is_some()
+        self.local_ranks.of(rank).is_some()
     }
 
     /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
     /// connected.
     pub fn is_direct(&self, rank: RankId) -> Option<bool> {
-        let place = self.places.of(rank)?;
-        self.peers[place].as_ref().map(|peer| peer.direct)
+        let local_rank = self.local_ranks.of(rank)?;
+        self.peers[local_rank].as_ref().map(|peer| peer.direct)
     }
 
-    /// The process at `place`, if its memory can be copied from and to.
-    pub(super) fn direct_to(&self, place: usize) -> Option<Pid> {
-        self.peers[place].as_ref().filter(|peer| peer.direct).map(|peer| peer.pid)
+    /// The process of `local_rank`, if its memory can be copied directly.
+    pub(super) fn direct_to(&self, local_rank: usize) -> Option<Pid> {
+        self.peers[local_rank].as_ref().filter(|peer| peer.direct).map(|peer| peer.pid)
     }
 
-    /// Gives a peer up, as if its connection had broken: it is reported as lost, and nothing of it is
-    /// acted upon any more.
+    /// Gives a peer up, as if its connection had broken: it is reported as lost, and its frames are not
+    /// handled any more.
     pub fn abandon(&mut self, rank: RankId) {
-        if let Some(place) = self.places.of(rank) {
-            self.lose(place);
+        if let Some(local_rank) = self.local_ranks.of(rank) {
+            self.lose(local_rank);
         }
     }
 
-    /// Whether something waits for room.
+    /// Whether sends wait for room.
     pub fn is_waiting(&self) -> bool {
-        self.waiting > 0
+        self.pending > 0
     }
 
-    /// Drops what waits for room at peers that have finished, and take nothing any more.
+    /// Drops the sends that wait for room at peers that have finished, and take no messages any more.
     pub fn drop_for_finished(&mut self) {
         for peer in self.peers.iter_mut().flatten().filter(|peer| peer.has_finished()) {
-            self.waiting -= peer.drop_waiting();
+            self.pending -= peer.drop_pending();
         }
     }
 
-    /// The connected and the watched peers whose processes have ended. Of those that are looked for one at a time,
-    /// some are at each call.
-    pub(super) fn ended(&mut self) -> Vec<usize> {
-        let descriptor = |(place, peer)| {
+    /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.
+    pub(super) fn poll_ended(&mut self) -> Vec<usize> {
+        let pidfd = |(local_rank, peer)| {
             let peer: &Peer = Option::as_deref(peer)?;
-            Some((place, PollFd::new(peer.process.descriptor()?, PollFlags::IN)))
+            Some((local_rank, PollFd::new(peer.process.pidfd()?, PollFlags::IN)))
         };
-        let peers = self.peers.iter().enumerate().filter_map(descriptor);
-        let (places, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
+        let peers = self.peers.iter().enumerate().filter_map(pidfd);
+        let (local_ranks, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
         let mut ended = Vec::new();
         if rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok() {
             let is_over = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
-            ended.extend(places.into_iter().zip(polled).filter(is_over).map(|(place, _)| place));
+            ended.extend(
+                local_ranks.into_iter().zip(polled).filter(is_over).map(|(local_rank, _)| local_rank),
+            );
         }
-        let behind = (Bound::Excluded(self.last_looked_for), Bound::Unbounded);
-        let looked_for = self.looked_for.range(behind).chain(self.looked_for.range(..=self.last_looked_for));
-        for (place, identity) in looked_for.take(LOOKS) {
-            self.last_looked_for = *place;
+        let behind = (Bound::Excluded(self.last_probed), Bound::Unbounded);
+        let probed = self.probed.range(behind).chain(self.probed.range(..=self.last_probed));
+        for (local_rank, identity) in probed.take(PROBES_MAX) {
+            self.last_probed = *local_rank;
             if identity.has_ended() {
-                ended.push(*place);
+                ended.push(*local_rank);
             }
         }
         ended
     }
 
-    /// Draws the conclusion from the end of the process at `place`, of which all messages have been taken: it
-    /// is lost, unless it had finished and owes nothing. What waits for it then waits for nobody.
-    pub(super) fn settle(&mut self, place: usize) {
-        match &mut self.peers[place] {
-            Some(peer) if peer.has_finished() && !peer.owes() => self.waiting -= peer.drop_waiting(),
-            _ => self.lose(place),
+    /// Handles the end of the process of `local_rank`, all of whose messages have been taken: it is lost, unless it had
+    /// finished and no operation on it is outstanding. In that case, packets that wait for room at it are dropped.
+    pub(super) fn handle_exit(&mut self, local_rank: usize) {
+        match &mut self.peers[local_rank] {
+            Some(peer) if peer.has_finished() && !peer.has_outstanding() => {
+                self.pending -= peer.drop_pending()
+            }
+            _ => self.lose(local_rank),
         }
     }
 
-    /// Whether the peer at `place` is lost.
+    /// Whether the peer of this local rank is lost.
     #[inline]
-    pub(super) fn is_lost(&self, place: usize) -> bool {
-        self.lost[place]
+    pub(super) fn is_lost(&self, local_rank: usize) -> bool {
+        self.lost[local_rank]
     }
 
-    /// As [`Out::lose`], and remembers why.
+    /// As [`Out::lose`], and keeps the cause.
     #[cold]
-    pub(super) fn lose_because(&mut self, place: usize, why: SegmentError) {
-        self.losses.entry(place).or_insert(why);
-        self.lose(place);
+    pub(super) fn lose_because(&mut self, local_rank: usize, why: SegmentError) {
+        self.losses.entry(local_rank).or_insert(why);
+        self.lose(local_rank);
     }
 
-    /// Why `rank` is lost, where there is something to be said about it: for want of memory, most likely.
+    /// The cause of the loss of `rank`, if one is known: a lack of memory, most likely.
     pub fn loss_of(&self, rank: RankId) -> Option<&SegmentError> {
-        self.losses.get(&self.places.of(rank)?)
+        self.losses.get(&self.local_ranks.of(rank)?)
     }
 
-    /// Forgets a peer, and completes what was posted to it.
-    pub(super) fn lose(&mut self, place: usize) {
-        if std::mem::replace(&mut self.lost[place], true) {
+    /// Marks a peer as lost, forgets it, and completes the operations that were posted to it.
+    pub(super) fn lose(&mut self, local_rank: usize) {
+        if std::mem::replace(&mut self.lost[local_rank], true) {
             return;
         }
-        self.to_report.push_back(place);
-        self.looked_for.remove(&place);
-        if let Some(peer) = self.peers[place].take() {
-            self.waiting -= peer.waiting.len();
-            for waiting in peer.waiting {
-                if let Waiting::Stream(Stream { end: End::Written(request, _), .. }) = waiting {
-                    self.done.push_back(Done::Written(request));
+        self.to_report.push_back(local_rank);
+        self.probed.remove(&local_rank);
+        if let Some(peer) = self.peers[local_rank].take() {
+            self.pending -= peer.pending.len();
+            for pending in peer.pending {
+                if let PendingSend::Fragmented(FragmentedSend {
+                    op: FragmentedOp::Write(request, _), ..
+                }) = pending
+                {
+                    self.completions.push_back(Completion::Written(request));
                 }
             }
-            self.done.extend(peer.reads.iter().map(|read| Done::Read(read.request)));
+            self.completions.extend(peer.reads.iter().map(|read| Completion::Read(read.request)));
         }
     }
 
-    /// A peer says that it has sent all bytes of a read. False when that is not what it was asked for.
-    pub(super) fn answered(&mut self, place: usize, read: Handle) -> bool {
-        let asked = |first: &mut Reading| first.request == read && !first.is_empty;
-        let Some(first) = self.next_read(place, asked) else { return false };
-        self.has_read(place, &first);
-        while let Some(next) = self.next_read(place, |next| next.is_empty) {
-            self.has_read(place, &next);
+    /// A peer has sent all bytes of a read. Returns false when it is not the read that the peer was asked for first.
+    pub(super) fn get_completed(&mut self, local_rank: usize, read: Handle) -> bool {
+        let asked = |first: &mut PendingRead| first.request == read && !first.is_empty;
+        let Some(first) = self.pop_read_if(local_rank, asked) else { return false };
+        self.complete_read(local_rank, &first);
+        while let Some(next) = self.pop_read_if(local_rank, |next| next.is_empty) {
+            self.complete_read(local_rank, &next);
         }
         true
     }
 
-    /// Takes the oldest read out of a peer's queue, if it is this one.
-    fn next_read(&mut self, place: usize, is_it: impl FnOnce(&mut Reading) -> bool) -> Option<Reading> {
-        self.peers[place].as_mut()?.reads.pop_front_if(is_it)
+    /// Takes the oldest read out of a peer's queue, if `is_it` accepts it.
+    fn pop_read_if(
+        &mut self,
+        local_rank: usize,
+        is_it: impl FnOnce(&mut PendingRead) -> bool,
+    ) -> Option<PendingRead> {
+        self.peers[local_rank].as_mut()?.reads.pop_front_if(is_it)
     }
 
-    /// The data of a read is where it belongs.
-    fn has_read(&mut self, place: usize, read: &Reading) {
-        self.done.push_back(Done::Read(read.request));
+    /// Completes a read whose data is in place, and sends its notice.
+    fn complete_read(&mut self, local_rank: usize, read: &PendingRead) {
+        self.completions.push_back(Completion::Read(read.request));
         if let Some((context, packet)) = read.notice {
-            self.push_packet(place, context, &packet);
+            self.push_packet(local_rank, context, &packet);
         }
     }
 
     /// Pushes a packet without data.
-    fn push_packet(&mut self, place: usize, context: Context, packet: &Packet) {
+    fn push_packet(&mut self, local_rank: usize, context: Context, packet: &Packet) {
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
-        self.push(place, PACKET, &[&head[..len]]);
+        self.push(local_rank, PACKET, &[&head[..len]]);
     }
 
-    /// Answers a peer that has asked for bytes. False when it must not.
-    pub(super) fn answer(&mut self, place: usize, ask: &Ask, regions: &impl Regions) -> bool {
-        let (from, into, len) = (ask.transfer.source(), ask.transfer.target(), ask.transfer.len());
+    /// Sends a peer the bytes that it has asked for. Returns false when they are not registered, or the peer is not
+    /// connected.
+    pub(super) fn serve_get(
+        &mut self,
+        local_rank: usize,
+        request: &GetRequest,
+        regions: &impl Regions,
+    ) -> bool {
+        let (from, into, len) =
+            (request.transfer.source(), request.transfer.target(), request.transfer.len());
         if regions.bytes(from, len).is_none() {
             return false;
         }
-        let end = End::Answered(ask.read());
-        self.wait(place, Waiting::Stream(Stream { from, into, len, gone: 0, end }))
+        let op = FragmentedOp::GetReply(request.read());
+        self.enqueue(local_rank, PendingSend::Fragmented(FragmentedSend { from, into, len, sent: 0, op }))
     }
 
-    fn wait(&mut self, place: usize, waiting: Waiting) -> bool {
-        let Some(peer) = &mut self.peers[place] else { return false };
-        peer.waiting.push_back(waiting);
-        self.waiting += 1;
+    /// Appends a send to those that wait for room. Returns false when the peer is not connected.
+    fn enqueue(&mut self, local_rank: usize, pending: PendingSend) -> bool {
+        let Some(peer) = &mut self.peers[local_rank] else { return false };
+        peer.pending.push_back(pending);
+        self.pending += 1;
         true
     }
 
     /// Pushes a frame, or keeps it until there is room.
     #[inline]
-    fn push(&mut self, place: usize, tag: u32, parts: &[&[u8]]) {
-        let Some(peer) = &mut self.peers[place] else { return };
-        if peer.waiting.is_empty() {
+    fn push(&mut self, local_rank: usize, tag: u32, parts: &[&[u8]]) {
+        let Some(peer) = &mut self.peers[local_rank] else { return };
+        if peer.pending.is_empty() {
             match peer.ring.push(tag, parts) {
                 Ok(()) => return,
                 Err(PushError::Full) => {}
-                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => return self.lose(place),
+                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => return self.lose(local_rank),
             }
         }
-        self.wait(place, Waiting::Frame(tag, parts.concat()));
+        self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
     }
 
-    /// Sends an EAGER, if there is a connection and room; false if not.
+    /// Sends an EAGER, if the peer is connected and its ring has room; returns whether it did.
     #[inline]
     pub fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
-        let Some(Some(peer)) = self.places.of(to).map(|place| &mut self.peers[place]) else { return false };
+        let Some(Some(peer)) = self.local_ranks.of(to).map(|local_rank| &mut self.peers[local_rank]) else {
+            return false;
+        };
         let frame = frames::eager(context);
-        peer.waiting.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
+        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
     }
 
-    /// Pushes what waits, as far as there is room. Returns how much went.
+    /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
     pub(super) fn flush(&mut self, regions: &impl Regions) -> usize {
-        if self.waiting == 0 {
+        if self.pending == 0 {
             return 0;
         }
-        (0..self.peers.len()).map(|place| self.flush_one(place, regions)).sum()
+        (0..self.peers.len()).map(|local_rank| self.flush_one(local_rank, regions)).sum()
     }
 
-    fn flush_one(&mut self, place: usize, regions: &impl Regions) -> usize {
-        let mut went = 0;
-        while let Some(peer) = &mut self.peers[place] {
-            let Some(first) = peer.waiting.front_mut() else { break };
+    fn flush_one(&mut self, local_rank: usize, regions: &impl Regions) -> usize {
+        let mut pushed_count = 0;
+        while let Some(peer) = &mut self.peers[local_rank] {
+            let Some(first) = peer.pending.front_mut() else { break };
             let pushed = match first {
-                Waiting::Frame(tag, bytes) => peer.ring.push(*tag, &[bytes]),
-                Waiting::Stream(stream) => stream.push(&mut peer.ring, regions),
+                PendingSend::Frame(tag, bytes) => peer.ring.push(*tag, &[bytes]),
+                PendingSend::Fragmented(fragmented) => fragmented.push(&mut peer.ring, regions),
             };
             match pushed {
-                Ok(()) => went += 1,
+                Ok(()) => pushed_count += 1,
                 Err(PushError::Full) => break,
                 Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => {
-                    self.lose(place);
+                    self.lose(local_rank);
                     break;
                 }
             }
-            if matches!(first, Waiting::Stream(stream) if stream.gone < stream.len) {
+            if matches!(first, PendingSend::Fragmented(fragmented) if fragmented.sent < fragmented.len) {
                 continue;
             }
-            // What is behind a write goes where the write was.
+            // The notice of a write takes the write's position in the queue.
             let ended = match first {
-                Waiting::Stream(Stream { end: End::Written(request, notice), .. }) => {
-                    Some((*request, notice.take()))
-                }
+                PendingSend::Fragmented(FragmentedSend {
+                    op: FragmentedOp::Write(request, notice), ..
+                }) => Some((*request, notice.take())),
                 _ => None,
             };
             if let Some((request, notice)) = ended {
-                self.done.push_back(Done::Written(request));
+                self.completions.push_back(Completion::Written(request));
                 if let Some((context, packet)) = notice {
                     let mut head = [0; HEAD_MAX];
                     let len = encode(context, &packet, &mut head);
-                    *first = Waiting::Frame(PACKET, head[..len].to_vec());
+                    *first = PendingSend::Frame(PACKET, head[..len].to_vec());
                     continue;
                 }
             }
-            peer.waiting.pop_front();
-            self.waiting -= 1;
+            peer.pending.pop_front();
+            self.pending -= 1;
         }
-        went
+        pushed_count
     }
 
-    /// The place of a peer that operations can be posted to.
+    /// The local rank of a connected peer.
     #[inline]
-    fn place(&self, rank: RankId) -> Option<usize> {
-        self.places.of(rank).filter(|place| self.peers[*place].is_some())
+    fn connected(&self, rank: RankId) -> Option<usize> {
+        self.local_ranks.of(rank).filter(|local_rank| self.peers[*local_rank].is_some())
     }
 }
 
 /// The process and the segment of the peer that has published `address`.
-fn found(rank: RankId, identity: Identity, address: &Address) -> Result<(Process, Segment), ConnectError> {
-    // First, so that whoever is found under this number later is noticed to be another one.
-    let process = Process::open(identity).map_err(|_| ConnectError::Gone(rank))?;
+fn open_peer(
+    rank: RankId,
+    identity: Identity,
+    address: &Address,
+) -> Result<(Process, Segment), ConnectError> {
+    // The process first, so that another process that gets its number later is told apart.
+    let process = Process::open(identity).map_err(|_| ConnectError::ProcessEnded(rank))?;
     match Segment::open_of(address.pid, address.fd) {
         Ok(segment) if segment.nonce() == address.nonce => Ok((process, segment)),
-        // Who ends closes its files first, and others may get their numbers.
-        _ if process.is_ending() => Err(ConnectError::Gone(rank)),
-        Ok(_) => Err(ConnectError::Stranger { rank, pid: address.pid, why: None }),
+        // A process that ends closes its files first, and other files may get their numbers.
+        _ if process.is_ending() => Err(ConnectError::ProcessEnded(rank)),
+        Ok(_) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: None }),
         Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
-        Err(why) => Err(ConnectError::Stranger { rank, pid: address.pid, why: Some(why) }),
+        Err(why) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: Some(why) }),
     }
 }
 
 impl Outbound for Out {
     #[inline]
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        let Some(place) = self.place(to) else { return };
+        let Some(local_rank) = self.connected(to) else { return };
         if let Packet::Eager { tag, .. } = packet {
             if !self.send_now(to, context, *tag, data) {
-                self.push(place, frames::eager(context), &[&u64::from(tag.0).to_le_bytes(), data]);
+                self.push(local_rank, frames::eager(context), &[&u64::from(tag.0).to_le_bytes(), data]);
             }
             return;
         }
-        self.push_packet(place, context, packet);
+        self.push_packet(local_rank, context, packet);
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {
         let Write { to, from, into, len, request, notice } = *write;
-        let written = Done::Written(request);
-        let Some(place) = self.place(to) else { return self.done.push_back(written) };
-        let Some(bytes) = regions.bytes(from, len) else { return self.done.push_back(written) };
-        // Without data there is nothing to be copied, but a turn to be waited for.
-        let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.waiting.is_empty();
-        if let Some(peer) = self.peers[place].as_mut().filter(at_once) {
-            match together::write(peer, write, bytes) {
+        let written = Completion::Written(request);
+        let Some(local_rank) = self.connected(to) else { return self.completions.push_back(written) };
+        let Some(bytes) = regions.bytes(from, len) else { return self.completions.push_back(written) };
+        // A write without data copies nothing, but completes after the writes before it.
+        let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.pending.is_empty();
+        if let Some(peer) = self.peers[local_rank].as_mut().filter(at_once) {
+            match cooperative_copy::write(peer, write, bytes) {
                 Ok(()) => {
-                    self.done.push_back(written);
+                    self.completions.push_back(written);
                     if let Some((context, packet)) = notice {
                         self.send(to, context, &packet, &[]);
                     }
                     return;
                 }
-                Err(Refused::Forbidden) => peer.direct = false,
-                Err(Refused::Broken) => {
-                    self.lose(place);
-                    return self.done.push_back(written);
+                Err(DirectCopyError::Forbidden) => peer.direct = false,
+                Err(DirectCopyError::Broken) => {
+                    self.lose(local_rank);
+                    return self.completions.push_back(written);
                 }
             }
         }
-        let end = End::Written(request, notice);
-        self.wait(place, Waiting::Stream(Stream { from, into, len, gone: 0, end }));
-        self.flush_one(place, regions);
+        let op = FragmentedOp::Write(request, notice);
+        self.enqueue(local_rank, PendingSend::Fragmented(FragmentedSend { from, into, len, sent: 0, op }));
+        self.flush_one(local_rank, regions);
     }
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
         let Read { of, from, into, len, request, notice } = *read;
-        let done = Done::Read(request);
-        let Some(place) = self.place(of) else { return self.done.push_back(done) };
-        let Some(bytes) = regions.bytes_mut(into, len) else { return self.done.push_back(done) };
-        let Some(peer) = &mut self.peers[place] else { return };
+        let done = Completion::Read(request);
+        let Some(local_rank) = self.connected(of) else { return self.completions.push_back(done) };
+        let Some(bytes) = regions.bytes_mut(into, len) else { return self.completions.push_back(done) };
+        let Some(peer) = &mut self.peers[local_rank] else { return };
         let is_empty = len == 0;
-        let reading = Reading { request, is_empty, notice };
+        let reading = PendingRead { request, is_empty, notice };
         if peer.direct || is_empty && peer.reads.is_empty() {
-            match together::read(peer, read, bytes) {
-                Ok(()) => return self.has_read(place, &reading),
-                Err(Refused::Forbidden) => peer.direct = false,
-                Err(Refused::Broken) => {
-                    self.lose(place);
-                    return self.done.push_back(done);
+            match cooperative_copy::read(peer, read, bytes) {
+                Ok(()) => return self.complete_read(local_rank, &reading),
+                Err(DirectCopyError::Forbidden) => peer.direct = false,
+                Err(DirectCopyError::Broken) => {
+                    self.lose(local_rank);
+                    return self.completions.push_back(done);
                 }
             }
         }
         peer.reads.push_back(reading);
         if !is_empty {
-            let ask = Ask::new(Transfer::new(from, into, len), request);
-            self.push(place, ASK, &[ask.as_bytes()]);
+            let request = GetRequest::new(Transfer::new(from, into, len), request);
+            self.push(local_rank, GET_REQUEST, &[request.as_bytes()]);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A connected peer: its ring, and what waits for room in it.
+//! A connected peer: its ring, and the sends that wait for room in it.
 
-use super::frames::{PIECE, Piece};
+use super::frames::{FRAGMENT, Fragment};
 use super::process::Process;
 use crate::segment::Word;
 use crate::sync::Ordering;
@@ -10,71 +10,72 @@ use nix::unistd::Pid;
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
 
-/// What waits for room in a ring.
+/// A send that waits for room in a ring.
 #[derive(Debug)]
-pub(super) enum Waiting {
-    /// A frame, as it is.
+pub(super) enum PendingSend {
+    /// A frame: its tag and its payload.
     Frame(u32, Vec<u8>),
-    /// Bytes that go in pieces.
-    Stream(Stream),
+    /// Bytes that go in fragments.
+    Fragmented(FragmentedSend),
 }
 
+/// A transfer whose bytes go through the ring in fragments.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct FragmentedSend {
     pub(super) from: Memory,
     pub(super) into: Memory,
     pub(super) len: u64,
-    /// Bytes that have gone.
-    pub(super) gone: u64,
-    pub(super) end: End,
+    /// Bytes that are in the ring.
+    pub(super) sent: u64,
+    pub(super) op: FragmentedOp,
 }
 
-/// What happens when all bytes of a stream have gone.
+/// The operation of a fragmented send, which says what happens when all of its bytes are in the ring.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum FragmentedOp {
     /// A write of this process is complete, and its notice follows.
-    Written(Handle, Option<(Context, Packet)>),
-    /// The last piece says that this read of the peer is complete.
-    Answered(Handle),
+    Write(Handle, Option<(Context, Packet)>),
+    /// The last fragment says that this read of the peer is complete.
+    GetReply(Handle),
 }
 
-/// One peer.
+/// A connected peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) ring: Producer<Ring>,
-    /// The number of the last transfer that was shared with it.
+    /// The number of the last transfer that it was asked to help with.
     pub(super) transfer: u32,
-    /// Whether it has finished: 1 if so.
+    /// The word that is 1 once it has finished.
     pub(super) finished: Word,
     pub(super) pid: Pid,
     pub(super) process: Process,
     /// Whether its memory can be copied from and to.
     pub(super) direct: bool,
-    pub(super) waiting: VecDeque<Waiting>,
-    /// Reads that it was asked for, or that wait for such ones, in the order in which they were posted.
-    pub(super) reads: VecDeque<Reading>,
+    pub(super) pending: VecDeque<PendingSend>,
+    /// Reads that it was asked for, and empty ones that wait for these, in the order in which they were posted.
+    pub(super) reads: VecDeque<PendingRead>,
 }
 
 /// A read that is not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct PendingRead {
     pub(super) request: Handle,
-    /// The peer was not asked: there is nothing to be sent, only a turn to be waited for.
+    /// The read has no data: the peer was not asked, and the read completes after those before it.
     pub(super) is_empty: bool,
-    /// What the peer is told when the data is here.
+    /// The packet that the peer gets when the data has arrived.
     pub(super) notice: Option<(Context, Packet)>,
 }
 
 impl Peer {
-    /// The number of the next transfer that is shared with it.
+    /// The number of the next transfer that it is asked to help with.
     pub(super) fn next_transfer(&mut self) -> u32 {
         self.transfer = self.transfer.wrapping_add(1);
         self.transfer
     }
 
-    /// Pushes a frame that need not arrive. False if it has not been pushed.
-    pub(super) fn tell(&mut self, tag: u32, bytes: &[u8]) -> bool {
-        self.waiting.is_empty() && self.ring.push(tag, &[bytes]).is_ok()
+    /// Pushes a frame if there is room and no send waits. Returns whether it was pushed.
+    pub(super) fn try_push(&mut self, tag: u32, bytes: &[u8]) -> bool {
+        self.pending.is_empty() && self.ring.push(tag, &[bytes]).is_ok()
     }
 
     /// Whether its process has ended.
@@ -82,52 +83,55 @@ impl Peer {
         self.process.has_ended()
     }
 
-    /// Whether it is stopped.
+    /// Whether its process is stopped.
     pub(super) fn is_stopped(&self) -> bool {
         self.process.is_stopped()
     }
 
     /// Whether something that was posted to it is not complete.
-    pub(super) fn owes(&self) -> bool {
-        let is_write = |one: &Waiting| matches!(one, Waiting::Stream(Stream { end: End::Written(..), .. }));
-        !self.reads.is_empty() || self.waiting.iter().any(is_write)
+    pub(super) fn has_outstanding(&self) -> bool {
+        let is_write = |one: &PendingSend| {
+            matches!(one, PendingSend::Fragmented(FragmentedSend { op: FragmentedOp::Write(..), .. }))
+        };
+        !self.reads.is_empty() || self.pending.iter().any(is_write)
     }
 
-    /// Whether it has said that it is through.
+    /// Whether it has said that it has sent all of its messages.
     pub(super) fn has_finished(&self) -> bool {
         self.finished.load(Ordering::Acquire) == 1
     }
 
-    /// Drops what waits for room: how much that is.
-    pub(super) fn drop_waiting(&mut self) -> usize {
-        let dropped = self.waiting.len();
-        self.waiting.clear();
+    /// Drops the sends that wait for room, and returns their number.
+    pub(super) fn drop_pending(&mut self) -> usize {
+        let dropped = self.pending.len();
+        self.pending.clear();
         dropped
     }
 }
 
-impl Stream {
-    /// Pushes the next piece.
+impl FragmentedSend {
+    /// Pushes the next fragment.
     pub(super) fn push(
         &mut self,
         ring: &mut Producer<Ring>,
         regions: &impl Regions,
     ) -> Result<(), PushError> {
-        if self.len == 0 && matches!(self.end, End::Written(..)) {
+        if self.len == 0 && matches!(self.op, FragmentedOp::Write(..)) {
             return Ok(());
         }
-        let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.gone), ..memory };
-        let room = ring.largest().saturating_sub(size_of::<Piece>()) as u64;
-        let len = (self.len - self.gone).min(room);
-        // A request that has ended meanwhile has its memory back: the peer gets zeros, which it has lost
-        // the right to look at.
+        let at = |memory: Memory| Memory { address: memory.address.wrapping_add(self.sent), ..memory };
+        let room = ring.largest().saturating_sub(size_of::<Fragment>()) as u64;
+        let len = (self.len - self.sent).min(room);
+        // A request that has ended meanwhile has released its memory: the peer, which has lost the right to read it,
+        // gets zeros.
         let zeros = [0; 64];
         let bytes = regions.bytes(at(self.from), len).unwrap_or(&zeros[..zeros.len().min(len as usize)]);
         let len = bytes.len() as u64;
-        let last = self.gone + len == self.len;
-        let read = if let End::Answered(read) = self.end { Some(read).filter(|_| last) } else { None };
-        ring.push(PIECE, &[Piece::new(at(self.into), read).as_bytes(), bytes])?;
-        self.gone += len;
+        let last = self.sent + len == self.len;
+        let read =
+            if let FragmentedOp::GetReply(read) = self.op { Some(read).filter(|_| last) } else { None };
+        ring.push(FRAGMENT, &[Fragment::new(at(self.into), read).as_bytes(), bytes])?;
+        self.sent += len;
         Ok(())
     }
 }

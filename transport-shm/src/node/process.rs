@@ -1,7 +1,8 @@
-//! The process of a peer: whether it is still there.
+//! The process of a peer: whether it still runs.
 //!
-//! A descriptor of it tells, by a call for many at once, and of no other process that gets its number later. Where there
-//! is none (Linux before 5.3, valgrind, filters of containers, too many open files), `/proc` does, of one at a time.
+//! A pidfd tells when its process has ended, many of them in one call, and is never of another process that gets the
+//! number later. Where there is no pidfd (Linux before 5.3, valgrind, filters of containers, too many open files),
+//! `/proc` tells, of one process at a time.
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -11,38 +12,38 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of all processes that ever were on this node, one: those with the same number have begun at other times.
+/// Identifies one of all processes that ever ran on this node: others with the same number began at other times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) pid: Pid,
-    /// When it began, in ticks since the system did; 0 where that is not known.
+    /// When it began, in ticks since the system booted; 0 where that is not known.
     pub(super) began: u64,
-    /// Whether `/proc` has it under this number, see [`is_in_proc`].
+    /// Whether `/proc` lists it under this number, see [`is_in_proc`].
     pub(super) in_proc: bool,
 }
 
 impl Identity {
-    /// Whether the process has ended. One that nobody has waited for yet has, too.
+    /// Whether the process has ended. A zombie has ended, too.
     pub(super) fn has_ended(self) -> bool {
         let Self { pid, began, .. } = self;
-        match self.line() {
+        match self.stat_line() {
             Some(line) => {
                 Stat::parse(&line).is_some_and(|stat| stat.has_ended || began != 0 && stat.began != began)
             }
-            // Without `/proc` the system is asked whether there is such a number.
+            // Without `/proc` the system is asked whether a process has this number.
             None => rustix::process::test_kill_process(pid) == Err(Errno::SRCH),
         }
     }
 
-    /// What `/proc` says of it, if it is there.
-    fn line(self) -> Option<Vec<u8>> {
+    /// Its line in `/proc`, if there is one.
+    fn stat_line(self) -> Option<Vec<u8>> {
         let Self { pid, in_proc, .. } = self;
         in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())))?.ok()
     }
 }
 
 /// Whether `/proc` is that of the PID namespace of this process. In a new namespace it is that of the old one until it is
-/// mounted anew, and other processes are found there.
+/// mounted anew, and lists other processes.
 pub(super) fn is_in_proc() -> bool {
     let own = rustix::process::getpid().as_raw_nonzero().to_string();
     fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str())
@@ -59,24 +60,24 @@ pub(super) fn namespace() -> u64 {
     rustix::fs::stat("/proc/self/ns/pid").map_or(0, |stat| stat.st_ino)
 }
 
-/// What a line of `/proc/PID/stat` says, see proc_pid_stat(5).
+/// The contents of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     has_ended: bool,
-    /// By a signal, or by whoever traces it.
+    /// By a signal, or by a tracer.
     is_stopped: bool,
     began: u64,
 }
 
 impl Stat {
     fn parse(line: &[u8]) -> Option<Self> {
-        // The name of the program stands in front, in parentheses, and may be anything: cut off within a character, too.
+        // The name of the program is in front, in parentheses, and may be anything, even cut within a character.
         let name_ends = line.iter().rposition(|byte| *byte == b')')?;
         let mut fields = std::str::from_utf8(&line[name_ends + 1..]).ok()?.split_ascii_whitespace();
         let state = fields.next()?;
         let threads: u64 = fields.nth(16)?.parse().ok()?;
         let began = fields.nth(1)?.parse().ok()?;
-        // A process whose first thread alone has ended goes on.
+        // A process of which only the first thread has ended goes on.
         let has_ended = matches!(state, "Z" | "X" | "x") && threads <= 1;
         Some(Self { has_ended, is_stopped: matches!(state, "T" | "t"), began })
     }
@@ -86,53 +87,54 @@ impl Stat {
 #[derive(Debug)]
 pub(super) struct Process {
     identity: Identity,
-    descriptor: Option<OwnedFd>,
+    pidfd: Option<OwnedFd>,
 }
 
 impl Process {
-    /// The process that was told to be this one.
+    /// Opens the process with this identity.
     ///
     /// # Errors
-    /// When there is none, and none with its number.
+    /// When the process has ended, and no other process has its number.
     pub(super) fn open(identity: Identity) -> Result<Self, Errno> {
         match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
-            // Whether it is this one, its segment tells.
-            Ok(descriptor) => Ok(Self { identity, descriptor: Some(descriptor) }),
+            // The peer's segment tells whether this is the peer's process.
+            Ok(pidfd) => Ok(Self { identity, pidfd: Some(pidfd) }),
             Err(Errno::SRCH) => Err(Errno::SRCH),
             Err(_) if identity.has_ended() => Err(Errno::SRCH),
-            Err(_) => Ok(Self { identity, descriptor: None }),
+            Err(_) => Ok(Self { identity, pidfd: None }),
         }
     }
 
-    /// What tells when it ends, if there is such a thing.
-    pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
-        self.descriptor.as_ref()
+    /// The descriptor that tells when the process ends, if there is one.
+    pub(super) fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
     }
 
     /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
-        match &self.descriptor {
-            Some(descriptor) => ends_within(descriptor, Timespec::default()),
+        match &self.pidfd {
+            Some(pidfd) => ends_within(pidfd, Timespec::default()),
             None => self.identity.has_ended(),
         }
     }
 
-    /// Whether it does nothing until somebody has it go on; false where that is not known.
+    /// Whether it is stopped until it gets a signal to continue; false where that is not known.
     pub(super) fn is_stopped(&self) -> bool {
-        self.identity.line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
+        self.identity.stat_line().and_then(|line| Stat::parse(&line)).is_some_and(|stat| stat.is_stopped)
     }
 
-    /// Whether the process, of which something could not be opened, has ended, and its number is perhaps another one's. One that is ending has closed its files
-    /// a moment before it is known to have ended: that moment is waited for.
+    /// Whether the process has ended, after a file of it could not be opened; its number may be another process's by
+    /// now. A process that is ending closes its files a moment before it is known to have ended: this call waits for
+    /// that moment.
     pub(super) fn is_ending(&self) -> bool {
         const MOMENT: Duration = Duration::from_millis(200);
         const STEP: Duration = Duration::from_millis(5);
         if self.identity.has_ended() {
             return true;
         }
-        if let Some(descriptor) = &self.descriptor {
+        if let Some(pidfd) = &self.pidfd {
             let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.as_nanos() as i64 };
-            return ends_within(descriptor, moment);
+            return ends_within(pidfd, moment);
         }
         let began = Instant::now();
         while !self.identity.has_ended() {
@@ -145,7 +147,7 @@ impl Process {
     }
 }
 
-/// Whether the process behind a descriptor has ended, or does in this time.
+/// Whether the process behind a pidfd has ended, or ends within this time.
 fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
     let mut polled = [PollFd::new(process, PollFlags::IN)];
     rustix::event::poll(&mut polled, Some(&time)).is_ok_and(|ready| ready > 0)
@@ -165,19 +167,19 @@ mod tests {
         let own = Identity { pid: rustix::process::getpid(), began: began(), in_proc: is_in_proc() };
         assert!(own.began > 0 && own.in_proc && !own.has_ended());
         let elsewhere = Identity { began: own.began + 1, in_proc: false, ..own };
-        assert!(!elsewhere.has_ended(), "another process is found there");
-        assert!(!Identity { began: 0, ..own }.has_ended(), "not known is not another one");
+        assert!(!elsewhere.has_ended(), "without `/proc` the beginning is not compared");
+        assert!(!Identity { began: 0, ..own }.has_ended(), "an unknown beginning is not another one");
         assert!(Identity { began: own.began + 1, ..own }.has_ended(), "the number is another one's");
         let other = Process::open(Identity { began: own.began + 1, ..own });
         assert!(other.is_ok_and(|other| other.is_ending()), "once it is asked");
     }
 
     #[test]
-    fn a_process_that_nobody_has_waited_for_has_ended() {
+    fn a_zombie_has_ended() {
         let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
         let pid = Pid::from_raw(child.id() as i32).expect("it is one");
         let identity = Identity { pid, began: 0, in_proc: true };
-        let without = Process { identity, descriptor: None };
+        let without = Process { identity, pidfd: None };
         assert!(!identity.has_ended() && !without.is_ending());
         child.kill().expect("it can be killed");
         assert!(without.is_ending() && without.has_ended());
@@ -190,7 +192,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").spawn().expect("it can be started");
         let pid = Pid::from_raw(child.id() as i32).expect("it is one");
         let signal = |signal| rustix::process::kill_process(pid, signal).expect("it is a child");
-        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, descriptor: None };
+        let process = Process { identity: Identity { pid, began: 0, in_proc: true }, pidfd: None };
         assert!(!process.is_stopped());
         for (sent, is_stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
             signal(sent);
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_cut_within_a_character_hides_no_end() {
-        // Names have 15 bytes: of the last character of this one, half is left.
+        // Names have 15 bytes: half of the last character of this one is left.
         let name = format!("{:-<14}\u{e4}", format!("carr{}", std::process::id()));
         let program = env::temp_dir().join(name);
         let _ = fs::remove_file(&program);
@@ -237,8 +239,8 @@ mod tests {
         let line = fs::read(format!("/proc/{}/stat", child.id())).expect("it is there");
         assert!(std::str::from_utf8(&line).is_err() && !identity.has_ended());
         child.kill().expect("it can be killed");
-        let without = Process { identity, descriptor: None };
-        assert!(without.is_ending(), "nobody has waited for it");
+        let without = Process { identity, pidfd: None };
+        assert!(without.is_ending(), "it is a zombie");
         child.wait().expect("it is a child");
     }
 }

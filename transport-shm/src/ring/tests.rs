@@ -1,7 +1,7 @@
-//! Rings against a plain queue, and against memory that anybody writes to.
+//! Rings against a plain queue, and against memory that a hostile process writes to.
 
 use super::*;
-use crate::error::{Corrupt, PushError};
+use crate::error::{CorruptRingError, PushError};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ fn config(cases: u32) -> ProptestConfig {
 fn only_a_power_of_two_of_words_is_a_ring() {
     for words in [0, 1, POSITIONS, POSITIONS + 1, POSITIONS + 3, POSITIONS + 100] {
         let memory: Memory = (0..words).map(|_| AtomicU64::new(0)).collect();
-        assert_eq!(Producer::new(Arc::clone(&memory)).map(|_| ()), Err(Unfit { words }));
-        assert_eq!(Consumer::new(memory).map(|_| ()), Err(Unfit { words }));
+        assert_eq!(Producer::new(Arc::clone(&memory)).map(|_| ()), Err(RingSizeError { words }));
+        assert_eq!(Consumer::new(memory).map(|_| ()), Err(RingSizeError { words }));
     }
 }
 
@@ -38,7 +38,7 @@ fn the_largest_message_fits_and_a_larger_one_never_does() {
     let (mut producer, mut consumer) = ends(&memory(8));
     assert_eq!(producer.largest(), 24);
     assert_eq!(producer.push(1, &[&[7; 24]]), Ok(()));
-    // Behind the last message some words are left.
+    // Some words behind the last message are free.
     assert_eq!(producer.push(2, &[&[8; 20], &[9; 4]]), Err(PushError::Full));
     assert_eq!(producer.push(2, &[&[8; 5], &[9; 3]]), Ok(()));
     assert_eq!(producer.push(3, &[]), Err(PushError::Full));
@@ -64,7 +64,7 @@ fn a_message_can_be_read_where_it_lies() {
 }
 
 #[test]
-fn what_has_come_is_seen_without_taking_it() {
+fn arrived_messages_are_seen_without_taking_them() {
     let (mut producer, mut consumer) = ends(&memory(64));
     assert_eq!(consumer.arrived(), consumer.position());
     for _ in 0..10 {
@@ -107,8 +107,8 @@ fn a_small_message_lies_in_one_cache_line() {
     }
 }
 
-/// What the consumer says of this header.
-fn consumer_finds(header: u64) -> Result<Option<u32>, Corrupt> {
+/// The result of a consumer that finds this header.
+fn consumer_finds(header: u64) -> Result<Option<u32>, CorruptRingError> {
     let memory = memory(8);
     let (mut producer, mut consumer) = ends(&memory);
     // One message was exchanged, of two words.
@@ -125,7 +125,7 @@ fn consumer_finds(header: u64) -> Result<Option<u32>, Corrupt> {
 
 #[test]
 fn a_length_is_checked() {
-    let corrupt = |len| Err(Corrupt::Length { len, largest: 24 });
+    let corrupt = |len| Err(CorruptRingError::Length { len, largest: 24 });
     assert_eq!(consumer_finds(0), Ok(None));
     assert_eq!(consumer_finds(frame::header(9, 0)), Ok(Some(9)));
     assert_eq!(consumer_finds(frame::header(9, 24)), Ok(Some(9)));
@@ -163,13 +163,13 @@ fn a_consumers_position_is_checked() {
             producer.push(tag, &[&[1; 16]]).map_or_else(|full| assert_eq!(full, PushError::Full), drop);
             consumer.pop(&mut Vec::new()).expect("it is whole");
         }
-        // Nine words were written and taken; the producer has last looked when there were six.
+        // Nine words were written and taken; the producer last loaded the position when six were.
         producer.push(3, &[]).expect("there is room");
-        memory[CONSUMER].store(found, Relaxed);
+        memory[CONSUMER_POSITION].store(found, Relaxed);
         let (before, written) = (6, 10);
-        let corrupt = Err(PushError::Corrupt(Corrupt::Consumer { found, before, written }));
+        let corrupt = Err(PushError::Corrupt(CorruptRingError::Consumer { found, before, written }));
         assert_eq!(producer.push(4, &[&[1; 24]]), corrupt);
-        memory[CONSUMER].store(10, Relaxed);
+        memory[CONSUMER_POSITION].store(10, Relaxed);
         assert_eq!(producer.push(4, &[]), corrupt, "what is corrupt stays so");
     }
 }
@@ -182,10 +182,10 @@ fn a_consumers_position_that_went_back_is_found_however_little() {
         producer.push(1, &[&vec![1; len]]).expect("there is room");
         consumer.pop(&mut Vec::new()).expect("it is whole");
     }
-    // There was no room before the producer looked, and found that nine words were taken.
+    // There was no room before the producer loaded the position, and found that nine words were taken.
     producer.push(1, &[&[1; 24]]).expect("there is room");
-    memory[CONSUMER].store(8, Relaxed);
-    let corrupt = Corrupt::Consumer { found: 8, before: 9, written: 13 };
+    memory[CONSUMER_POSITION].store(8, Relaxed);
+    let corrupt = CorruptRingError::Consumer { found: 8, before: 9, written: 13 };
     assert_eq!(producer.push(1, &[&[1; 24]]), Err(PushError::Corrupt(corrupt)));
 }
 
@@ -203,7 +203,7 @@ fn push(len: usize) -> impl Strategy<Value = Step> {
 
 fn scribble() -> impl Strategy<Value = Step> {
     let value = prop_oneof![any::<u64>(), 0..100u64, (0..100u64).prop_map(|less| u64::MAX - less)];
-    let at = prop_oneof![Just(CONSUMER), any::<usize>()];
+    let at = prop_oneof![Just(CONSUMER_POSITION), any::<usize>()];
     (at, value).prop_map(|(at, value)| Step::Scribble { at, value })
 }
 
@@ -263,8 +263,8 @@ proptest! {
         }
     }
 
-    /// Words change at any time to anything: no call panics or stays away, no message is larger than one
-    /// may be, and an end that has found the ring corrupt says nothing else any more.
+    /// Words change at any time to anything: no call panics or fails to return, no message is larger than the
+    /// largest, and an end that has found the ring corrupt returns that error from then on.
     #[test]
     fn hostile_memory_is_an_error_at_worst((capacity, steps) in hostile_steps()) {
         let memory = memory(capacity);
@@ -302,12 +302,12 @@ fn memory_may_change_during_a_call() {
             for _ in 0..rounds * 50 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let (at, value) = ((random >> 33) as usize % 44, random >> 58);
-                memory[if at < POSITIONS + 8 { at } else { CONSUMER }].store(value, Relaxed);
+                memory[if at < POSITIONS + 8 { at } else { CONSUMER_POSITION }].store(value, Relaxed);
             }
         });
         let mut message = Vec::new();
         for _ in 0..rounds {
-            // New ends each time, since the first error is also the last thing that an end says.
+            // New ends each time, since an end returns its first error again from every later call.
             let (mut producer, mut consumer) = ends(&memory);
             for tag in 0..4 {
                 let _ = producer.push(tag, &[&[1; 24]]);

@@ -1,4 +1,4 @@
-//! Segments, and files that are none.
+//! Segments, and files that are not segments.
 
 use super::*;
 use crate::{Consumer, Producer};
@@ -27,13 +27,13 @@ fn refusal(fd: OwnedFd) -> SegmentError {
 }
 
 #[test]
-fn what_a_peer_pushes_the_owner_pops() {
+fn the_owner_pops_the_messages_that_a_peer_pushes() {
     let owner = Segment::create(layout()).expect("it can be created");
     let peer = Segment::open_of(std::process::id(), owner.as_fd().as_raw_fd()).expect("it is a segment");
     assert_eq!(peer.layout(), layout());
     let mut inbound = Consumer::new(owner.ring(1).expect("it is a peer")).expect("it fits");
     let mut outbound = Producer::new(peer.ring(1).expect("it is a peer")).expect("it fits");
-    // A ring keeps its memory, whatever becomes of the segment.
+    // A ring keeps its memory when the segment is dropped.
     drop((owner, peer));
     outbound.push(7, &[b"across"]).expect("there is room");
     let mut message = Vec::new();
@@ -75,7 +75,7 @@ fn a_file_that_is_too_small_is_refused() {
     for size in [0, 8, Layout::BYTES_MIN as u64 - 1] {
         assert_eq!(refusal(file(size, SEALS, &[])), SegmentError::Size(size));
     }
-    // The right beginning, and less than it says; with an odd size, for the page that begins then.
+    // The right header, and fewer bytes than it says; with an odd size, for the page that begins then.
     let owner = Segment::create(layout()).expect("it can be created");
     let header: Vec<u64> = owner.header.words()[..4].iter().map(|word| word.load(Relaxed)).collect();
     let (found, expected) = (layout().bytes() as u64 - 8, layout().bytes() as u64);
@@ -85,7 +85,7 @@ fn a_file_that_is_too_small_is_refused() {
 }
 
 #[test]
-fn what_is_not_a_segment_is_refused() {
+fn a_file_that_is_not_a_segment_is_refused() {
     let error = refusal(file(4096, SEALS, &[]));
     assert_eq!(error, SegmentError::Layout(LayoutError::Magic(0)));
     let (reader, _writer) = std::io::pipe().expect("there are pipes");
@@ -101,7 +101,7 @@ fn huge_pages_are_refused() {
     // Not every kernel has them.
     let Ok(fd) = rustix::fs::memfd_create("test", flags) else { return };
     rustix::fs::fcntl_add_seals(&fd, SEALS).expect("it can be sealed");
-    assert!(matches!(refusal(fd), SegmentError::Pages(_)));
+    assert!(matches!(refusal(fd), SegmentError::FileSystem(_)));
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! A peer that writes what no honest one does into the ring.
+//! A peer that writes into the ring what no honest peer writes.
 
 use super::PATIENCE;
-use super::processes::{Peer, say};
+use super::processes::{ChildRank, say};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::*;
-use carrousel_transport_shm::ring::{ASIDE, POSITIONS};
-use carrousel_transport_shm::share::Owner;
+use carrousel_transport_shm::chunk_queue::Owner;
+use carrousel_transport_shm::ring::{CONTROL_WORDS_START, POSITIONS};
 use carrousel_transport_shm::{Node, Out, Producer, Ring, Segment, Settings};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,33 +15,33 @@ use std::time::Instant;
 const SETTINGS: Settings = Settings { capacity: 64, direct: false };
 const KEY: u32 = 77;
 /// The registered bytes, in the middle of others.
-const LENT: std::ops::Range<usize> = 16..48;
+const REGISTERED: std::ops::Range<usize> = 16..48;
 const BEFORE: [u8; 64] = [0x11; 64];
 
-/// Memory, and what was reported.
-struct Watch {
+/// A handler with memory, of which some is registered, and the arrivals that were reported.
+struct GuardedRecorder {
     bytes: [u8; 64],
     arrivals: Vec<Arrival>,
 }
 
-impl Watch {
+impl GuardedRecorder {
     fn new() -> Box<Self> {
         Box::new(Self { bytes: BEFORE, arrivals: Vec::new() })
     }
 
-    /// Of the first registered byte.
+    /// The name of the first registered byte.
     fn memory(&self) -> Memory {
-        Memory { address: self.bytes[LENT].as_ptr() as u64, key: KEY }
+        Memory { address: self.bytes[REGISTERED].as_ptr() as u64, key: KEY }
     }
 
     fn range(&self, memory: Memory, len: u64) -> Option<std::ops::Range<usize>> {
         let start = memory.address.checked_sub(self.memory().address)?;
-        let end = start.checked_add(len).filter(|end| *end <= LENT.len() as u64)?;
-        (memory.key == KEY).then_some(LENT.start + start as usize..LENT.start + end as usize)
+        let end = start.checked_add(len).filter(|end| *end <= REGISTERED.len() as u64)?;
+        (memory.key == KEY).then_some(REGISTERED.start + start as usize..REGISTERED.start + end as usize)
     }
 }
 
-impl Regions for Watch {
+impl Regions for GuardedRecorder {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.range(memory, len)?])
     }
@@ -52,7 +52,7 @@ impl Regions for Watch {
     }
 }
 
-impl Handler<Out> for Watch {
+impl Handler<Out> for GuardedRecorder {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -65,17 +65,17 @@ impl Handler<Out> for Watch {
 }
 
 /// Rank 0, its hostile peer 1, of which only the segment is used, and the honest one 2.
-struct Scene {
+struct Fixture {
     node: Node,
     hostile: Node,
     honest: Node,
-    watch: Box<Watch>,
+    recorder: Box<GuardedRecorder>,
 }
 
 const RANKS: [RankId; 3] = [RankId(0), RankId(1), RankId(2)];
 const DONE: Packet = Packet::Done { send: Handle { index: 3, generation: 4 } };
 
-impl Scene {
+impl Fixture {
     fn new() -> Self {
         Self::with(SETTINGS)
     }
@@ -87,7 +87,7 @@ impl Scene {
         for peer in [&hostile, &honest].into_iter().zip([1, 2]) {
             node.out().connect(RANKS[peer.1], &peer.0.address()).expect("it is there");
         }
-        Self { node, hostile, honest, watch: Watch::new() }
+        Self { node, hostile, honest, recorder: GuardedRecorder::new() }
     }
 
     /// The hostile peer's ring at rank 0.
@@ -97,19 +97,19 @@ impl Scene {
 
     fn poll(&mut self) {
         for _ in 0..5 {
-            self.node.poll(&mut *self.watch);
+            self.node.poll(&mut *self.recorder);
         }
     }
 
-    /// The peer is lost, once; the other one is not; no byte has changed.
+    /// Expects that the hostile peer is lost, once, that the honest one is not, and that no byte has changed.
     fn expect_loss(mut self, what: &str) {
         self.poll();
-        assert_eq!(self.watch.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
-        assert_eq!(self.watch.bytes, BEFORE, "{what}");
+        assert_eq!(self.recorder.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
+        assert_eq!(self.recorder.bytes, BEFORE, "{what}");
         self.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
         self.poll();
         let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
-        assert_eq!(self.watch.arrivals[1..], [packet], "{what}");
+        assert_eq!(self.recorder.arrivals[1..], [packet], "{what}");
     }
 }
 
@@ -129,7 +129,7 @@ fn rings(address: &str, of: usize) -> Ring {
     ring
 }
 
-/// What looks random, the same in every run.
+/// A sequence that looks random, the same in every run.
 fn sequence(mut state: u64) -> impl FnMut() -> u64 {
     move || {
         state ^= state << 13;
@@ -139,10 +139,10 @@ fn sequence(mut state: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// The task of a process that writes garbage; behind it, how, an address and where the memory is.
+/// The task of a process that writes garbage, followed by a seed, an address and the position of the memory.
 pub(super) const GARBAGE: &str = "garbage ";
 
-/// Such a process: it writes into the ring of another, past all that a producer would do, until it is ended.
+/// The process with this task: it writes into its ring at another process, as no producer does, until it is ended.
 pub(super) fn garbage(task: &str) {
     let words: Vec<&str> = task.split(' ').collect();
     let [seed, address, memory] = words[..] else { panic!("three words") };
@@ -152,10 +152,10 @@ pub(super) fn garbage(task: &str) {
     let mut producer = Producer::new(ring.clone()).expect("it fits");
     let parent = std::os::unix::process::parent_id();
     while std::os::unix::process::parent_id() == parent {
-        // Frames that are right on the outside, then words that are nothing.
-        let place = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
+        // Frames with a valid header, then words without a meaning.
+        let target = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
         let rest: Vec<u8> = (0..next() % 48).map(|_| next() as u8).collect();
-        let _ = producer.push((next() % 5) as u32, &[&place, &KEY.to_le_bytes(), &rest]);
+        let _ = producer.push((next() % 5) as u32, &[&target, &KEY.to_le_bytes(), &rest]);
         if seed.is_multiple_of(2) {
             ring[(next() % ring.len() as u64) as usize].store(next() >> (next() % 64), Relaxed);
         }
@@ -163,25 +163,25 @@ pub(super) fn garbage(task: &str) {
 }
 
 #[test]
-fn garbage_of_another_process_harms_nobody() {
+fn garbage_of_another_process_does_no_harm() {
     for seed in 0..8 {
-        let mut scene = Scene::new();
-        let address = scene.node.address();
-        let task = format!("{GARBAGE}{seed} {address} {}", scene.watch.memory().address);
-        let mut peer = Peer::start(&task);
+        let mut fixture = Fixture::new();
+        let address = fixture.node.address();
+        let task = format!("{GARBAGE}{seed} {address} {}", fixture.recorder.memory().address);
+        let mut peer = ChildRank::start(&task);
         let began = std::time::Instant::now();
-        while !scene.watch.arrivals.contains(&Arrival::Lost(RANKS[1])) {
-            scene.node.poll(&mut *scene.watch);
+        while !fixture.recorder.arrivals.contains(&Arrival::Lost(RANKS[1])) {
+            fixture.node.poll(&mut *fixture.recorder);
             assert!(began.elapsed() < super::PATIENCE, "it is noticed");
         }
         assert_eq!(peer.hear(), "ready");
-        let heard = scene.watch.arrivals.len();
-        scene.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
-        scene.poll();
+        let heard = fixture.recorder.arrivals.len();
+        fixture.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        fixture.poll();
         let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
-        assert_eq!(scene.watch.arrivals[heard..], [packet], "seed {seed}");
-        let guards = [0..LENT.start, LENT.end..64];
-        assert!(guards.into_iter().all(|guard| scene.watch.bytes[guard.clone()] == BEFORE[guard]));
+        assert_eq!(fixture.recorder.arrivals[heard..], [packet], "seed {seed}");
+        let guards = [0..REGISTERED.start, REGISTERED.end..64];
+        assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
     }
 }
 
@@ -191,24 +191,30 @@ fn packet(packet: &Packet, data: &[u8]) -> Vec<u8> {
     [&head[..len], data].concat()
 }
 
-fn place(memory: Memory) -> Vec<u8> {
+fn memory_bytes(memory: Memory) -> Vec<u8> {
     [&memory.address.to_le_bytes()[..], &memory.key.to_le_bytes()].concat()
 }
 
-/// The head of a piece, and bytes.
-fn piece(into: Memory, last: u32, read: Handle, bytes: &[u8]) -> Vec<u8> {
+/// The head of a fragment, and bytes.
+fn fragment(into: Memory, last: u32, read: Handle, bytes: &[u8]) -> Vec<u8> {
     let numbers = [last, read.index, read.generation].map(u32::to_le_bytes).concat();
-    [&place(into)[..], &numbers, bytes].concat()
+    [&memory_bytes(into)[..], &numbers, bytes].concat()
 }
 
-fn ask(from: Memory, len: u64) -> Vec<u8> {
-    [&place(from)[..], &place(from), &len.to_le_bytes(), &[0; 8]].concat()
+fn get_request(from: Memory, len: u64) -> Vec<u8> {
+    [&memory_bytes(from)[..], &memory_bytes(from), &len.to_le_bytes(), &[0; 8]].concat()
 }
 
-/// Transfer 1 from and to this memory.
-fn share(memory: Memory, len: u64, reads: u32) -> Vec<u8> {
-    [&place(memory)[..], &place(memory), &len.to_le_bytes(), &1_u32.to_le_bytes(), &reads.to_le_bytes()]
-        .concat()
+/// The help request for transfer 1, from and to this memory.
+fn help_request(memory: Memory, len: u64, reads: u32) -> Vec<u8> {
+    [
+        &memory_bytes(memory)[..],
+        &memory_bytes(memory),
+        &len.to_le_bytes(),
+        &1_u32.to_le_bytes(),
+        &reads.to_le_bytes(),
+    ]
+    .concat()
 }
 
 const NOBODY: Handle = Handle { index: 0, generation: 0 };
@@ -236,127 +242,137 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         ("less data than announced", Box::new(move |_| (1, packet(&eager, &[0; 3])))),
         ("more data than announced", Box::new(move |_| (1, packet(&eager, &[0; 5])))),
         ("data behind what has none", Box::new(|_| (1, packet(&DONE, &[0])))),
-        ("half a piece", Box::new(|memory| (2, piece(memory, 0, NOBODY, &[])[..23].to_vec()))),
-        ("a piece for another key", Box::new(move |memory| (2, piece(other(memory), 0, NOBODY, &[7; 4])))),
-        ("a piece before", Box::new(move |memory| (2, piece(at(memory, u64::MAX), 0, NOBODY, &[7; 4])))),
-        ("a piece behind", Box::new(move |memory| (2, piece(at(memory, 29), 0, NOBODY, &[7; 4])))),
+        ("half a fragment", Box::new(|memory| (2, fragment(memory, 0, NOBODY, &[])[..23].to_vec()))),
         (
-            "a piece at no address",
-            Box::new(|_| (2, piece(Memory { address: u64::MAX, key: KEY }, 0, NOBODY, &[7; 4]))),
+            "a fragment for another key",
+            Box::new(move |memory| (2, fragment(other(memory), 0, NOBODY, &[7; 4]))),
         ),
-        ("the end of a read of nobody", Box::new(|memory| (2, piece(memory, 1, READ, &[])))),
-        ("half an ask", Box::new(|memory| (3, ask(memory, 4)[..39].to_vec()))),
-        ("an ask for another key", Box::new(move |memory| (3, ask(other(memory), 4)))),
-        ("an ask for too much", Box::new(|memory| (3, ask(memory, 33)))),
-        ("an ask for everything", Box::new(|memory| (3, ask(memory, u64::MAX)))),
-        ("an ask behind", Box::new(move |memory| (3, ask(at(memory, 32), 1)))),
-        ("half a transfer to share", Box::new(|memory| (5, share(memory, 1 << 20, 0)[..39].to_vec()))),
-        ("nothing to share", Box::new(|memory| (5, share(memory, 0, 0)))),
-        ("everything to share", Box::new(|memory| (5, share(memory, u64::MAX, 1)))),
+        (
+            "a fragment before",
+            Box::new(move |memory| (2, fragment(at(memory, u64::MAX), 0, NOBODY, &[7; 4]))),
+        ),
+        ("a fragment behind", Box::new(move |memory| (2, fragment(at(memory, 29), 0, NOBODY, &[7; 4])))),
+        (
+            "a fragment at no address",
+            Box::new(|_| (2, fragment(Memory { address: u64::MAX, key: KEY }, 0, NOBODY, &[7; 4]))),
+        ),
+        ("the end of a read of nobody", Box::new(|memory| (2, fragment(memory, 1, READ, &[])))),
+        ("half a get request", Box::new(|memory| (3, get_request(memory, 4)[..39].to_vec()))),
+        ("a get request for another key", Box::new(move |memory| (3, get_request(other(memory), 4)))),
+        ("a get request for too much", Box::new(|memory| (3, get_request(memory, 33)))),
+        ("a get request for everything", Box::new(|memory| (3, get_request(memory, u64::MAX)))),
+        ("a get request behind", Box::new(move |memory| (3, get_request(at(memory, 32), 1)))),
+        ("half a transfer to share", Box::new(|memory| (5, help_request(memory, 1 << 20, 0)[..39].to_vec()))),
+        ("nothing to share", Box::new(|memory| (5, help_request(memory, 0, 0)))),
+        ("everything to share", Box::new(|memory| (5, help_request(memory, u64::MAX, 1)))),
     ];
     for (what, make) in cases {
-        let scene = Scene::new();
-        let (tag, bytes) = make(scene.watch.memory());
-        let mut producer = Producer::new(scene.ring()).expect("it fits");
+        let fixture = Fixture::new();
+        let (tag, bytes) = make(fixture.recorder.memory());
+        let mut producer = Producer::new(fixture.ring()).expect("it fits");
         producer.push(tag, &[&bytes]).expect("there is room");
-        // What comes behind is not looked at.
+        // Frames behind it are not handled.
         producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
-        scene.expect_loss(what);
+        fixture.expect_loss(what);
     }
 }
 
 #[test]
 fn a_length_that_no_honest_peer_writes_is_the_end_of_the_connection() {
     for header in [u64::MAX, 1 << 32 | 1 << 20, u64::from(u32::MAX)] {
-        let scene = Scene::new();
-        scene.ring()[POSITIONS].store(header, Relaxed);
-        scene.expect_loss(&format!("header {header:#x}"));
+        let fixture = Fixture::new();
+        fixture.ring()[POSITIONS].store(header, Relaxed);
+        fixture.expect_loss(&format!("header {header:#x}"));
     }
 }
 
 #[test]
 fn the_end_of_a_read_that_another_peer_was_asked_for_is_refused() {
-    let mut scene = Scene::new();
-    let memory = scene.watch.memory();
+    let mut fixture = Fixture::new();
+    let memory = fixture.recorder.memory();
     let read = Read { of: RANKS[2], from: memory, into: memory, len: 4, request: READ, notice: None };
-    scene.node.out().read(&read, &mut *scene.watch);
-    let mut producer = Producer::new(scene.ring()).expect("it fits");
-    producer.push(2, &[&piece(memory, 1, READ, &[])]).expect("there is room");
-    scene.expect_loss("a read of another peer");
+    fixture.node.out().read(&read, &mut *fixture.recorder);
+    let mut producer = Producer::new(fixture.ring()).expect("it fits");
+    producer.push(2, &[&fragment(memory, 1, READ, &[])]).expect("there is room");
+    fixture.expect_loss("a read of another peer");
 }
 
 #[test]
-fn what_an_honest_peer_sends_is_taken() {
-    let mut scene = Scene::new();
-    let memory = scene.watch.memory();
-    let mut producer = Producer::new(scene.ring()).expect("it fits");
+fn frames_of_an_honest_peer_are_handled() {
+    let mut fixture = Fixture::new();
+    let memory = fixture.recorder.memory();
+    let mut producer = Producer::new(fixture.ring()).expect("it fits");
     producer
-        .push(2, &[&piece(Memory { address: memory.address + 28, ..memory }, 0, NOBODY, &[7; 4])])
+        .push(2, &[&fragment(Memory { address: memory.address + 28, ..memory }, 0, NOBODY, &[7; 4])])
         .expect("room");
-    producer.push(3, &[&ask(memory, 32)]).expect("there is room");
+    producer.push(3, &[&get_request(memory, 32)]).expect("there is room");
     producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
-    scene.poll();
+    fixture.poll();
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-    assert_eq!(scene.watch.arrivals, [packet]);
+    assert_eq!(fixture.recorder.arrivals, [packet]);
     let mut expected = BEFORE;
     expected[44..48].fill(7);
-    assert_eq!(scene.watch.bytes, expected);
-    drop(scene.hostile);
+    assert_eq!(fixture.recorder.bytes, expected);
+    drop(fixture.hostile);
 }
 
-/// A transfer that nobody makes, of memory that is not there: it is the peer's, not this process's, that it
-/// comes to nothing.
+/// A help request for a transfer of memory that is not there, which its owner does not copy: the transfer fails for the
+/// peer, and this process is not harmed.
 #[test]
-fn a_transfer_to_share_of_memory_that_is_not_there_has_failed() {
+fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
     for reads in [0, 1] {
-        let mut scene = Scene::with(Settings { direct: true, ..SETTINGS });
-        let memory = scene.watch.memory();
-        let ring = scene.ring();
+        let mut fixture = Fixture::with(Settings { direct: true, ..SETTINGS });
+        let memory = fixture.recorder.memory();
+        let ring = fixture.ring();
         let mut producer = Producer::new(ring.clone()).expect("it fits");
-        // Four parts, all of which are left.
-        let (_, first) = Owner::open(&ring[ASIDE..], 1, 4);
-        ring[ASIDE].store(1 << 32, Relaxed);
+        // Four chunks, all of which are left.
+        let (_, first) = Owner::open(&ring[CONTROL_WORDS_START..], 1, 4);
+        ring[CONTROL_WORDS_START].store(1 << 32, Relaxed);
         assert_eq!(first.count, 2);
-        producer.push(5, &[&share(memory, 4 * (32 << 10), reads)]).expect("there is room");
+        producer.push(5, &[&help_request(memory, 4 * (32 << 10), reads)]).expect("there is room");
         producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
-        scene.poll();
+        fixture.poll();
         let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-        assert_eq!(scene.watch.arrivals, [packet]);
-        assert_eq!((scene.watch.bytes, scene.node.helped()), (BEFORE, 0));
-        if scene.node.out().is_direct(RANKS[1]) == Some(true) {
-            assert_eq!(ring[ASIDE + 1].load(Relaxed), 1 << 32 | 1 << 31 | 2, "half was taken, and failed");
+        assert_eq!(fixture.recorder.arrivals, [packet]);
+        assert_eq!((fixture.recorder.bytes, fixture.node.helped()), (BEFORE, 0));
+        if fixture.node.out().is_direct(RANKS[1]) == Some(true) {
+            assert_eq!(
+                ring[CONTROL_WORDS_START + 1].load(Relaxed),
+                1 << 32 | 1 << 31 | 2,
+                "half was taken, and failed"
+            );
         }
     }
 }
 
-/// A helper that takes what it never copies, counts what it never took, or hands back what was taken is given up.
+/// A helper that takes chunks that it never copies, counts chunks that it never took, or puts taken chunks back is given up.
 #[test]
 fn a_helper_that_lies_is_lost() {
-    // No part of the transfer is left; or more of it has been copied than there is; or all of it is left, always.
+    // No chunk of the transfer is left; or more chunks are copied than there are; or all chunks are left, always.
     for (word, lie) in [(0, 0x00ff_ffff), (1, 0x00ff_ffff), (0, 0)] {
-        let mut scene = Scene::with(Settings::default());
-        if scene.node.out().is_direct(RANKS[1]) != Some(true) {
+        let mut fixture = Fixture::with(Settings::default());
+        if fixture.node.out().is_direct(RANKS[1]) != Some(true) {
             return;
         }
-        let ring = rings(&scene.hostile.address().to_string(), 0);
+        let ring = rings(&fixture.hostile.address().to_string(), 0);
         let bytes = vec![0; 1 << 20];
         let own = Memory { address: bytes.as_ptr() as u64, key: 0 };
-        let mut all = super::ends::Watch::of(bytes);
+        let mut all = super::edge_cases::Recorder::of(bytes);
         let lost = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !lost.load(Relaxed) {
-                    let number = ring[ASIDE].load(Relaxed) >> 32;
-                    ring[ASIDE + word].store(number << 32 | lie, Relaxed);
+                    let number = ring[CONTROL_WORDS_START].load(Relaxed) >> 32;
+                    ring[CONTROL_WORDS_START + word].store(number << 32 | lie, Relaxed);
                 }
             });
             let write =
                 Write { to: RANKS[1], from: own, into: own, len: 1 << 20, request: READ, notice: None };
-            // Whether it lies in time is for the system to say.
+            // The scheduler decides whether the helper lies in time.
             let began = Instant::now();
             while !all.arrivals.contains(&Arrival::Lost(RANKS[1])) && began.elapsed() < PATIENCE {
-                scene.node.out().write(&write, &mut all);
-                scene.node.poll(&mut all);
+                fixture.node.out().write(&write, &mut all);
+                fixture.node.poll(&mut all);
             }
             lost.store(true, Relaxed);
         });
@@ -366,30 +382,30 @@ fn a_helper_that_lies_is_lost() {
 }
 
 #[test]
-fn random_frames_harm_nobody() {
+fn random_frames_do_no_harm() {
     let mut next = sequence(0x5eed);
     for _ in 0..300 {
-        let mut scene = Scene::new();
-        let memory = scene.watch.memory();
-        let mut producer = Producer::new(scene.ring()).expect("it fits");
+        let mut fixture = Fixture::new();
+        let memory = fixture.recorder.memory();
+        let mut producer = Producer::new(fixture.ring()).expect("it fits");
         for _ in 0..4 {
             let mut bytes: Vec<u8> = (0..next() % 64).map(|_| next() as u8).collect();
-            // Half of them about memory that is nearly right.
+            // Half of them name memory that is nearly right.
             if next().is_multiple_of(2) && bytes.len() >= 12 {
                 bytes[..8].copy_from_slice(
                     &memory.address.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes(),
                 );
                 bytes[8..12].copy_from_slice(&KEY.to_le_bytes());
             }
-            // The state of a transfer is the peer's to write, too.
-            scene.ring()[ASIDE].store(next() & 0x3_0000_000f, Relaxed);
+            // The peer can write the control words, too.
+            fixture.ring()[CONTROL_WORDS_START].store(next() & 0x3_0000_000f, Relaxed);
             let _ = producer.push((next() % 6) as u32, &[&bytes]);
         }
-        scene.poll();
-        let guards = [0..LENT.start, LENT.end..64];
-        assert!(guards.into_iter().all(|guard| scene.watch.bytes[guard.clone()] == BEFORE[guard]));
+        fixture.poll();
+        let guards = [0..REGISTERED.start, REGISTERED.end..64];
+        assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
         let others =
-            scene.watch.arrivals.iter().filter(|arrival| **arrival == Arrival::Lost(RANKS[1])).count();
+            fixture.recorder.arrivals.iter().filter(|arrival| **arrival == Arrival::Lost(RANKS[1])).count();
         assert!(others <= 1);
     }
 }

@@ -2,16 +2,16 @@
 //! through the ring, with a ring that is always full and one that hardly ever is.
 #![cfg(not(loom))]
 
-mod ends;
+mod cooperative_copy;
+mod edge_cases;
 mod hostile;
 mod processes;
-mod refused;
-mod strangers;
+mod refused_syscalls;
 mod threads;
-mod together;
+mod wrong_addresses;
 
 use carrousel_transport::conformance::{
-    Breach, Event, Plan, Player, Record, Size, check, generated, named, never_ending,
+    ContractError, Event, Plan, Player, Record, Size, check, generated_plan, named_plans, never_ending_plan,
 };
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(100);
 /// The smallest ring that there is: a packet fills half of it.
 const TINY: usize = 16;
 
-/// The ways in which a node can be made.
+/// The settings of a node that are tested.
 fn modes() -> [Settings; 4] {
     let capacity = Settings::default().capacity;
     [(true, capacity), (true, TINY), (false, capacity), (false, TINY)]
         .map(|(direct, capacity)| Settings { capacity, direct })
 }
 
-/// What people call them.
+/// The name of a mode in records and failures.
 fn name_of(settings: Settings) -> String {
     let Settings { capacity, direct } = settings;
     format!("shm, {}, rings of {capacity} words", if direct { "direct copies" } else { "no direct copies" })
@@ -45,13 +45,13 @@ fn size(settings: Settings) -> Size {
     }
 }
 
-/// All plans. The last one is for the end of a rank.
+/// All plans. In the last one a rank is killed.
 fn plans(settings: Settings) -> Vec<Plan> {
     let size = size(settings);
-    let mut plans = named(&size);
+    let mut plans = named_plans(&size);
     let less = Size { large: size.large / 16, ..size };
-    plans.extend((0..8).map(|seed| generated(seed, 2 + seed as u32 % 3, 120, &less)));
-    plans.push(never_ending(3, 1, &less));
+    plans.extend((0..8).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 120, &less)));
+    plans.push(never_ending_plan(3, 1, &less));
     plans
 }
 
@@ -74,7 +74,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
             break;
         }
     }
-    // What comes twice comes late.
+    // A packet or completion that is reported twice comes late.
     for _ in 0..100 {
         player.drive(node);
         std::thread::yield_now();
@@ -83,8 +83,8 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
 }
 
 /// Fails the test if the record breaks the contract.
-fn judge(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
-    let result: Result<(), Breach> = check(plan, ranks);
+fn assert_conforms(plan: &Plan, settings: Settings, ranks: &[Option<Vec<Event>>]) {
+    let result: Result<(), ContractError> = check(plan, ranks);
     if let Err(breach) = result {
         let (transport, plan) = (name_of(settings), plan.name.clone());
         let text = Record { transport, plan, ranks: ranks.to_vec() }.to_string();

@@ -1,8 +1,8 @@
-//! Ranks as processes, each of which is this test again. They are told by lines what their peers' names are, and
-//! when all are done; they answer with lines that begin with `@`, since the test harness prints others.
+//! Ranks as processes, each of which runs this test program again. The parent tells them by lines the addresses of their
+//! peers, and when all are done; they answer with lines that begin with `@`, since the test harness prints others.
 
-use super::{judge, modes, plans, play};
-use carrousel_transport::conformance::{Event, Lent, Line, Plan, Player, parse_line};
+use super::{assert_conforms, modes, plans, play};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, RecordLine, parse_record_line};
 use carrousel_transport::{
     Arrival, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Transport,
 };
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How a child learns what to do: its rank, the plan's position, and the mode.
+/// The variable with a child's task: its rank, the plan's position, and the mode.
 const TASK: &str = "TRANSPORT_SHM_PLAN";
-/// The task of a child that says that it has finished, and ends.
+/// The task of a child that finishes, and ends.
 const FINISH: &str = "finish";
-/// How both ends of it are made: through rings that are soon full.
+/// The settings of that child and its peer: rings that are soon full.
 const FULL: Settings = Settings { capacity: 64, direct: false };
 
-/// Not a test of its own: what the other tests start this program again for.
+/// Not a test of its own: the part that the children of the other tests run.
 #[test]
 fn child() {
     let Ok(task) = env::var(TASK) else { return };
@@ -31,19 +31,19 @@ fn child() {
     if let Some(task) = task.strip_prefix(super::hostile::GARBAGE) {
         return super::hostile::garbage(task);
     }
-    if task == super::strangers::WAIT {
-        return super::strangers::wait();
+    if task == super::wrong_addresses::WAIT {
+        return super::wrong_addresses::wait();
     }
-    if let Some(address) = task.strip_prefix(super::strangers::SEND) {
-        return super::strangers::send(address);
+    if let Some(address) = task.strip_prefix(super::wrong_addresses::SEND) {
+        return super::wrong_addresses::send(address);
     }
-    if let Some(task) = task.strip_prefix(super::refused::ALONE) {
-        return super::refused::alone(task);
+    if let Some(task) = task.strip_prefix(super::refused_syscalls::ALONE) {
+        return super::refused_syscalls::alone(task);
     }
     let numbers: Vec<usize> = task.split(' ').map(|word| word.parse().expect("a number")).collect();
     let settings = modes()[numbers[2]];
     if let Some(case) = numbers.get(3) {
-        super::refused::refuse(*case);
+        super::refused_syscalls::refuse(*case);
     }
     let plans = plans(settings);
     rank(&plans[numbers[1]], numbers[0] as u32, settings);
@@ -63,9 +63,9 @@ fn finish() {
 
 fn rank(plan: &Plan, me: u32, settings: Settings) {
     let ranks: Vec<RankId> = (0..plan.ranks()).map(RankId).collect();
-    let lent = Lent::new(plan, me);
+    let own_memory = RankMemory::new(plan, me);
     let mut node = Node::new(RankId(me), &ranks, settings).expect("there is memory");
-    let Memory { address, key } = lent.memory();
+    let Memory { address, key } = own_memory.memory();
     say(format!("{} {address} {key}", node.address()));
     let mut memories = Vec::new();
     let mut lines = BufReader::new(std::io::stdin()).lines();
@@ -86,11 +86,11 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
     let ended = Arc::new(AtomicBool::new(false));
     let listener = Arc::clone(&ended);
     std::thread::spawn(move || {
-        // A parent that is gone wants nothing any more either.
+        // A parent that is gone ends the rank, too.
         let _ = lines.next();
         listener.store(true, SeqCst);
     });
-    let mut player = Player::new(plan, me, lent, &memories);
+    let mut player = Player::new(plan, me, own_memory, &memories);
     let mut told = false;
     play(&mut player, &mut node, |is_done| {
         if is_done && !told {
@@ -100,18 +100,18 @@ fn rank(plan: &Plan, me: u32, settings: Settings) {
         ended.load(SeqCst)
     });
     let events = player.finish();
-    say(Line(Some(&events)).to_string());
+    say(RecordLine(Some(&events)).to_string());
     node.finish();
 }
 
 /// A child, killed at the latest when the test is over.
-pub(super) struct Peer {
+pub(super) struct ChildRank {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Peer {
+impl ChildRank {
     pub(super) fn start(task: &str) -> Self {
         let mut command = Command::new(env::current_exe().expect("it has a path"));
         command.args(["--exact", "processes::child", "--nocapture"]);
@@ -133,12 +133,12 @@ impl Peer {
         }
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the child has ended by itself.
     pub(super) fn end(&mut self) {
         assert!(self.child.wait().expect("it is a child").success());
     }
 
-    /// Ends it, and leaves it to be waited for.
+    /// Kills the child, and leaves a zombie.
     pub(super) fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
     }
@@ -148,24 +148,24 @@ impl Peer {
     }
 }
 
-impl Drop for Peer {
+impl Drop for ChildRank {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Plays the plan at a position, each rank in a process; `killed` is one that is killed some time after the
+/// Plays the plan at a position, each rank in a process; `killed` is a rank that is killed, and how long after the
 /// beginning.
 fn run(plan: &Plan, at: usize, mode: usize, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
     run_as(plan, &format!("{at} {mode}"), killed)
 }
 
-/// As [`run`]: `task` is the position, the mode, and perhaps what the system refuses the ranks.
+/// As [`run`]: `task` is the position, the mode, and perhaps the case of system calls that are refused.
 pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>) -> Vec<Option<Vec<Event>>> {
-    let mut peers: Vec<Peer> =
-        (0..plan.steps.len()).map(|rank| Peer::start(&format!("{rank} {task}"))).collect();
-    let names: Vec<String> = peers.iter_mut().map(Peer::hear).collect();
+    let mut peers: Vec<ChildRank> =
+        (0..plan.steps.len()).map(|rank| ChildRank::start(&format!("{rank} {task}"))).collect();
+    let names: Vec<String> = peers.iter_mut().map(ChildRank::hear).collect();
     peers.iter_mut().for_each(|peer| names.iter().for_each(|name| peer.tell(name)));
     peers.iter_mut().for_each(|peer| assert_eq!(peer.hear(), "ready"));
     peers.iter_mut().for_each(|peer| peer.tell("begin"));
@@ -184,7 +184,7 @@ pub(super) fn run_as(plan: &Plan, task: &str, killed: Option<(usize, Duration)>)
             records.push(None);
         } else {
             peer.tell("end");
-            records.push(parse_line(&peer.hear()).expect("it is a record"));
+            records.push(parse_record_line(&peer.hear()).expect("it is a record"));
         }
     }
     records
@@ -195,7 +195,7 @@ fn plans_between_processes() {
     for (mode, settings) in modes().into_iter().enumerate() {
         let plans = plans(settings);
         for (at, plan) in plans[..plans.len() - 1].iter().enumerate().filter(|(at, _)| (at + mode) % 2 == 0) {
-            judge(plan, settings, &run(plan, at, mode, None));
+            assert_conforms(plan, settings, &run(plan, at, mode, None));
         }
     }
 }
@@ -208,7 +208,7 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
         let (at, plan) = (plans.len() - 1, plans.last().expect("there are plans"));
         for after in [0, 3, 10, 40] {
             let ranks = run(plan, at, mode, Some((1, Duration::from_millis(after))));
-            judge(plan, settings, &ranks);
+            assert_conforms(plan, settings, &ranks);
             let survivor = ranks[0].as_ref().expect("it lives");
             let of_victim = |event: &&Event| matches!(event, Event::Packet { from: 1, .. });
             let lost = survivor.iter().position(|event| *event == Event::Lost(1));
@@ -222,11 +222,11 @@ fn a_rank_that_is_killed_is_lost_once_and_others_notice_nothing() {
     assert!(in_the_middle > 0, "a rank was killed in the middle at least once");
 }
 
-/// Notes what is reported; all of its memory is empty or this.
+/// A handler that notes all arrivals; all memory that it names is empty or these bytes.
 #[derive(Default)]
-struct Watch(Vec<Arrival>, [u8; 8]);
+struct ArrivalLog(Vec<Arrival>, [u8; 8]);
 
-impl Regions for Watch {
+impl Regions for ArrivalLog {
     fn bytes(&self, _: Memory, len: u64) -> Option<&[u8]> {
         self.1.get(..len as usize)
     }
@@ -236,7 +236,7 @@ impl Regions for Watch {
     }
 }
 
-impl Handler<Out> for Watch {
+impl Handler<Out> for ArrivalLog {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -249,36 +249,36 @@ impl Handler<Out> for Watch {
 }
 
 /// A node that is connected to a peer which has finished and ended.
-fn beside_one_that_has_finished() -> (Node, Watch) {
-    let mut peer = Peer::start(FINISH);
+fn beside_one_that_has_finished() -> (Node, ArrivalLog) {
+    let mut peer = ChildRank::start(FINISH);
     let address = peer.hear().parse().expect("an address");
     let mut node = Node::new(RankId(0), &[RankId(0), RankId(1)], FULL).expect("there is memory");
     node.out().connect(RankId(1), &address).expect("it is there");
     peer.tell("end");
     assert!(peer.child.wait().expect("it is a child").success());
-    (node, Watch::default())
+    (node, ArrivalLog::default())
 }
 
-fn settle(node: &mut Node, watch: &mut Watch) {
+fn settle(node: &mut Node, recorder: &mut ArrivalLog) {
     for _ in 0..4 {
         node.check();
-        node.poll(watch);
+        node.poll(recorder);
     }
 }
 
 #[test]
-fn packets_to_a_peer_that_has_finished_wait_for_nobody() {
-    let (mut node, mut watch) = beside_one_that_has_finished();
+fn packets_to_a_peer_that_has_finished_are_dropped() {
+    let (mut node, mut recorder) = beside_one_that_has_finished();
     // Before its end is noticed, and afterwards: more than the ring takes.
     for _ in 0..2 {
         for _ in 0..100 {
             let done = Packet::Done { send: Handle { index: 0, generation: 0 } };
             node.out().send(RankId(1), Context::MESSAGES, &done, &[]);
         }
-        settle(&mut node, &mut watch);
+        settle(&mut node, &mut recorder);
         assert!(!node.out().is_waiting());
     }
-    assert_eq!(watch.0, [], "that it has ended is no loss");
+    assert_eq!(recorder.0, [], "that it has ended is no loss");
 }
 
 #[test]
@@ -286,14 +286,14 @@ fn a_peer_that_has_finished_and_owes_something_is_lost() {
     let memory = Memory { address: 0, key: 0 };
     let request = Handle { index: 5, generation: 0 };
     for late in [false, true] {
-        let (mut node, mut watch) = beside_one_that_has_finished();
+        let (mut node, mut recorder) = beside_one_that_has_finished();
         if late {
-            settle(&mut node, &mut watch);
-            assert_eq!(watch.0, []);
+            settle(&mut node, &mut recorder);
+            assert_eq!(recorder.0, []);
         }
         let read = Read { of: RankId(1), from: memory, into: memory, len: 8, request, notice: None };
-        node.out().read(&read, &mut watch);
-        settle(&mut node, &mut watch);
-        assert_eq!(watch.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);
+        node.out().read(&read, &mut recorder);
+        settle(&mut node, &mut recorder);
+        assert_eq!(recorder.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);
     }
 }

@@ -1,7 +1,7 @@
 //! Ranks as threads of one process.
 
-use super::{judge, modes, name_of, plans, play};
-use carrousel_transport::conformance::{Event, Lent, Plan, Player, Record, short};
+use super::{assert_conforms, modes, name_of, plans, play};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, Record, short_plans};
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_shm::{Address, Node, Settings};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -15,9 +15,9 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
     let named: Mutex<Vec<Option<(Address, Memory)>>> = Mutex::new(vec![None; count]);
     let (barrier, done) = (Barrier::new(count), AtomicUsize::new(0));
     let rank = |me: u32| {
-        let lent = Lent::new(plan, me);
+        let own_memory = RankMemory::new(plan, me);
         let mut node = Node::new(RankId(me), &ranks, settings).expect("there is memory");
-        named.lock().expect("nobody panics")[me as usize] = Some((node.address(), lent.memory()));
+        named.lock().expect("nobody panics")[me as usize] = Some((node.address(), own_memory.memory()));
         barrier.wait();
         let all: Vec<_> = named.lock().expect("nobody panics").iter().copied().flatten().collect();
         for (peer, (address, _)) in ranks.iter().zip(&all).filter(|(peer, _)| peer.0 != me) {
@@ -25,7 +25,7 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
         }
         let memories: Vec<Memory> = all.iter().map(|(_, memory)| *memory).collect();
         barrier.wait();
-        let mut player = Player::new(plan, me, lent, &memories);
+        let mut player = Player::new(plan, me, own_memory, &memories);
         let mut told = false;
         let was_full = play(&mut player, &mut node, |is_done| {
             if is_done && !told {
@@ -34,7 +34,7 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
             }
             done.load(SeqCst) == count
         });
-        // Nobody's memory goes before the last one has looked.
+        // No rank's memory is released before the last rank has finished.
         barrier.wait();
         (player.finish(), was_full)
     };
@@ -51,10 +51,10 @@ fn run(plan: &Plan, settings: Settings) -> (Vec<Option<Vec<Event>>>, bool) {
 fn every_plan(settings: Settings) {
     let plans = plans(settings);
     let mut was_full = false;
-    // The last plan has no end.
+    // The last plan never ends.
     for plan in &plans[..plans.len() - 1] {
         let (ranks, full) = run(plan, settings);
-        judge(plan, settings, &ranks);
+        assert_conforms(plan, settings, &ranks);
         was_full |= full;
     }
     assert!(was_full, "ranks had to wait for room");
@@ -80,16 +80,16 @@ fn every_plan_through_a_tiny_ring() {
     every_plan(modes()[3]);
 }
 
-/// Writes records of short plans to the file that this variable names: what another crate checks against the
+/// Writes records of short plans to the file that the variable `CARROUSEL_RECORDS` names; `verify` checks them against the
 /// network of its model. `CARROUSEL_RECORDS=verify/tests/orders/shm.txt cargo test -p carrousel-transport-shm
 /// --test conformance records_for_the_model`, from the root of the repository.
 #[test]
 fn records_for_the_model() {
     let mut text = String::new();
     for settings in modes() {
-        for plan in short() {
+        for plan in short_plans() {
             let (ranks, _) = run(&plan, settings);
-            judge(&plan, settings, &ranks);
+            assert_conforms(&plan, settings, &ranks);
             let (transport, plan) = (name_of(settings), plan.name);
             text += &Record { transport, plan, ranks }.to_string();
         }

@@ -3,7 +3,8 @@
 use super::meeting::Meeting;
 use super::{PATIENCE, modes};
 use carrousel_transport::conformance::{
-    Event, Lent, Line, Plan, Player, Record, Size, check, generated, named, never_ending, parse_line, short,
+    Event, Plan, Player, RankMemory, Record, RecordLine, Size, check, generated_plan, named_plans,
+    never_ending_plan, parse_record_line, short_plans,
 };
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
@@ -21,9 +22,9 @@ fn size(settings: &Settings) -> Size {
 
 fn plans(settings: &Settings) -> Vec<Plan> {
     let size = size(settings);
-    let mut plans = named(&size);
+    let mut plans = named_plans(&size);
     let less = Size { large: size.large / 16, ..size };
-    plans.extend((0..4).map(|seed| generated(seed, 2 + seed as u32 % 3, 80, &less)));
+    plans.extend((0..4).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 80, &less)));
     plans
 }
 
@@ -56,7 +57,7 @@ fn ready<'a>(
     meeting: &Meeting,
 ) -> Ready<'a> {
     let mut verbs = Verbs::over(device, RankId(me), plan.ranks(), settings).expect("there is a device");
-    let mut lent = Lent::new(plan, me);
+    let mut lent = RankMemory::new(plan, me);
     let bytes = lent.whole_mut();
     // SAFETY: the region is dropped with the player that owns the bytes, which do not move; who looks at them while
     // something is outstanding looks at others of them, or the suite has found a fault.
@@ -163,11 +164,11 @@ fn run(name: &str, plan: &Plan, settings: &Settings) -> Played {
     let ends = each(&here, one);
     let mut played = Played { ranks: Vec::new(), was_full: false };
     for (rank, (events, full)) in here.iter().zip(ends) {
-        meeting.say("record", *rank, &Line(Some(&events)).to_string());
+        meeting.say("record", *rank, &RecordLine(Some(&events)).to_string());
         played.was_full |= full;
     }
     if meeting.node == 0 {
-        let record = |rank| parse_line(&meeting.hear("record", rank)).expect("it is a record");
+        let record = |rank| parse_record_line(&meeting.hear("record", rank)).expect("it is a record");
         played.ranks = (0..plan.ranks()).map(record).collect();
         judge(name, plan, &played.ranks);
         meeting.say("judged", 0, "");
@@ -212,7 +213,7 @@ fn every_plan() {
 fn records_for_the_model() {
     let mut text = String::new();
     for (name, settings) in modes() {
-        for plan in short() {
+        for plan in short_plans() {
             let played = run(&format!("short, {name}"), &plan, &settings);
             let record = Record { transport: name.to_owned(), plan: plan.name, ranks: played.ranks };
             text += &record.to_string();
@@ -251,8 +252,8 @@ fn between_nodes_of_a_bad_network() {
     let [roomy, _, by_two, _] = modes();
     for (name, settings) in [roomy, by_two] {
         let size = Size { eager: settings.eager, large: 60_000, burst: 60 };
-        let mut plans = named(&size);
-        plans.push(generated(7, 2, 60, &size));
+        let mut plans = named_plans(&size);
+        plans.push(generated_plan(7, 2, 60, &size));
         for plan in plans {
             let began = Instant::now();
             run(name, &plan, &settings);
@@ -267,7 +268,7 @@ fn between_nodes_of_a_bad_network() {
 fn between_nodes_one_is_switched_off() {
     let (name, settings) = &modes()[0];
     let size = Size { large: 10_000, ..size(settings) };
-    let plan = never_ending(3, 1, &size);
+    let plan = never_ending_plan(3, 1, &size);
     let meeting = Meeting::new("switched off");
     assert_eq!(meeting.nodes, 2, "one node cannot outlive itself");
     let device = Device::open(&settings.choice).expect("there is a device");

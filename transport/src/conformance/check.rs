@@ -1,23 +1,23 @@
-//! Whether a record is one that the contract allows.
+//! Checks whether the contract allows a record.
 //!
-//! A packet is seen when it is reported. Of a write, only memory behind a packet of its lane counts: that data
-//! may be there before is in the nature of memory, and nobody may rely on it.
+//! A packet is seen when it is reported. Of a write, only memory behind a packet of its lane counts: the data
+//! may be there before, but no rank may rely on it.
 
-use super::breach::{Breach, Row};
-use super::plan::{Named, Plan, Post, Step, sum_of};
+use super::contract_error::{ContractError, TableCell};
+use super::plan::{Plan, PlannedStep, Post, Step, sum_of};
 use super::record::Event;
 use crate::{Lane, Operation, ordered};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-/// Checks what the ranks of a plan have noticed against the contract; `None` stands for a rank that was ended
+/// Checks the events of a plan's ranks against the contract; `None` stands for a rank that was killed
 /// in the middle, which all others have to notice.
 ///
 /// # Errors
-/// The first breach of the first rank that has noticed one.
-pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), Breach> {
+/// The first breach in the record of the first rank that has one.
+pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), ContractError> {
     if ranks.len() != plan.steps.len() {
-        return Err(Breach::Ranks { found: ranks.len(), expected: plan.steps.len() });
+        return Err(ContractError::Ranks { found: ranks.len(), expected: plan.steps.len() });
     }
     let died: Vec<bool> = ranks.iter().map(Option::is_none).collect();
     for (me, events) in (0..).zip(ranks) {
@@ -30,34 +30,34 @@ pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), Breach> {
     Ok(())
 }
 
-/// What is expected of one peer.
-struct Peer {
+/// The events that are still expected of one peer.
+struct ExpectedOfPeer {
     died: bool,
     lost: bool,
-    /// Positions of its packets that have not come.
+    /// Positions of its packets that have not arrived.
     packets: BTreeSet<usize>,
-    /// Positions of its writes whose data has not been looked at.
+    /// Positions of its writes whose data has not been checked.
     writes: BTreeSet<usize>,
-    /// Operations to it whose completion has not come, in the order in which they were posted.
+    /// Operations to it whose completion has not been reported, in the order in which they were posted.
     written: VecDeque<usize>,
     read: VecDeque<usize>,
 }
 
-/// One rank, and what is expected of its record.
+/// One rank, and the events that are still expected in its record.
 struct Observer<'a> {
     plan: &'a Plan,
     me: u32,
-    peers: Vec<Peer>,
+    peers: Vec<ExpectedOfPeer>,
     posted: usize,
-    /// The forward packet behind which memory is looked at.
-    behind: Option<Named>,
+    /// The forward packet behind which memory is being checked.
+    behind: Option<PlannedStep>,
     /// By rank and position: sums that were computed already.
     sums: BTreeMap<(u32, usize), u64>,
 }
 
 impl<'a> Observer<'a> {
     fn new(plan: &'a Plan, me: u32, died: &[bool]) -> Self {
-        let peer = |(from, died): (u32, &bool)| Peer {
+        let peer = |(from, died): (u32, &bool)| ExpectedOfPeer {
             died: *died,
             lost: false,
             packets: positions(plan, from, me, |post| post.lane().is_some()),
@@ -69,15 +69,15 @@ impl<'a> Observer<'a> {
         Self { plan, me, peers, posted: 0, behind: None, sums: BTreeMap::new() }
     }
 
-    fn sum_of(&mut self, named: &Named) -> u64 {
-        *self.sums.entry((named.from, named.at)).or_insert_with(|| sum_of(named))
+    fn sum_of(&mut self, planned: &PlannedStep) -> u64 {
+        *self.sums.entry((planned.from, planned.at)).or_insert_with(|| sum_of(planned))
     }
 
-    fn named(&self, from: u32, at: usize) -> Result<Named, Breach> {
-        self.plan.named(from, at).ok_or(Breach::Foreign { at: self.me, from })
+    fn planned_step(&self, from: u32, at: usize) -> Result<PlannedStep, ContractError> {
+        self.plan.planned_step(from, at).ok_or(ContractError::Foreign { at: self.me, from })
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), Breach> {
+    fn event(&mut self, event: &Event) -> Result<(), ContractError> {
         let me = self.me;
         if !matches!(event, Event::Memory { .. }) {
             self.all_looked_at()?;
@@ -86,40 +86,40 @@ impl<'a> Observer<'a> {
             Event::Posted(at) => self.post(at),
             Event::Packet { from, at, sum } => self.packet(from, at, sum),
             Event::Memory { from, at, sum } => {
-                let write = self.named(from, at)?;
+                let write = self.planned_step(from, at)?;
                 let packet = self.behind.filter(|packet| packet.from == from && at <= packet.at);
                 if packet.is_none() || !self.peers[from as usize].writes.remove(&at) {
-                    return Err(Breach::OtherPlan { at: me, what: write });
+                    return Err(ContractError::PlanMismatch { at: me, what: write });
                 }
                 self.memory(&write, sum, packet)
             }
-            Event::Left { from, at, sum } => {
-                let write = self.named(from, at)?;
+            Event::FinalMemory { from, at, sum } => {
+                let write = self.planned_step(from, at)?;
                 if self.peers[from as usize].died { Ok(()) } else { self.memory(&write, sum, None) }
             }
             Event::Written(at) => {
-                let named = self.named(me, at)?;
-                self.complete(&named, |peer| &mut peer.written)
+                let planned = self.planned_step(me, at)?;
+                self.complete(&planned, |peer| &mut peer.written)
             }
             Event::Read { at, sum } => {
-                let named = self.named(me, at)?;
-                self.complete(&named, |peer| &mut peer.read)?;
-                self.read(&named, sum)
+                let planned = self.planned_step(me, at)?;
+                self.complete(&planned, |peer| &mut peer.read)?;
+                self.read(&planned, sum)
             }
             Event::Lost(peer) => self.lost(peer),
-            Event::Foreign(from) => Err(Breach::Foreign { at: me, from }),
-            Event::Stray => Err(Breach::Stray { at: me }),
+            Event::Foreign(from) => Err(ContractError::Foreign { at: me, from }),
+            Event::Stray => Err(ContractError::Stray { at: me }),
         }
     }
 
-    fn post(&mut self, at: usize) -> Result<(), Breach> {
-        let named = self.named(self.me, at)?;
+    fn post(&mut self, at: usize) -> Result<(), ContractError> {
+        let planned = self.planned_step(self.me, at)?;
         if at != self.posted {
-            return Err(Breach::OtherPlan { at: self.me, what: named });
+            return Err(ContractError::PlanMismatch { at: self.me, what: planned });
         }
         self.posted += 1;
-        let peer = &mut self.peers[named.step.to as usize];
-        match named.step.post {
+        let peer = &mut self.peers[planned.step.to as usize];
+        match planned.step.post {
             Post::Send { .. } => {}
             Post::Write { .. } => peer.written.push_back(at),
             Post::Read { .. } => peer.read.push_back(at),
@@ -127,175 +127,184 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    fn packet(&mut self, from: u32, at: usize, sum: u64) -> Result<(), Breach> {
+    fn packet(&mut self, from: u32, at: usize, sum: u64) -> Result<(), ContractError> {
         let me = self.me;
-        let later = self.named(from, at)?;
+        let later = self.planned_step(from, at)?;
         let Some(lane) = later.step.post.lane().filter(|_| later.step.to == me) else {
-            return Err(Breach::Foreign { at: me, from });
+            return Err(ContractError::Foreign { at: me, from });
         };
         let peer = &mut self.peers[from as usize];
         if peer.lost {
-            return Err(Breach::AfterLoss { at: me, what: later });
+            return Err(ContractError::AfterLoss { at: me, what: later });
         }
         if !peer.packets.remove(&at) {
-            return Err(Breach::Twice { at: me, what: later });
+            return Err(ContractError::ReportedTwice { at: me, what: later });
         }
         for earlier in peer.packets.range(..at) {
-            let Some(earlier) = self.plan.named(from, *earlier) else { continue };
+            let Some(earlier) = self.plan.planned_step(from, *earlier) else { continue };
             if let Some(row) = order(&earlier.step, &later.step) {
-                return Err(Breach::Order { at: me, earlier, later, row });
+                return Err(ContractError::Order { at: me, earlier, later, row });
             }
         }
         let is_data = matches!(later.step.post, Post::Send { .. });
         let expected = if is_data { self.sum_of(&later) } else { super::plan::sum(&[]) };
         if sum != expected {
-            return Err(Breach::Changed { at: me, what: later });
+            return Err(ContractError::Changed { at: me, what: later });
         }
         self.behind = (lane == Lane::Forward).then_some(later);
         Ok(())
     }
 
-    /// All memory that the last packet says something of has been looked at.
-    fn all_looked_at(&mut self) -> Result<(), Breach> {
+    /// Fails unless all memory of writes before the last packet has been checked.
+    fn all_looked_at(&mut self) -> Result<(), ContractError> {
         let Some(packet) = self.behind.take() else { return Ok(()) };
         match self.peers[packet.from as usize].writes.range(..=packet.at).next() {
-            Some(at) => Err(Breach::Missing { at: self.me, what: self.named(packet.from, *at)? }),
+            Some(at) => {
+                Err(ContractError::NotReported { at: self.me, what: self.planned_step(packet.from, *at)? })
+            }
             None => Ok(()),
         }
     }
 
-    /// What is where a write goes, behind a packet or at the end.
-    fn memory(&mut self, write: &Named, sum: u64, packet: Option<Named>) -> Result<(), Breach> {
-        let (Post::Write { place, .. }, at) = (write.step.post, self.me) else {
-            return Err(Breach::OtherPlan { at: self.me, what: *write });
+    /// Checks the contents of a write's slot, behind a packet or at the end.
+    fn memory(
+        &mut self,
+        write: &PlannedStep,
+        sum: u64,
+        packet: Option<PlannedStep>,
+    ) -> Result<(), ContractError> {
+        let (Post::Write { slot_of, .. }, at) = (write.step.post, self.me) else {
+            return Err(ContractError::PlanMismatch { at: self.me, what: *write });
         };
         let end = packet.map_or(usize::MAX, |packet| packet.at + 1);
-        let Some(last) = self.plan.last_write(write.from, place, end) else { return Ok(()) };
-        // What is posted later into the same place may be there already, or in part.
-        let is_written_over = self.plan.writes(write.from, place).any(|other| other.at > last.at);
+        let Some(last) = self.plan.last_write(write.from, slot_of, end) else { return Ok(()) };
+        // The data of a later write into the same slot may be there already, or in part.
+        let is_written_over = self.plan.writes(write.from, slot_of).any(|other| other.at > last.at);
         if is_written_over || sum == self.sum_of(&last) {
             return Ok(());
         }
-        let earlier: Vec<Named> =
-            self.plan.writes(write.from, place).take_while(|one| one.at < last.at).collect();
+        let earlier: Vec<PlannedStep> =
+            self.plan.writes(write.from, slot_of).take_while(|one| one.at < last.at).collect();
         for overwritten in earlier {
             if sum == self.sum_of(&overwritten) {
                 // The data of the earlier write is there last.
-                let row = Row(Operation::Write, Operation::Write);
-                return Err(Breach::Order { at, earlier: overwritten, later: last, row });
+                let row = TableCell(Operation::Write, Operation::Write);
+                return Err(ContractError::Order { at, earlier: overwritten, later: last, row });
             }
         }
         match packet {
             Some(packet) => {
-                let row = Row(Operation::Write, Operation::Send(Lane::Forward));
-                Err(Breach::NotThere { at, write: last, packet, row })
+                let row = TableCell(Operation::Write, Operation::Send(Lane::Forward));
+                Err(ContractError::DataMissing { at, write: last, packet, row })
             }
-            None => Err(Breach::Changed { at, what: last }),
+            None => Err(ContractError::Changed { at, what: last }),
         }
     }
 
     fn complete(
         &mut self,
-        named: &Named,
-        of: impl Fn(&mut Peer) -> &mut VecDeque<usize>,
-    ) -> Result<(), Breach> {
-        let (at, what) = (self.me, *named);
-        let queue = of(&mut self.peers[named.step.to as usize]);
-        match queue.iter().position(|posted| *posted == named.at) {
+        planned: &PlannedStep,
+        of: impl Fn(&mut ExpectedOfPeer) -> &mut VecDeque<usize>,
+    ) -> Result<(), ContractError> {
+        let (at, what) = (self.me, *planned);
+        let queue = of(&mut self.peers[planned.step.to as usize]);
+        match queue.iter().position(|posted| *posted == planned.at) {
             Some(0) => {
                 queue.pop_front();
                 Ok(())
             }
             Some(_) => {
                 let first = queue[0];
-                Err(Breach::Completions { at, earlier: self.named(at, first)?, later: what })
+                Err(ContractError::Completions { at, earlier: self.planned_step(at, first)?, later: what })
             }
-            None if named.at < self.posted => Err(Breach::Twice { at, what }),
-            None => Err(Breach::TooEarly { at, what }),
+            None if planned.at < self.posted => Err(ContractError::ReportedTwice { at, what }),
+            None => Err(ContractError::TooEarly { at, what }),
         }
     }
 
-    /// What a read has got.
-    fn read(&mut self, read: &Named, sum: u64) -> Result<(), Breach> {
-        let Post::Read { place, .. } = read.step.post else {
-            return Err(Breach::OtherPlan { at: self.me, what: *read });
+    /// Checks the data that a read has got.
+    fn read(&mut self, read: &PlannedStep, sum: u64) -> Result<(), ContractError> {
+        let Post::Read { slot_of, .. } = read.step.post else {
+            return Err(ContractError::PlanMismatch { at: self.me, what: *read });
         };
         // Completions of operations that failed come behind the loss, for they cannot say so themselves.
-        if self.peers[read.step.to as usize].lost || self.may_be_late(read, place) {
+        if self.peers[read.step.to as usize].lost || self.may_be_late(read, slot_of) {
             return Ok(());
         }
-        let source = self.plan.last_write(self.me, place, read.at);
+        let source = self.plan.last_write(self.me, slot_of, read.at);
         if sum == self.sum_of(&source.unwrap_or(*read)) {
             return Ok(());
         }
         Err(match source {
             Some(earlier) => {
-                let row = Row(Operation::Write, Operation::Read);
-                Breach::Order { at: self.me, earlier, later: *read, row }
+                let row = TableCell(Operation::Write, Operation::Read);
+                ContractError::Order { at: self.me, earlier, later: *read, row }
             }
-            None => Breach::Changed { at: self.me, what: *read },
+            None => ContractError::Changed { at: self.me, what: *read },
         })
     }
 
-    /// Whether something was posted behind a read, without a fence, that writes over what it reads.
-    fn may_be_late(&self, read: &Named, place: usize) -> bool {
+    /// Whether an unfenced write behind a read overwrites its source.
+    fn may_be_late(&self, read: &PlannedStep, slot_of: usize) -> bool {
         let behind = self.plan.between(self.me, read.step.to).skip_while(|other| other.at <= read.at);
         let mut unfenced = behind.take_while(|other| !other.step.fenced);
-        unfenced.any(|other| matches!(other.step.post, Post::Write { place: at, .. } if at == place))
+        unfenced.any(|other| matches!(other.step.post, Post::Write { slot_of: at, .. } if at == slot_of))
     }
 
-    fn lost(&mut self, peer: u32) -> Result<(), Breach> {
+    fn lost(&mut self, peer: u32) -> Result<(), ContractError> {
         let at = self.me;
         match self.peers.get_mut(peer as usize) {
-            Some(Peer { died: true, lost: true, .. }) => Err(Breach::LostTwice { at, peer }),
-            Some(found @ Peer { died: true, .. }) => {
+            Some(ExpectedOfPeer { died: true, lost: true, .. }) => {
+                Err(ContractError::LossReportedTwice { at, peer })
+            }
+            Some(found @ ExpectedOfPeer { died: true, .. }) => {
                 found.lost = true;
                 Ok(())
             }
-            _ => Err(Breach::FalseLoss { at, peer }),
+            _ => Err(ContractError::FalseLoss { at, peer }),
         }
     }
 
-    /// Nothing more comes.
-    fn end(&mut self) -> Result<(), Breach> {
+    /// Fails unless all expected events have come; called at the end of the record.
+    fn end(&mut self) -> Result<(), ContractError> {
         let at = self.me;
         self.all_looked_at()?;
-        if let Some(what) = self.plan.named(at, self.posted) {
-            return Err(Breach::OtherPlan { at, what });
+        if let Some(what) = self.plan.planned_step(at, self.posted) {
+            return Err(ContractError::PlanMismatch { at, what });
         }
         for (from, peer) in (0..).zip(&self.peers) {
             if let Some(missing) = peer.written.front().or(peer.read.front()) {
-                return Err(Breach::Missing { at, what: self.named(at, *missing)? });
+                return Err(ContractError::NotReported { at, what: self.planned_step(at, *missing)? });
             }
             if peer.died && !peer.lost && from != at {
-                return Err(Breach::NotLost { at, peer: from });
+                return Err(ContractError::LossNotReported { at, peer: from });
             }
             let missing = peer.packets.first().or(peer.writes.first());
             if let Some(missing) = missing.filter(|_| !peer.died) {
-                return Err(Breach::Missing { at, what: self.named(from, *missing)? });
+                return Err(ContractError::NotReported { at, what: self.planned_step(from, *missing)? });
             }
         }
         Ok(())
     }
 }
 
-/// The place in the table that puts the packet of `earlier` before that of `later`, which is posted behind it; none if
-/// no place does.
-fn order(earlier: &Step, later: &Step) -> Option<Row> {
+/// The entry of the table that puts the packet of `earlier` before that of `later`, which is posted behind it, if
+/// one does.
+fn order(earlier: &Step, later: &Step) -> Option<TableCell> {
     let (row_lane, lane) = (earlier.post.lane()?, later.post.lane()?);
     let is_read = |step: &Step| matches!(step.post, Post::Read { .. });
-    // A notice is a packet behind its write. That of a read leaves when the data is there: so it is behind what was
-    // posted before the read, but nothing is behind it that does not wait for the read.
+    // The notice of a write is a packet behind it. The notice of a read leaves when the data is there: so it is behind
+    // packets that were posted before the read, but only packets that wait for the read are behind it.
     let row = match (is_read(earlier), is_read(later)) {
-        (true, true) => Row(Operation::Read, Operation::Read),
+        (true, true) => TableCell(Operation::Read, Operation::Read),
         (true, false) if row_lane != lane => return None,
-        (true, false) => Row(Operation::Read, Operation::Send(lane)),
-        (false, _) => Row(Operation::Send(row_lane), Operation::Send(lane)),
+        (true, false) => TableCell(Operation::Read, Operation::Send(lane)),
+        (false, _) => TableCell(Operation::Send(row_lane), Operation::Send(lane)),
     };
     ordered(row.0, row.1, later.fenced).then_some(row)
 }
 
-/// The positions of what `from` posts to `to` of a kind.
+/// The positions of the steps that `from` posts to `to` and `is_one` accepts.
 fn positions(plan: &Plan, from: u32, to: u32, is_one: impl Fn(&Post) -> bool) -> BTreeSet<usize> {
-    plan.between(from, to).filter(|named| is_one(&named.step.post)).map(|named| named.at).collect()
+    plan.between(from, to).filter(|planned| is_one(&planned.step.post)).map(|planned| planned.at).collect()
 }

@@ -1,22 +1,22 @@
-//! Whether a transport keeps the contract: what to post, what to note down, and what may stand there.
+//! The conformance suite: whether a transport keeps the contract.
 //!
-//! A [`Plan`] says what each rank posts to whom, in which order. A [`Player`] is one rank of it: it posts over
-//! any [`Transport`](crate::Transport), and notes down as [`Event`]s what it is told, with the contents of its
-//! memory at the moments at which the contract says something of them. [`check`] compares what all ranks have
-//! noted with [`ordered`](crate::ordered) and the rest of the contract; a [`Breach`] names the operations and
+//! A [`Plan`] lists the operations that each rank posts to each peer, in order. A [`Player`] is one rank of it: it posts
+//! over any [`Transport`](crate::Transport), and notes its arrivals as [`Event`]s, with the contents of its
+//! memory at the moments at which the contract says something of them. [`check`] compares the notes of all ranks
+//! with [`ordered`](crate::ordered) and the rest of the contract; a [`ContractError`] names the operations and
 //! the row of the table.
 //!
-//! A test of a transport takes every plan of [`named`] and some of [`generated`], and runs a player for each
-//! rank until all [are done](Player::is_done); then it polls some more, since what comes twice comes late.
-//! [`never_ending`] is for the end of a peer: one rank is killed, and has no record.
+//! A test of a transport takes every plan of [`named_plans`] and some of [`generated_plan`], and runs a player for each
+//! rank until all [are done](Player::is_done); then it polls some more, since a report that comes twice comes late.
+//! [`never_ending_plan`] is for the end of a peer: one rank is killed, and has no record.
 //!
-//! What the suite does to a transport while it runs: every buffer that may be reused is overwritten at once,
-//! and so is the source of a read as soon as its notice, or a fenced packet behind it, says that its reader has it; bytes around every place are
-//! watched; no address and hardly a length is aligned.
+//! While it runs, the suite makes mistakes of a transport visible: every buffer that may be reused is overwritten at
+//! once, and so is the source of a read as soon as its notice, or a fenced packet behind it, says that its reader has it;
+//! the bytes around every slot are checked; no address and hardly a length is aligned.
 //!
-//! What it cannot see: whether data was in memory *before* the packet that announces it (it may be); whether
+//! The suite cannot see whether data was in memory *before* the packet that announces it (it may be), nor whether
 //! a send that was posted before a read, or before a write, was in the peer's queue first, as no peer can
-//! tell when it looks only at what is reported.
+//! tell from its reports alone.
 //!
 //! ```
 //! use carrousel_transport::Lane;
@@ -30,16 +30,16 @@
 //! assert!(breach.ends_with("row `send, back`, column `send, back` of the table of order forbids it"));
 //! ```
 
-mod breach;
 mod check;
+mod contract_error;
 mod plan;
 mod plans;
 mod player;
 mod record;
 
-pub use breach::{Breach, Row};
 pub use check::check;
-pub use plan::{Named, Plan, Post, Step, sum, sum_of};
-pub use plans::{Size, generated, named, never_ending, short};
-pub use player::{Lent, Player};
-pub use record::{BadRecord, Event, Line, Record, parse, parse_line};
+pub use contract_error::{ContractError, TableCell};
+pub use plan::{Plan, PlannedStep, Post, Step, sum, sum_of};
+pub use plans::{Size, generated_plan, named_plans, never_ending_plan, short_plans};
+pub use player::{Player, RankMemory};
+pub use record::{Event, Record, RecordError, RecordLine, parse, parse_record_line};

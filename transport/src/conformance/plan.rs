@@ -1,4 +1,4 @@
-//! What each rank posts, where in its memory it goes, and which bytes have to be there afterwards.
+//! The operations that each rank posts, their slots in memory, and the bytes that have to be there afterwards.
 
 use crate::{Context, Handle, Lane, Memory, Operation, Packet};
 use alloc::collections::BTreeMap;
@@ -10,63 +10,63 @@ use carrousel_rendezvous::{Hint, LineId, Rtr};
 use core::fmt;
 use core::ops::Range;
 
-/// What the ranks of a job post to each other.
+/// The operations that the ranks of a job post to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What people call it.
+    /// Its name, in records and failures.
     pub name: String,
-    /// By rank: what it posts, in this order.
+    /// By rank: the operations that it posts, in this order.
     pub steps: Vec<Vec<Step>>,
 }
 
-/// One operation.
+/// One operation of a plan, and when it is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// To whom.
+    /// The peer.
     pub to: u32,
-    /// What.
+    /// The operation.
     pub post: Post,
-    /// Not before all earlier reads from this peer are complete. [`Outbound`](crate::Outbound) has no
-    /// fence: whoever posts waits.
+    /// It is posted only after all earlier reads from this peer are complete. [`Outbound`](crate::Outbound) has no
+    /// fence: the poster waits.
     pub fenced: bool,
-    /// Not before so many packets of this peer have arrived.
+    /// It is posted only after so many packets of this peer have arrived.
     pub after: u32,
 }
 
-/// What is posted.
+/// A posted operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Post {
-    /// A packet, with so many bytes of data behind it; back, there are none.
+    /// A packet, with so many bytes of data behind it; a packet back has no data.
     Send {
-        /// Which way.
+        /// The lane of the packet.
         lane: Lane,
-        /// Bytes.
+        /// Bytes of data.
         len: u64,
     },
     /// A write.
     Write {
-        /// Bytes.
+        /// Bytes of data.
         len: u64,
-        /// Into the place that the write at this position has at the peer: its own, or that of an earlier one
+        /// The position of the write into whose slot at the peer it goes: its own, or that of an earlier write
         /// of as many bytes, which is written over.
-        place: usize,
-        /// A packet stands directly behind it.
+        slot_of: usize,
+        /// A packet is directly behind it.
         notice: bool,
     },
     /// A read.
     Read {
-        /// Bytes.
+        /// Bytes of data.
         len: u64,
-        /// Of the place that the operation at this position has at the peer: its own, which is filled from
+        /// The position of the step whose slot at the peer it reads: its own, which is filled from
         /// the beginning, or that of an earlier write of as many bytes.
-        place: usize,
-        /// A packet stands directly behind it.
+        slot_of: usize,
+        /// A packet is directly behind it.
         notice: bool,
     },
 }
 
 impl Post {
-    /// What the table calls it.
+    /// The operation in the table.
     pub fn operation(&self) -> Operation {
         match self {
             Self::Send { lane, .. } => Operation::Send(*lane),
@@ -82,7 +82,7 @@ impl Post {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it has no data.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -97,27 +97,27 @@ impl Post {
         }
     }
 
-    /// The position of the step whose place in the peer's memory it uses.
-    pub fn place(&self) -> Option<usize> {
+    /// The position of the step whose slot in the peer's memory it uses.
+    pub fn slot_of(&self) -> Option<usize> {
         match self {
             Self::Send { .. } => None,
-            Self::Write { place, .. } | Self::Read { place, .. } => Some(*place),
+            Self::Write { slot_of, .. } | Self::Read { slot_of, .. } => Some(*slot_of),
         }
     }
 }
 
-/// An operation, as errors name it.
+/// A step of a plan, as errors name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// Who posts it.
+pub struct PlannedStep {
+    /// The rank that posts it.
     pub from: u32,
-    /// At which position.
+    /// Its position in the rank's steps.
     pub at: usize,
-    /// The operation.
+    /// The step.
     pub step: Step,
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for PlannedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, at, step } = self;
         let fence = if step.fenced { "fenced " } else { "" };
@@ -147,26 +147,30 @@ pub(super) fn position(handle: Handle) -> Option<usize> {
 }
 
 impl Plan {
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.steps.len() as u32
     }
 
-    /// The operation that `from` posts at `at`.
-    pub fn named(&self, from: u32, at: usize) -> Option<Named> {
+    /// The step of `from` at position `at`.
+    pub fn planned_step(&self, from: u32, at: usize) -> Option<PlannedStep> {
         let step = *self.steps.get(from as usize)?.get(at)?;
-        Some(Named { from, at, step })
+        Some(PlannedStep { from, at, step })
     }
 
-    /// What `from` posts to `to`.
-    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = Named> + '_ {
+    /// The steps that `from` posts to `to`.
+    pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = PlannedStep> + '_ {
         let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
-        steps.filter(move |(_, step)| step.to == to).map(move |(at, step)| Named { from, at, step: *step })
+        steps.filter(move |(_, step)| step.to == to).map(move |(at, step)| PlannedStep {
+            from,
+            at,
+            step: *step,
+        })
     }
 
-    /// The packet that the peer sees of a step: every kind of head occurs, the longest ones too.
+    /// The packet that the peer gets by a step: every kind of head occurs, the longest ones too.
     pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
-        let post = self.named(from, at)?.step.post;
+        let post = self.planned_step(from, at)?.step.post;
         let (request, tag, len) = (handle(at), Tag(at as u32), post.len());
         let memory = Memory { address: at as u64, key: from };
         let line = LineId { receive: request, index: 0 };
@@ -189,7 +193,7 @@ impl Plan {
         Some((self.context(at), packet))
     }
 
-    /// The communicator of the step at a position: they are mixed, and nothing of the contract depends on them.
+    /// The communicator of the step at a position: steps use several, and no rule of the contract depends on them.
     pub fn context(&self, at: usize) -> Context {
         Context((at % 3 / 2) as u16)
     }
@@ -207,30 +211,30 @@ impl Plan {
         (self.packet(from, at)? == (context, *packet)).then_some(at)
     }
 
-    /// The write that has the last word on the place `place` of `from`, of those posted before `before`.
-    pub(super) fn last_write(&self, from: u32, place: usize, before: usize) -> Option<Named> {
-        self.writes(from, place).take_while(|write| write.at < before).last()
+    /// The last write of `from` into the slot of its step `slot_of`, of those posted before `before`.
+    pub(super) fn last_write(&self, from: u32, slot_of: usize, before: usize) -> Option<PlannedStep> {
+        self.writes(from, slot_of).take_while(|write| write.at < before).last()
     }
 
-    /// The writes that `from` posts into its place `place`.
-    pub(super) fn writes(&self, from: u32, place: usize) -> impl Iterator<Item = Named> + '_ {
+    /// The writes that `from` posts into the slot of its step `slot_of`.
+    pub(super) fn writes(&self, from: u32, slot_of: usize) -> impl Iterator<Item = PlannedStep> + '_ {
         let steps = self.steps.get(from as usize).into_iter().flatten().enumerate();
         steps
-            .filter(move |(_, step)| matches!(step.post, Post::Write { place: at, .. } if at == place))
-            .map(move |(at, step)| Named { from, at, step: *step })
+            .filter(move |(_, step)| matches!(step.post, Post::Write { slot_of: at, .. } if at == slot_of))
+            .map(move |(at, step)| PlannedStep { from, at, step: *step })
     }
 
-    /// Where in the memory of `rank` everything is.
-    pub(super) fn map(&self, rank: u32) -> Map {
-        let mut map = Map { slots: BTreeMap::new(), len: 0 };
+    /// The slots in the memory of `rank`.
+    pub(super) fn map(&self, rank: u32) -> MemoryMap {
+        let mut map = MemoryMap { slots: BTreeMap::new(), len: 0 };
         for (from, steps) in (0..).zip(&self.steps) {
             for (at, step) in steps.iter().enumerate() {
-                let Some(place) = step.post.place() else { continue };
-                if step.to == rank && place == at {
-                    map.add(Slot::Of { from, at }, step.post.len());
+                let Some(slot_of) = step.post.slot_of() else { continue };
+                if step.to == rank && slot_of == at {
+                    map.add(Slot::Remote { from, at }, step.post.len());
                 }
                 if from == rank {
-                    map.add(Slot::Own { at }, step.post.len());
+                    map.add(Slot::Local { at }, step.post.len());
                 }
             }
         }
@@ -239,46 +243,46 @@ impl Plan {
     }
 }
 
-/// A piece of a rank's memory.
+/// The purpose of a range of a rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Slot {
-    /// What another rank writes into, or reads.
-    Of { from: u32, at: usize },
-    /// Where this rank's own write comes from, or where its read goes to.
-    Own { at: usize },
+    /// The range that another rank's step writes into, or reads.
+    Remote { from: u32, at: usize },
+    /// The source of this rank's own write, or the destination of its read.
+    Local { at: usize },
 }
 
-/// The least distance between two slots: bytes that nobody may touch.
+/// The least distance between two slots: bytes that no operation may touch.
 const GAP: usize = 9;
-/// What is in them.
+/// The value of these bytes.
 pub(super) const UNTOUCHED: u8 = 0xa5;
 
-/// Where in a rank's memory everything is.
+/// The slots in a rank's memory.
 #[derive(Clone, Debug)]
-pub(super) struct Map {
+pub(super) struct MemoryMap {
     slots: BTreeMap<Slot, Range<usize>>,
     len: usize,
 }
 
-impl Map {
+impl MemoryMap {
     fn add(&mut self, slot: Slot, len: u64) {
-        // Nothing is aligned.
+        // No slot is aligned.
         let start = self.len + GAP + self.slots.len() % 8;
         self.len = start + len as usize;
         self.slots.insert(slot, start..self.len);
     }
 
-    /// Bytes of the whole.
+    /// Bytes of the whole memory.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes of a slot; none if there is no such slot.
+    /// The range of a slot, which is empty if the plan has no such slot.
     pub(super) fn range(&self, slot: Slot) -> Range<usize> {
         self.slots.get(&slot).cloned().unwrap_or_default()
     }
 
-    /// The slots, in the order in which they lie.
+    /// The ranges of the slots, in the order of memory.
     pub(super) fn ranges(&self) -> Vec<Range<usize>> {
         let mut ranges: Vec<_> = self.slots.values().cloned().collect();
         ranges.sort_by_key(|range| (range.start, range.end));
@@ -302,7 +306,7 @@ pub(super) fn next(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A number that two different runs of bytes hardly have in common.
+/// A checksum of bytes: two different runs of bytes hardly have the same.
 pub fn sum(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(bytes.len() as u64, |sum, chunk| {
         let mut word = [0; 8];
@@ -312,8 +316,8 @@ pub fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// The [`sum`] of the data of a step.
-pub fn sum_of(named: &Named) -> u64 {
-    let mut bytes = vec![0; named.step.post.len() as usize];
-    fill(named.from, named.at, &mut bytes);
+pub fn sum_of(planned: &PlannedStep) -> u64 {
+    let mut bytes = vec![0; planned.step.post.len() as usize];
+    fill(planned.from, planned.at, &mut bytes);
     sum(&bytes)
 }

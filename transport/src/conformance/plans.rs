@@ -1,4 +1,4 @@
-//! The plans: some with a name, each for one part of the contract, and as many others as there are seeds.
+//! The plans: some with a name, each for one part of the contract, and generated ones, one for each seed.
 
 use super::plan::{Plan, Post, Step, next};
 use crate::Lane;
@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How much there is of everything.
+/// The sizes of a plan's data and bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The most data that a packet can have.
@@ -18,7 +18,7 @@ pub struct Size {
     pub burst: usize,
 }
 
-/// Takes note of what one rank posts.
+/// A plan under construction, by rank.
 struct Script {
     steps: Vec<Vec<Step>>,
 }
@@ -44,21 +44,21 @@ impl Script {
     }
 
     fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
-        let place = self.steps[from as usize].len();
-        self.post(from, to, Post::Write { len, place, notice })
+        let slot_of = self.steps[from as usize].len();
+        self.post(from, to, Post::Write { len, slot_of, notice })
     }
 
     fn read(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
-        let place = self.steps[from as usize].len();
-        self.post(from, to, Post::Read { len, place, notice })
+        let slot_of = self.steps[from as usize].len();
+        self.post(from, to, Post::Read { len, slot_of, notice })
     }
 
-    /// The step that `from` has posted last.
+    /// The last step of `from`.
     fn last(&mut self, from: u32) -> &mut Step {
         self.steps[from as usize].last_mut().expect("something was posted")
     }
 
-    /// The plan. Behind the last write to each peer goes a packet: nobody would learn of it otherwise.
+    /// The plan. A packet follows the last write to each peer: the peer would not learn of the write otherwise.
     fn plan(mut self, name: &str) -> Plan {
         for from in 0..self.steps.len() as u32 {
             for to in 0..self.steps.len() as u32 {
@@ -81,7 +81,7 @@ impl Script {
 const BOTH: [(u32, u32); 2] = [(0, 1), (1, 0)];
 
 /// The plans that have a name.
-pub fn named(size: &Size) -> Vec<Plan> {
+pub fn named_plans(size: &Size) -> Vec<Plan> {
     let fixed = [
         sends_of_every_size,
         both_lanes,
@@ -184,7 +184,7 @@ fn notices_of_reads(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in any(size) {
-            // The peer spoils what was read as soon as it sees the notice, whatever overtakes that.
+            // The peer overwrites the source as soon as it sees the notice, whatever overtakes that.
             script.back(from, to);
             script.read(from, to, len, true);
             script.back(from, to);
@@ -203,10 +203,10 @@ fn reads_of_what_was_written(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in any(size) {
-            let place = script.write(from, to, len, false);
-            script.post(from, to, Post::Read { len, place, notice: len % 2 == 0 });
-            // What is written over it comes too late for the read.
-            script.post(from, to, Post::Write { len, place, notice: true });
+            let slot_of = script.write(from, to, len, false);
+            script.post(from, to, Post::Read { len, slot_of, notice: len % 2 == 0 });
+            // The write into the same slot comes too late for the read.
+            script.post(from, to, Post::Write { len, slot_of, notice: true });
             script.last(from).fenced = true;
         }
     }
@@ -217,9 +217,9 @@ fn writes_over_writes(size: &Size) -> Plan {
     let mut script = Script::new(2);
     for (from, to) in BOTH {
         for len in [1, 13, 5000, size.large] {
-            let place = script.write(from, to, len, false);
+            let slot_of = script.write(from, to, len, false);
             for notice in [true, false, false] {
-                script.post(from, to, Post::Write { len, place, notice });
+                script.post(from, to, Post::Write { len, slot_of, notice });
             }
         }
     }
@@ -232,7 +232,7 @@ fn fences(size: &Size) -> Plan {
         for len in [1, 0, 777, size.large, 0] {
             script.read(from, to, len, false);
             script.read(from, to, len / 3, false);
-            // The peer spoils what was read as soon as it sees a fenced packet.
+            // The peer overwrites the source as soon as it sees a fenced packet.
             match len % 3 {
                 0 => script.back(from, to),
                 1 => script.send(from, to, 1),
@@ -286,7 +286,7 @@ fn everybody_to_everybody(size: &Size) -> Plan {
 }
 
 /// A plan of `steps` steps a rank that is a function of the seed.
-pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
+pub fn generated_plan(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
     let mut state = seed;
     let mut below = |bound: u64| next(&mut state) % bound.max(1);
     let mut script = Script::new(ranks as usize);
@@ -299,19 +299,19 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
                 2..=5 => below(5000),
                 _ => below(64),
             };
-            // An earlier write to the same peer, whose place is used again.
+            // An earlier write to the same peer, whose slot is used again.
             let earlier = script.steps[from as usize].iter().enumerate().filter_map(|(at, step)| {
-                matches!(step.post, Post::Write { place, .. } if place == at && step.to == to)
+                matches!(step.post, Post::Write { slot_of, .. } if slot_of == at && step.to == to)
                     .then_some((at, step.post.len()))
             });
             let earlier: Vec<_> = earlier.collect();
             let again = if below(4) == 0 { earlier.get(below(earlier.len() as u64) as usize) } else { None };
-            let (place, again_len) = again.copied().unwrap_or((at, len));
+            let (slot_of, again_len) = again.copied().unwrap_or((at, len));
             let post = match below(6) {
                 0 | 1 => Post::Send { lane: Lane::Forward, len: len.min(size.eager) },
                 2 => Post::Send { lane: Lane::Back, len: 0 },
-                3 | 4 => Post::Write { len: again_len, place, notice: below(2) == 0 },
-                _ => Post::Read { len: again_len, place, notice: below(2) == 0 },
+                3 | 4 => Post::Write { len: again_len, slot_of, notice: below(2) == 0 },
+                _ => Post::Read { len: again_len, slot_of, notice: below(2) == 0 },
             };
             script.post(from, to, post);
             script.last(from).fenced = below(8) == 0;
@@ -320,16 +320,16 @@ pub fn generated(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan {
     script.plan(&format!("seed {seed:#x}"))
 }
 
-/// Plans of a few steps, with little data: for records that are kept.
-pub fn short() -> Vec<Plan> {
+/// Plans of a few steps, with little data, for records that are kept.
+pub fn short_plans() -> Vec<Plan> {
     let size = Size { eager: 12, large: 3000, burst: 16 };
-    let generated = (100..108).map(|seed| generated(seed, 2 + seed as u32 % 2, 24, &size));
-    named(&size).into_iter().chain(generated).collect()
+    let generated = (100..108).map(|seed| generated_plan(seed, 2 + seed as u32 % 2, 24, &size));
+    named_plans(&size).into_iter().chain(generated).collect()
 }
 
-/// A plan in which rank `victim` never comes to its end, so that it can be ended in the middle: all ranks have
-/// much to do with each other, and wait for what it does not send.
-pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
+/// A plan in which rank `victim` never comes to its end, so that it can be killed in the middle: all ranks post many
+/// operations to each other, and wait for a packet that `victim` does not send.
+pub fn never_ending_plan(ranks: u32, victim: u32, size: &Size) -> Plan {
     let mut script = Script::new(ranks as usize);
     for count in 0..size.burst as u64 {
         for from in 0..ranks {
@@ -338,7 +338,7 @@ pub fn never_ending(ranks: u32, victim: u32, size: &Size) -> Plan {
                 let len = if count % 16 == 3 { size.large / 16 } else { count % 100 };
                 script.read(from, to, len, count % 2 == 0);
                 script.write(from, to, if count % 16 == 5 { size.large / 16 } else { count % 100 }, true);
-                // So that nobody is done before the end.
+                // So that no rank is done before the end.
                 script.last(from).after = (count * 2 / 3) as u32;
             }
         }

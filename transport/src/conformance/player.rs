@@ -1,6 +1,6 @@
-//! One rank of a plan at work: it posts what the plan says, and notes down what it notices.
+//! One rank of a plan: it posts the steps of the plan, and notes the events that it sees.
 
-use super::plan::{Map, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
+use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
 use super::record::Event;
 use crate::{
     Arrival, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
@@ -8,20 +8,20 @@ use crate::{
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The key of all memory here.
+/// The key of all memory of players without an adapter.
 const KEY: u32 = 0x5eed;
-/// What is written where a peer must not look any more.
+/// The byte that overwrites memory which a transport must not read any more.
 const SPOILT: u8 = 0x5c;
 
 /// The registered memory of one rank.
 #[derive(Debug)]
-pub struct Lent {
+pub struct RankMemory {
     bytes: Vec<u8>,
-    /// How an adapter knows it.
+    /// The keys under which an adapter knows it.
     keys: Option<Keys>,
 }
 
-impl Lent {
+impl RankMemory {
     /// The memory that rank `me` of the plan needs.
     pub fn new(plan: &Plan, me: u32) -> Self {
         let map = plan.map(me);
@@ -32,11 +32,11 @@ impl Lent {
         for (from, steps) in (0..).zip(&plan.steps) {
             for (at, step) in steps.iter().enumerate() {
                 match step.post {
-                    Post::Read { place, .. } if step.to == me && place == at => {
-                        fill(from, at, &mut bytes[map.range(Slot::Of { from, at })]);
+                    Post::Read { slot_of, .. } if step.to == me && slot_of == at => {
+                        fill(from, at, &mut bytes[map.range(Slot::Remote { from, at })]);
                     }
                     Post::Write { .. } if from == me => {
-                        fill(from, at, &mut bytes[map.range(Slot::Own { at })]);
+                        fill(from, at, &mut bytes[map.range(Slot::Local { at })]);
                     }
                     _ => {}
                 }
@@ -45,17 +45,17 @@ impl Lent {
         Self { bytes, keys: None }
     }
 
-    /// The same memory, which an adapter knows by these keys.
+    /// The same memory, with the keys under which an adapter knows it.
     pub fn known_as(self, keys: Keys) -> Self {
         Self { keys: Some(keys), ..self }
     }
 
-    /// All of it, for whoever registers it with an adapter.
+    /// All of its bytes, for registration with an adapter.
     pub fn whole_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Its name, which the peers have to be told. It stays what it is when the value is moved.
+    /// Its name, which the peers have to be told. It stays the same when the value is moved.
     pub fn memory(&self) -> Memory {
         let key = self.keys.map_or(KEY, |keys| keys.remote);
         Memory { address: self.bytes.as_ptr() as u64, key }
@@ -68,7 +68,7 @@ impl Lent {
     }
 }
 
-impl Regions for Lent {
+impl Regions for RankMemory {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.range(memory, len)?])
     }
@@ -84,21 +84,21 @@ impl Regions for Lent {
     }
 }
 
-/// What a player knows of one peer.
+/// The state of one peer at a player.
 #[derive(Clone, Debug)]
-struct Peer {
+struct PeerState {
     memory: Memory,
-    map: Map,
-    /// Packets that have come, and that are to come.
+    map: MemoryMap,
+    /// Packets that have arrived, and all that the plan has.
     packets: u32,
     expected: u32,
     /// Reads from it that are not complete.
     reads: usize,
     lost: bool,
-    /// Its steps before this one have been looked at: the memory of its writes; its reads that are known to be
-    /// over.
-    looked: usize,
-    spoilt: usize,
+    /// The memory of the peer's writes before this step has been checked.
+    checked_until: usize,
+    /// The sources of the peer's reads before this step are overwritten, as these reads are known to be over.
+    spoilt_until: usize,
 }
 
 /// One rank of a plan.
@@ -106,9 +106,9 @@ struct Peer {
 pub struct Player<'a> {
     plan: &'a Plan,
     me: u32,
-    lent: Lent,
-    map: Map,
-    peers: Vec<Peer>,
+    own_memory: RankMemory,
+    map: MemoryMap,
+    peers: Vec<PeerState>,
     /// The next step.
     next: usize,
     /// Writes and reads that are not complete.
@@ -118,59 +118,68 @@ pub struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// Rank `me` of the plan, with its memory, and the names of everybody's.
+    /// Rank `me` of the plan, with its memory, and the names of all ranks' memory.
     ///
     /// # Panics
     /// When there are not as many names as ranks.
-    pub fn new(plan: &'a Plan, me: u32, lent: Lent, memories: &[Memory]) -> Self {
+    pub fn new(plan: &'a Plan, me: u32, own_memory: RankMemory, memories: &[Memory]) -> Self {
         assert_eq!(memories.len(), plan.steps.len(), "every rank names its memory");
         let peers = (0..).zip(memories).map(|(rank, memory)| {
-            let packets = plan.between(rank, me).filter(|named| named.step.post.lane().is_some());
+            let packets = plan.between(rank, me).filter(|planned| planned.step.post.lane().is_some());
             let (expected, map) = (packets.count() as u32, plan.map(rank));
             let memory = *memory;
-            Peer { memory, map, packets: 0, expected, reads: 0, lost: false, looked: 0, spoilt: 0 }
+            PeerState {
+                memory,
+                map,
+                packets: 0,
+                expected,
+                reads: 0,
+                lost: false,
+                checked_until: 0,
+                spoilt_until: 0,
+            }
         });
         let (peers, map) = (peers.collect(), plan.map(me));
         let (scratch, events) = (Vec::new(), Vec::new());
-        Self { plan, me, lent, map, peers, next: 0, outstanding: 0, scratch, events }
+        Self { plan, me, own_memory, map, peers, next: 0, outstanding: 0, scratch, events }
     }
 
-    /// Posts what can be posted, and takes in what has arrived. Returns how much had.
+    /// Posts the steps that can be posted, and polls. Returns how much was done, see [`Transport::poll`].
     pub fn drive<T: Transport>(&mut self, transport: &mut T) -> usize {
         self.post(transport.out());
         transport.poll(self)
     }
 
-    /// Whether nothing is left to be posted, and nothing to come.
+    /// Whether all steps are posted and complete, and all packets have arrived.
     pub fn is_done(&self) -> bool {
-        let is_over = |peer: &Peer| peer.lost || peer.packets >= peer.expected;
+        let is_over = |peer: &PeerState| peer.lost || peer.packets >= peer.expected;
         self.next == self.plan.steps[self.me as usize].len()
             && self.outstanding == 0
             && self.peers.iter().all(is_over)
     }
 
-    /// What this rank has noticed so far.
+    /// The events that this rank has noted so far.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
 
-    /// What this rank has noticed, and what is in its memory now that all ranks are done.
+    /// The events that this rank has noted, and those of its memory's contents now that all ranks are done.
     pub fn finish(mut self) -> Vec<Event> {
         for from in 0..self.plan.ranks() {
             for write in self.plan.between(from, self.me) {
-                if let Post::Write { place, .. } = write.step.post {
-                    let sum = sum(self.slot(Slot::Of { from, at: place }));
-                    self.events.push(Event::Left { from, at: write.at, sum });
+                if let Post::Write { slot_of, .. } = write.step.post {
+                    let sum = sum(self.slot(Slot::Remote { from, at: slot_of }));
+                    self.events.push(Event::FinalMemory { from, at: write.at, sum });
                 }
             }
         }
         let mut end = 0;
         let mut untouched = true;
         for range in self.map.ranges() {
-            untouched &= self.lent.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
+            untouched &= self.own_memory.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
             end = range.end;
         }
-        untouched &= self.lent.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
+        untouched &= self.own_memory.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
         if !untouched {
             self.events.push(Event::Stray);
         }
@@ -178,21 +187,21 @@ impl<'a> Player<'a> {
     }
 
     fn slot(&self, slot: Slot) -> &[u8] {
-        &self.lent.bytes[self.map.range(slot)]
+        &self.own_memory.bytes[self.map.range(slot)]
     }
 
     fn spoil(&mut self, slot: Slot) {
         let range = self.map.range(slot);
-        self.lent.bytes[range].fill(SPOILT);
+        self.own_memory.bytes[range].fill(SPOILT);
     }
 
     fn own(&self, at: usize) -> Memory {
-        let start = self.map.range(Slot::Own { at }).start as u64;
-        let lent = self.lent.memory();
-        Memory { address: lent.address + start, ..lent }
+        let start = self.map.range(Slot::Local { at }).start as u64;
+        let own_memory = self.own_memory.memory();
+        Memory { address: own_memory.address + start, ..own_memory }
     }
 
-    /// Posts what can be posted.
+    /// Posts the steps that can be posted.
     fn post(&mut self, out: &mut impl Outbound) {
         while let Some(step) = self.plan.steps[self.me as usize].get(self.next) {
             let peer = &mut self.peers[step.to as usize];
@@ -205,8 +214,8 @@ impl<'a> Player<'a> {
             self.events.push(Event::Posted(at));
             let (to, len, request) = (RankId(step.to), step.post.len(), handle(at));
             let packet = self.plan.packet(self.me, at);
-            let place = step.post.place().unwrap_or_default();
-            let start = peer.map.range(Slot::Of { from: self.me, at: place }).start as u64;
+            let slot_of = step.post.slot_of().unwrap_or_default();
+            let start = peer.map.range(Slot::Remote { from: self.me, at: slot_of }).start as u64;
             let remote = Memory { address: peer.memory.address.wrapping_add(start), ..peer.memory };
             match step.post {
                 Post::Send { .. } => {
@@ -220,68 +229,73 @@ impl<'a> Player<'a> {
                 Post::Write { .. } => {
                     self.outstanding += 1;
                     let (from, into) = (self.own(at), remote);
-                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.lent);
+                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.own_memory);
                 }
                 Post::Read { .. } => {
                     peer.reads += 1;
                     self.outstanding += 1;
                     let (from, into) = (remote, self.own(at));
-                    out.read(&Read { of: to, from, into, len, request, notice: packet }, &mut self.lent);
+                    out.read(
+                        &Read { of: to, from, into, len, request, notice: packet },
+                        &mut self.own_memory,
+                    );
                 }
             }
         }
     }
 
-    /// Takes note of a packet, and of what has to be in memory because of it.
+    /// Notes a packet, and the memory that has to be in place because of it.
     fn packet(&mut self, from: u32, at: usize, data: &(impl Payload + ?Sized)) {
         self.scratch.resize(data.len(), 0);
         data.copy_to(&mut self.scratch);
         self.events.push(Event::Packet { from, at, sum: sum(&self.scratch) });
         let plan = self.plan;
-        let Some(step) = plan.named(from, at).map(|named| named.step) else { return };
+        let Some(step) = plan.planned_step(from, at).map(|planned| planned.step) else { return };
         let peer = &mut self.peers[from as usize];
         peer.packets += 1;
         let before = |first: usize| plan.between(from, self.me).skip_while(move |one| one.at < first);
         if step.post.lane() == Some(Lane::Forward) {
-            let looked = peer.looked;
-            peer.looked = looked.max(at + 1);
-            for write in before(looked).take_while(|write| write.at <= at) {
-                if let Post::Write { place, .. } = write.step.post {
-                    let sum = sum(&self.lent.bytes[self.map.range(Slot::Of { from, at: place })]);
+            let checked_until = peer.checked_until;
+            peer.checked_until = checked_until.max(at + 1);
+            for write in before(checked_until).take_while(|write| write.at <= at) {
+                if let Post::Write { slot_of, .. } = write.step.post {
+                    let sum = sum(&self.own_memory.bytes[self.map.range(Slot::Remote { from, at: slot_of })]);
                     self.events.push(Event::Memory { from, at: write.at, sum });
                 }
             }
         }
-        // All reads before the fence are complete, says a fenced packet; that read and those before it, says the
-        // notice of a read. What they read is nobody's any more.
+        // A fenced packet says that all reads before the fence are complete; the notice of a read says that this read
+        // and those before it are. Their sources may be overwritten.
         let is_notice = matches!(step.post, Post::Read { .. });
         if step.fenced || is_notice {
             let over = if is_notice { at + 1 } else { at };
             let peer = &mut self.peers[from as usize];
-            let spoilt = peer.spoilt;
-            peer.spoilt = spoilt.max(over);
-            for read in plan.between(from, self.me).filter(|read| (spoilt..over).contains(&read.at)) {
-                if matches!(read.step.post, Post::Read { place, .. } if place == read.at) {
-                    self.spoil(Slot::Of { from, at: read.at });
+            let spoilt_until = peer.spoilt_until;
+            peer.spoilt_until = spoilt_until.max(over);
+            for read in plan.between(from, self.me).filter(|read| (spoilt_until..over).contains(&read.at)) {
+                if matches!(read.step.post, Post::Read { slot_of, .. } if slot_of == read.at) {
+                    self.spoil(Slot::Remote { from, at: read.at });
                 }
             }
         }
     }
 
-    /// Takes note of a completion. False if there is nothing that it could be of.
+    /// Notes a completion. Returns false if no step has this request.
     fn completion(&mut self, request: Handle, is_read: bool) -> bool {
-        let Some(named) = position(request).and_then(|at| self.plan.named(self.me, at)) else { return false };
-        let at = named.at;
-        match named.step.post {
+        let Some(planned) = position(request).and_then(|at| self.plan.planned_step(self.me, at)) else {
+            return false;
+        };
+        let at = planned.at;
+        match planned.step.post {
             Post::Write { .. } if !is_read => {
                 self.events.push(Event::Written(at));
                 // The source may be reused.
-                self.spoil(Slot::Own { at });
+                self.spoil(Slot::Local { at });
             }
             Post::Read { .. } if is_read => {
-                let sum = sum(self.slot(Slot::Own { at }));
+                let sum = sum(self.slot(Slot::Local { at }));
                 self.events.push(Event::Read { at, sum });
-                let reads = &mut self.peers[named.step.to as usize].reads;
+                let reads = &mut self.peers[planned.step.to as usize].reads;
                 *reads = reads.saturating_sub(1);
             }
             _ => return false,
@@ -292,10 +306,10 @@ impl<'a> Player<'a> {
 }
 
 impl<O: Outbound> Handler<O> for Player<'_> {
-    type Regions = Lent;
+    type Regions = RankMemory;
 
-    fn regions(&mut self) -> &mut Lent {
-        &mut self.lent
+    fn regions(&mut self) -> &mut RankMemory {
+        &mut self.own_memory
     }
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O) {

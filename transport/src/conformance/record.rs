@@ -1,9 +1,9 @@
-//! What the ranks of a plan have seen, and how it is written down.
+//! The events that the ranks of a plan have noted, and their text.
 //!
-//! A record is text: a line with the plan's name, then one for each rank, its events in order. A letter says
-//! what an event is, numbers behind it say of which rank and step: `p4` posted, `k1.4.SUM` a packet, `m1.4.SUM`
-//! memory that was looked at behind a packet, `e1.4.SUM` at the end, `w4` written, `r4.SUM` read, `l1` lost, `f1`
-//! something foreign, `s` a stray byte. A rank that was ended in the middle has `-`.
+//! A record is text: a line with the plan's name, then one for each rank, its events in order. A letter names
+//! the event, numbers behind it the rank and the step: `p4` posted, `k1.4.SUM` a packet, `m1.4.SUM`
+//! memory that was checked behind a packet, `e1.4.SUM` at the end, `w4` written, `r4.SUM` read, `l1` lost, `f1`
+//! a foreign packet or completion, `s` a stray byte. A rank that was killed in the middle has `-`.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -11,52 +11,52 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// What one rank has noticed.
+/// An event that one rank has noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It has posted its step at this position.
+    /// The rank has posted its step at this position.
     Posted(usize),
     /// The packet of the step that `from` posted at `at` has arrived; `sum` is that of its data.
     Packet {
-        /// Who sent it.
+        /// The sender.
         from: u32,
-        /// At which position.
+        /// The position of its step.
         at: usize,
-        /// Its data.
+        /// The checksum of the data.
         sum: u64,
     },
-    /// Directly behind a packet: what is where the write of `from` at `at` goes.
+    /// The contents, directly behind a packet, of the slot into which the write of `from` at `at` goes.
     Memory {
-        /// Who wrote.
+        /// The rank that wrote.
         from: u32,
-        /// At which position.
+        /// The position of its step.
         at: usize,
-        /// What is there.
+        /// The checksum of the contents.
         sum: u64,
     },
     /// As `Memory`, at the end.
-    Left {
-        /// Who wrote.
+    FinalMemory {
+        /// The rank that wrote.
         from: u32,
-        /// At which position.
+        /// The position of its step.
         at: usize,
-        /// What is there.
+        /// The checksum of the contents.
         sum: u64,
     },
-    /// Its write at this position is complete.
+    /// The rank's write at this position is complete.
     Written(usize),
-    /// Its read at this position is complete.
+    /// The rank's read at this position is complete.
     Read {
-        /// At which position.
+        /// The position of its step.
         at: usize,
-        /// What is where the data goes.
+        /// The checksum of the destination's contents.
         sum: u64,
     },
     /// A peer is lost.
     Lost(u32),
-    /// A packet of this peer that no plan has sent, or a completion (of this rank itself) of nothing.
+    /// A packet of this peer that is not of the plan, or a completion (with this rank itself) of no operation.
     Foreign(u32),
-    /// At the end: a byte has changed that nobody has written to.
+    /// A byte outside all slots has changed; noted at the end.
     Stray,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Event {
             Self::Posted(at) => write!(f, "p{at}"),
             Self::Packet { from, at, sum } => write!(f, "k{from}.{at}.{sum:x}"),
             Self::Memory { from, at, sum } => write!(f, "m{from}.{at}.{sum:x}"),
-            Self::Left { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
+            Self::FinalMemory { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
             Self::Written(at) => write!(f, "w{at}"),
             Self::Read { at, sum } => write!(f, "r{at}.{sum:x}"),
             Self::Lost(rank) => write!(f, "l{rank}"),
@@ -77,9 +77,9 @@ impl fmt::Display for Event {
 }
 
 impl FromStr for Event {
-    type Err = BadRecord;
+    type Err = RecordError;
 
-    fn from_str(word: &str) -> Result<Self, BadRecord> {
+    fn from_str(word: &str) -> Result<Self, RecordError> {
         let parse = || {
             let kind = word.chars().next()?;
             let mut numbers = word[kind.len_utf8()..].split('.');
@@ -104,7 +104,7 @@ impl FromStr for Event {
                         match kind {
                             'k' => Self::Packet { from, at, sum },
                             'm' => Self::Memory { from, at, sum },
-                            _ => Self::Left { from, at, sum },
+                            _ => Self::FinalMemory { from, at, sum },
                         }
                     }
                     _ => return None,
@@ -112,27 +112,27 @@ impl FromStr for Event {
             };
             numbers.next().is_none().then_some(event)
         };
-        parse().ok_or_else(|| BadRecord(word.chars().take(80).collect()))
+        parse().ok_or_else(|| RecordError(word.chars().take(80).collect()))
     }
 }
 
-/// What the ranks of a plan have noticed.
+/// The events that the ranks of a plan have noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Over which transport, and other things worth knowing.
+    /// The transport and its settings.
     pub transport: String,
     /// The name of the plan.
     pub plan: String,
-    /// By rank; `None` for one that was ended in the middle.
+    /// By rank; `None` for one that was killed in the middle.
     pub ranks: Vec<Option<Vec<Event>>>,
 }
 
-/// A text that is no record.
+/// A text that is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no part of a record: make the file anew with the test that writes it")]
-pub struct BadRecord(String);
+#[error("`{0}` is not part of a record: write the file anew with the test that makes it")]
+pub struct RecordError(String);
 
-/// Between the plan and the transport in the first line.
+/// The word between the plan and the transport in the first line.
 const OVER: &str = " over ";
 const BEGIN: &str = "plan ";
 
@@ -140,7 +140,7 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{BEGIN}{}{OVER}{}", self.plan, self.transport)?;
         for rank in &self.ranks {
-            writeln!(f, "{}", Line(rank.as_deref()))?;
+            writeln!(f, "{}", RecordLine(rank.as_deref()))?;
         }
         Ok(())
     }
@@ -148,9 +148,9 @@ impl fmt::Display for Record {
 
 /// The events of one rank, as a line.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a>(pub Option<&'a [Event]>);
+pub struct RecordLine<'a>(pub Option<&'a [Event]>);
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for RecordLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(events) = self.0 else { return write!(f, "-") };
         for (count, event) in events.iter().enumerate() {
@@ -166,8 +166,8 @@ impl fmt::Display for Line<'_> {
 /// The events in a line.
 ///
 /// # Errors
-/// When it has a word that is none.
-pub fn parse_line(line: &str) -> Result<Option<Vec<Event>>, BadRecord> {
+/// When a word is not an event.
+pub fn parse_record_line(line: &str) -> Result<Option<Vec<Event>>, RecordError> {
     if line == "-" {
         return Ok(None);
     }
@@ -178,15 +178,15 @@ pub fn parse_line(line: &str) -> Result<Option<Vec<Event>>, BadRecord> {
 ///
 /// # Errors
 /// When it is not made of records.
-pub fn parse(text: &str) -> Result<Vec<Record>, BadRecord> {
+pub fn parse(text: &str) -> Result<Vec<Record>, RecordError> {
     let mut records: Vec<Record> = Vec::new();
     for line in text.lines() {
         if let Some((plan, transport)) = line.strip_prefix(BEGIN).and_then(|rest| rest.rsplit_once(OVER)) {
             let (plan, transport) = (plan.to_owned(), transport.to_owned());
             records.push(Record { transport, plan, ranks: Vec::new() });
         } else {
-            let bad = || BadRecord(line.chars().take(80).collect());
-            records.last_mut().ok_or_else(bad)?.ranks.push(parse_line(line)?);
+            let bad = || RecordError(line.chars().take(80).collect());
+            records.last_mut().ok_or_else(bad)?.ranks.push(parse_record_line(line)?);
         }
     }
     Ok(records)

@@ -1,16 +1,16 @@
-//! A transport within one thread, which keeps the contract, or breaks it in one way.
+//! A transport within one thread that keeps the contract, or breaks it in one way.
 
-use carrousel_transport::conformance::{Event, Lent, Plan, Player};
+use carrousel_transport::conformance::{Event, Plan, Player, RankMemory};
 use carrousel_transport::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// In which way the contract is broken. The number says at which opportunity.
+/// The way in which the contract is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// What was sent later comes sooner.
+    /// A packet that was sent later comes sooner.
     Overtake,
     /// The packet behind a write comes sooner.
     NoticeFirst,
@@ -20,9 +20,9 @@ pub(crate) enum Fault {
     /// Half of a write's data is not there.
     Tear,
     LoseWrite,
-    /// Two writes into the same place.
+    /// Two writes into the same slot change places.
     SwapWrites,
-    /// One byte too much.
+    /// A write has one byte too many.
     WriteTooFar,
     /// A read is served before the writes that were posted before it.
     ReadFirst,
@@ -30,12 +30,12 @@ pub(crate) enum Fault {
     ReadTooSoon,
     /// The notice of a read comes before the data is taken.
     ReleaseTooSoon,
-    /// The notice of a read comes before what was posted before the read.
+    /// The notice of a read comes before a packet that was posted before the read.
     NoticeOvertakes,
     LoseNotice,
     /// A write is complete before its source has been read.
     ReuseTooSoon,
-    /// Data behind a packet is looked at after the call.
+    /// Data behind a packet is copied after the call, when it may have changed.
     KeepNoCopy,
     LoseCompletion,
     RepeatCompletion,
@@ -52,23 +52,23 @@ pub(crate) enum Fault {
 enum Item {
     Packet(Context, Packet, Vec<u8>),
     Write(Memory, Vec<u8>, Handle),
-    Ask(Read),
+    ReadRequest(Read),
 }
 
-/// A completion, and the data of a read with the place where it goes.
-type Done = (Arrival, Option<(Memory, Vec<u8>)>);
+/// A completion, and the data of a read with its destination.
+type QueuedCompletion = (Arrival, Option<(Memory, Vec<u8>)>);
 
-/// What all ends share.
+/// The state that all ends share.
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     /// By receiver and sender.
     items: Vec<Vec<VecDeque<Item>>>,
-    /// By rank: completions, and where read data goes.
-    done: Vec<VecDeque<Done>>,
-    /// By rank: what it has posted to whom and not been told to be complete.
+    /// By rank: completions, with the data of reads.
+    done: Vec<VecDeque<QueuedCompletion>>,
+    /// By rank: the peer and the completion of each operation that is posted and not complete.
     outstanding: Vec<Vec<(usize, Arrival)>>,
     dead: Option<usize>,
-    /// By rank: it knows.
+    /// By rank: whether the loss has been reported to it.
     reported: Vec<bool>,
 }
 
@@ -114,12 +114,12 @@ impl Outbound for Out {
 
     fn read(&mut self, read: &Read, _: &mut impl Regions) {
         if self.expect(read.of, Arrival::Read(read.request)) {
-            self.push(read.of, Item::Ask(*read));
+            self.push(read.of, Item::ReadRequest(*read));
         }
     }
 }
 
-pub(crate) struct End {
+pub(crate) struct BrokenTransport {
     out: Out,
     fault: Fault,
     /// Opportunities that are let pass before the fault.
@@ -128,7 +128,7 @@ pub(crate) struct End {
     late: VecDeque<(usize, Read)>,
 }
 
-impl End {
+impl BrokenTransport {
     /// Whether the fault is this one, and now.
     fn breaks(&mut self, fault: Fault) -> bool {
         if self.fault != fault {
@@ -154,11 +154,11 @@ impl End {
                 }
                 false
             }
-            (Some(Item::Packet(_, packet, _)), Some(Item::Ask(read)))
+            (Some(Item::Packet(_, packet, _)), Some(Item::ReadRequest(read)))
                 if packet.lane() == Lane::Back && read.notice.is_some() =>
             {
                 if self.breaks(Fault::NoticeOvertakes) {
-                    let Some(Item::Ask(read)) = queue.get_mut(1) else { return false };
+                    let Some(Item::ReadRequest(read)) = queue.get_mut(1) else { return false };
                     let notice = read.notice.take();
                     queue.extend(notice.map(|(context, packet)| Item::Packet(context, packet, Vec::new())));
                     let last = queue.len() - 1;
@@ -166,7 +166,7 @@ impl End {
                 }
                 false
             }
-            (Some(Item::Write(into, ..)), Some(Item::Ask(read))) if *into == read.from => {
+            (Some(Item::Write(into, ..)), Some(Item::ReadRequest(read))) if *into == read.from => {
                 self.breaks(Fault::ReadFirst)
             }
             _ => false,
@@ -255,8 +255,8 @@ impl End {
                 bytes.expect("it is registered").copy_from_slice(&data);
                 self.complete(from, Arrival::Written(request), None);
             }
-            Item::Ask(read) => {
-                // Nobody at the reader does anything for the notice.
+            Item::ReadRequest(read) => {
+                // The reader does nothing for the notice.
                 let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
                 if let Some((context, packet)) = read.notice.filter(|_| !lost) {
                     let notice = Item::Packet(context, packet, Vec::new());
@@ -272,7 +272,7 @@ impl End {
     }
 }
 
-impl Transport for End {
+impl Transport for BrokenTransport {
     type Out = Out;
 
     fn out(&mut self) -> &mut Out {
@@ -308,7 +308,7 @@ impl Transport for End {
         }
         let ranks = self.out.net.borrow().items.len();
         for from in 0..ranks {
-            // A few at a time, so that there is something to be swapped.
+            // A few at a time, so that there are items to swap.
             for _ in 0..3 {
                 let mut queue = std::mem::take(&mut self.out.net.borrow_mut().items[me][from]);
                 if self.is_overtaken(&mut queue) {
@@ -340,7 +340,7 @@ impl Transport for End {
     }
 }
 
-/// Runs a plan over this transport; `dies` at some time, if it is a rank.
+/// Runs a plan over this transport, with the fault at the opportunity `pass`; the rank `dies` dies at some time.
 pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -> Vec<Option<Vec<Event>>> {
     let ranks = plan.steps.len();
     let net = Net {
@@ -351,12 +351,17 @@ pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -
         reported: vec![false; ranks],
     };
     let net = Rc::new(RefCell::new(net));
-    let lent: Vec<Lent> = (0..ranks as u32).map(|me| Lent::new(plan, me)).collect();
-    let names: Vec<Memory> = lent.iter().map(Lent::memory).collect();
+    let memories: Vec<RankMemory> = (0..ranks as u32).map(|me| RankMemory::new(plan, me)).collect();
+    let names: Vec<Memory> = memories.iter().map(RankMemory::memory).collect();
     let mut players: Vec<_> =
-        (0..).zip(lent).map(|(me, lent)| Some(Player::new(plan, me, lent, &names))).collect();
+        (0..).zip(memories).map(|(me, memory)| Some(Player::new(plan, me, memory, &names))).collect();
     let mut ends: Vec<_> = (0..ranks)
-        .map(|me| End { out: Out { me, net: Rc::clone(&net) }, fault, pass, late: VecDeque::new() })
+        .map(|me| BrokenTransport {
+            out: Out { me, net: Rc::clone(&net) },
+            fault,
+            pass,
+            late: VecDeque::new(),
+        })
         .collect();
     // Bounded: a fault may keep a plan from its end.
     for round in 0..2000 {

@@ -1,15 +1,15 @@
-//! How a record can break the contract.
+//! The ways in which a record breaks the contract.
 
-use super::plan::Named;
+use super::plan::PlannedStep;
 use crate::{Lane, Operation};
 use core::fmt;
 use thiserror::Error;
 
 /// A row and a column of the contract's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row(pub Operation, pub Operation);
+pub struct TableCell(pub Operation, pub Operation);
 
-impl fmt::Display for Row {
+impl fmt::Display for TableCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |operation| match operation {
             Operation::Send(Lane::Forward) => "send, forward",
@@ -21,33 +21,33 @@ impl fmt::Display for Row {
     }
 }
 
-/// How a record breaks the contract. `at` is the rank that has noticed it.
+/// A record breaks the contract. `at` is the rank whose record shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Breach {
-    /// Two effects came the wrong way round.
+pub enum ContractError {
+    /// Two effects came in the wrong order.
     #[error("rank {at} saw {later} before {earlier}: {row} forbids it")]
     Order {
         /// At this rank.
         at: u32,
-        /// What should have come first.
-        earlier: Named,
-        /// What came first.
-        later: Named,
-        /// What forbids it.
-        row: Row,
+        /// The step that should have come first.
+        earlier: PlannedStep,
+        /// The step that came first.
+        later: PlannedStep,
+        /// The entry of the table that forbids it.
+        row: TableCell,
     },
     /// The data of a write is not there, though a packet behind it is.
     #[error("rank {at} saw {packet}, and other bytes than those of {write} in its memory: {row} forbids it")]
-    NotThere {
+    DataMissing {
         /// At this rank.
         at: u32,
         /// The write.
-        write: Named,
+        write: PlannedStep,
         /// The packet.
-        packet: Named,
-        /// What forbids it.
-        row: Row,
+        packet: PlannedStep,
+        /// The entry of the table that forbids it.
+        row: TableCell,
     },
     /// Data arrived that was not sent.
     #[error("rank {at} got other bytes than those of {what}: data arrives whole and unchanged")]
@@ -55,50 +55,50 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// Of this operation.
-        what: Named,
+        what: PlannedStep,
     },
-    /// Something was reported twice.
+    /// A packet or a completion was reported twice.
     #[error("rank {at} was told twice of {what}: every packet and every completion is reported once")]
-    Twice {
+    ReportedTwice {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
-    /// Something was never reported.
+    /// A packet or a completion was never reported.
     #[error("rank {at} was never told of {what}: nothing gets lost between ranks that live")]
-    Missing {
+    NotReported {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
-    /// A completion of what has not been posted.
+    /// A completion of an operation that has not been posted.
     #[error("rank {at} was told that {what} is complete, which it had not posted")]
     TooEarly {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
-    /// Completions of one kind, to one peer, that came the wrong way round.
+    /// Completions of one kind, to one peer, that came in the wrong order.
     #[error(
         "rank {at} was told that {later} is complete before {earlier}: those of one kind keep their order"
     )]
     Completions {
         /// At this rank.
         at: u32,
-        /// What should have come first.
-        earlier: Named,
-        /// What came first.
-        later: Named,
+        /// The step that should have come first.
+        earlier: PlannedStep,
+        /// The step that came first.
+        later: PlannedStep,
     },
-    /// Something arrived that nobody has posted.
-    #[error("rank {at} was told of something, as from rank {from}, that nobody has posted")]
+    /// A packet or a completion that no rank has posted.
+    #[error("rank {at} got a packet or a completion, as from rank {from}, that nobody has posted")]
     Foreign {
         /// At this rank.
         at: u32,
-        /// Said to be of this one.
+        /// The rank from which it seems to come.
         from: u32,
     },
     /// A rank that lives was reported as lost.
@@ -111,7 +111,7 @@ pub enum Breach {
     },
     /// A loss was reported twice.
     #[error("rank {at} was told twice that rank {peer} is lost: a loss is reported once")]
-    LostTwice {
+    LossReportedTwice {
         /// At this rank.
         at: u32,
         /// This one.
@@ -119,7 +119,7 @@ pub enum Breach {
     },
     /// A loss was not reported.
     #[error("rank {at} was never told that rank {peer} is lost")]
-    NotLost {
+    LossNotReported {
         /// At this rank.
         at: u32,
         /// This one.
@@ -131,21 +131,21 @@ pub enum Breach {
         /// At this rank.
         at: u32,
         /// This one.
-        what: Named,
+        what: PlannedStep,
     },
-    /// Memory changed that nothing was written to.
-    #[error("bytes of rank {at} have changed beside those that were written")]
+    /// Memory changed outside the slots of all writes.
+    #[error("bytes of rank {at} have changed that no operation writes")]
     Stray {
         /// At this rank.
         at: u32,
     },
     /// The record is not one of this plan.
     #[error("the record of rank {at} is not one of this plan at {what}: was the plan changed since?")]
-    OtherPlan {
+    PlanMismatch {
         /// At this rank.
         at: u32,
-        /// About here.
-        what: Named,
+        /// The step near which the record and the plan differ.
+        what: PlannedStep,
     },
     /// The record has another number of ranks than the plan.
     #[error("the record has {found} ranks, and the plan {expected}: was the plan changed since?")]

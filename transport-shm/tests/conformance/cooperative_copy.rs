@@ -1,22 +1,22 @@
 //! Large transfers that both processes copy.
 
 use super::PATIENCE;
-use super::ends::{RANKS, Watch, nodes, read, request, write};
+use super::edge_cases::{RANKS, Recorder, nodes, read, request, write};
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Not a whole number of parts.
+/// Not a whole number of chunks.
 const LEN: usize = (1 << 20) + 5;
 
-/// Bytes that differ from those at every other place where a part could begin.
+/// Bytes that differ from those at every other position where a chunk could begin.
 fn pattern(seed: usize) -> Vec<u8> {
     (0..LEN).map(|at| (at ^ at >> 8 ^ at >> 15).wrapping_mul(31).wrapping_add(seed) as u8).collect()
 }
 
-/// Whether memory can be copied directly here; if not, there is nothing to be seen.
+/// Whether memory can be copied directly here; if not, there is nothing to test.
 fn is_direct(node: &mut Node) -> bool {
     node.out().is_direct(RANKS[1]) == Some(true)
 }
@@ -27,8 +27,8 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
     if !is_direct(&mut node) {
         return;
     }
-    let (mut watch, mut theirs) = (Watch::of(vec![0; LEN]), Watch::of(pattern(0)));
-    let (own, other) = (watch.memory(), theirs.memory());
+    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(pattern(0)));
+    let (own, other) = (recorder.memory(), theirs.memory());
     let (over, helped) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = Instant::now();
     thread::scope(|scope| {
@@ -42,21 +42,21 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
         });
         for (at, is_read) in [(0, true), (1, false)] {
             let before = helped.load(Ordering::Relaxed);
-            // Whether the peer looks in time is for the system to say: again, until it has.
+            // The scheduler decides whether the peer polls in time: repeat until it has helped.
             while helped.load(Ordering::Relaxed) == before {
-                assert!(began.elapsed() < PATIENCE, "nobody has helped");
-                watch.arrivals.clear();
+                assert!(began.elapsed() < PATIENCE, "the peer has not helped");
+                recorder.arrivals.clear();
                 if is_read {
-                    watch.bytes.fill(0);
-                    node.out().read(&read(at, LEN as u64, other, own), &mut watch);
-                    assert!(watch.bytes == pattern(0), "all is there when the call returns");
+                    recorder.bytes.fill(0);
+                    node.out().read(&read(at, LEN as u64, other, own), &mut recorder);
+                    assert!(recorder.bytes == pattern(0), "all is there when the call returns");
                 } else {
-                    watch.bytes = pattern(7);
-                    node.out().write(&write(at, LEN as u64, watch.memory(), other), &mut watch);
+                    recorder.bytes = pattern(7);
+                    node.out().write(&write(at, LEN as u64, recorder.memory(), other), &mut recorder);
                 }
-                node.poll(&mut watch);
+                node.poll(&mut recorder);
                 let done = if is_read { Arrival::Read(request(at)) } else { Arrival::Written(request(at)) };
-                assert_eq!(watch.arrivals, [done]);
+                assert_eq!(recorder.arrivals, [done]);
             }
         }
         over.store(true, Ordering::Relaxed);
@@ -72,15 +72,15 @@ fn a_peer_that_comes_too_late_has_nothing_to_do() {
     if !is_direct(&mut node) {
         return;
     }
-    let (mut watch, mut theirs) = (Watch::of(vec![0; LEN]), Watch::of(pattern(0)));
-    node.out().read(&read(0, LEN as u64, theirs.memory(), watch.memory()), &mut watch);
-    assert!(watch.bytes == pattern(0));
-    watch.bytes = pattern(7);
-    node.out().write(&write(1, LEN as u64, watch.memory(), theirs.memory()), &mut watch);
+    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(pattern(0)));
+    node.out().read(&read(0, LEN as u64, theirs.memory(), recorder.memory()), &mut recorder);
+    assert!(recorder.bytes == pattern(0));
+    recorder.bytes = pattern(7);
+    node.out().write(&write(1, LEN as u64, recorder.memory(), theirs.memory()), &mut recorder);
     assert!(theirs.bytes == pattern(7));
-    node.poll(&mut watch);
-    assert_eq!(watch.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
-    // The memory has been released meanwhile: that is for nobody to notice.
+    node.poll(&mut recorder);
+    assert_eq!(recorder.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
+    // The memory has been released meanwhile: the late helper does not touch it.
     theirs.bytes = Vec::new();
     for _ in 0..10 {
         peer.poll(&mut theirs);

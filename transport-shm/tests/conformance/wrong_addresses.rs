@@ -1,8 +1,8 @@
-//! Addresses under which another process is found than the peer, or none; peers that have never been connected; and what
-//! takes memory.
+//! Addresses at which another process than the peer is found, or none; peers that have never been connected; and the
+//! memory that connections take.
 
-use super::ends::{RANKS, Watch};
-use super::processes::Peer;
+use super::edge_cases::{RANKS, Recorder};
+use super::processes::ChildRank;
 use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport};
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
 use std::fs;
@@ -14,7 +14,7 @@ fn nodes() -> [Node; 2] {
     RANKS.map(|rank| Node::new(rank, &RANKS, RING).expect("there is memory"))
 }
 
-/// An address, of which one part is another.
+/// An address with one part replaced.
 fn with(address: Address, part: usize, other: impl ToString) -> Address {
     let text = address.to_string();
     let mut parts: Vec<String> = text.split(':').map(str::to_owned).collect();
@@ -22,7 +22,7 @@ fn with(address: Address, part: usize, other: impl ToString) -> Address {
     parts.join(":").parse().expect("it is an address")
 }
 
-/// Where the parts of an address are.
+/// The positions of the parts of an address.
 mod part {
     pub(super) const PID: usize = 1;
     pub(super) const FD: usize = 2;
@@ -37,10 +37,10 @@ fn a_peer_of_another_pid_namespace_is_refused_by_name() {
     let address = with(peer.address(), part::NAMESPACE, 1);
     for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
         let error = error.expect_err("its number means another process here");
-        assert!(matches!(error, ConnectError::Elsewhere { theirs: 1, .. }), "{error}");
-        assert!(error.to_string().contains("--pid=host"), "it names the way out: {error}");
+        assert!(matches!(error, ConnectError::OtherPidNamespace { theirs: 1, .. }), "{error}");
+        assert!(error.to_string().contains("--pid=host"), "it names a remedy: {error}");
     }
-    // Where it is not known, the segment tells.
+    // Where the namespace is not known, the segment tells.
     let unknown = with(peer.address(), part::NAMESPACE, 0);
     assert_eq!(node.out().connect(RANKS[1], &unknown), Ok(()));
 }
@@ -55,23 +55,23 @@ fn the_segment_of_another_process_is_refused() {
     for address in
         [own, with(address, part::NONCE, 1), with(address, part::FD, 1), with(address, part::FD, 9999)]
     {
-        // Also who only waits has to be told: the end of another process is never the peer's.
+        // A rank that only watches gets the error, too: the end of another process is never the peer's.
         for error in [node.out().connect(RANKS[1], &address), node.out().watch(RANKS[1], &address)] {
             let error = error.expect_err("it is another one");
-            assert!(matches!(error, ConnectError::Stranger { .. }), "{error}");
+            assert!(matches!(error, ConnectError::SegmentNotFound { .. }), "{error}");
         }
         assert!(!node.out().is_watched(RANKS[1]));
     }
-    assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "what was refused has left nothing");
+    assert_eq!(node.out().connect(RANKS[1], &address), Ok(()), "a refused connection leaves nothing behind");
 }
 
 #[test]
 fn a_number_that_is_another_process_s_by_now_is_a_peer_that_has_ended() {
     let [mut node, peer] = nodes();
     let address = with(with(peer.address(), part::BEGAN, 1), part::NONCE, 1);
-    assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::Gone(RANKS[1])));
+    assert_eq!(node.out().connect(RANKS[1], &address), Err(ConnectError::ProcessEnded(RANKS[1])));
     let nobody = with(peer.address(), part::PID, i32::MAX);
-    assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::Gone(RANKS[1])));
+    assert_eq!(node.out().connect(RANKS[1], &nobody), Err(ConnectError::ProcessEnded(RANKS[1])));
 }
 
 #[test]
@@ -80,66 +80,66 @@ fn rings_of_another_size_are_refused() {
     let settings = Settings { capacity: 128, ..RING };
     let peer = Node::new(RANKS[1], &RANKS, settings).expect("there is memory");
     let error = node.out().connect(RANKS[1], &peer.address()).expect_err("it has other options");
-    assert!(matches!(error, ConnectError::Differs { .. }), "{error}");
+    assert!(matches!(error, ConnectError::LayoutMismatch { .. }), "{error}");
     assert!(error.to_string().contains("the same options"), "{error}");
 }
 
 #[test]
 fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
-    let mut peer = Peer::start(WAIT);
+    let mut peer = ChildRank::start(WAIT);
     let address = peer.hear().parse().expect("an address");
-    let mut watch = Watch::of(Vec::new());
+    let mut recorder = Recorder::of(Vec::new());
     node.out().watch(RANKS[1], &address).expect("it is there");
     let mut look = |node: &mut Node| {
         node.check();
-        node.poll(&mut watch);
-        watch.arrivals.clone()
+        node.poll(&mut recorder);
+        recorder.arrivals.clone()
     };
     assert_eq!(look(&mut node), []);
     assert!(node.out().is_watched(RANKS[1]) && !node.out().is_connected(RANKS[1]));
     peer.kill();
-    // Nobody has to wait for it: what its parent does is not for the peers to know.
+    // A zombie has ended: peers do not depend on whether its parent waits for it.
     while look(&mut node).is_empty() {
         std::thread::yield_now();
     }
     assert_eq!(look(&mut node), [Arrival::Lost(RANKS[1])], "once");
 }
 
-/// It connects, sends, and ends; the receiver, which has never connected to it, has its packet first.
+/// The peer connects, sends, and ends; the receiver, which has never connected to it, gets the packet first.
 #[test]
-fn what_a_watched_peer_had_sent_is_taken_before_its_end_is_told() {
+fn packets_of_a_watched_peer_are_taken_before_its_end_is_reported() {
     let mut node = Node::new(RANKS[0], &RANKS, RING).expect("there is memory");
-    let mut peer = Peer::start(&format!("{SEND}{}", node.address()));
+    let mut peer = ChildRank::start(&format!("{SEND}{}", node.address()));
     let address = peer.hear().parse().expect("an address");
     node.out().watch(RANKS[1], &address).expect("it is there");
     peer.tell("end");
     peer.end();
-    let mut watch = Watch::of(Vec::new());
+    let mut recorder = Recorder::of(Vec::new());
     for _ in 0..4 {
         node.check();
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-    assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+    assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
-/// The task of a process that sends a packet and ends; behind it, an address.
+/// The task of a process that sends a packet and ends, followed by an address.
 pub(super) const SEND: &str = "send ";
 
 /// The task of a process that does nothing.
 pub(super) const WAIT: &str = "wait";
 
-/// Such a process.
+/// The process with the task [`WAIT`].
 pub(super) fn wait() {
     let node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     super::processes::say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
 
-/// Such a process.
+/// The process with the task [`SEND`].
 pub(super) fn send(address: &str) {
     let mut node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     node.out().connect(RANKS[0], &address.parse().expect("an address")).expect("it is there");
@@ -148,7 +148,7 @@ pub(super) fn send(address: &str) {
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
 
-/// Bytes of memory that the segment at an address takes.
+/// Bytes of memory that are allocated for the segment at an address.
 fn taken(address: &Address) -> u64 {
     let text = address.to_string();
     let parts: Vec<&str> = text.split(':').collect();
@@ -169,7 +169,7 @@ fn a_ring_takes_memory_once_its_peer_connects() {
     for (connected, peer) in (1..).zip([1, 2]) {
         nodes[peer].out().connect(ranks[0], &address).expect("it is there");
         nodes[peer].out().send(ranks[0], Context::MESSAGES, &DONE, &[]);
-        nodes[0].poll(&mut Watch::of(Vec::new()));
+        nodes[0].poll(&mut Recorder::of(Vec::new()));
         let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
         assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));
     }

@@ -1,8 +1,8 @@
-//! A system that refuses calls, as filters of containers do, or that has no more of something: what has another way goes
-//! that way, and all else is an error.
+//! A system that refuses calls, as filters of containers do, or that lacks a resource: an operation with another way takes
+//! that way, and every other is an error.
 
-use super::processes::{Peer, run_as, say};
-use super::{judge, modes, plans};
+use super::processes::{ChildRank, run_as, say};
+use super::{assert_conforms, modes, plans};
 use carrousel_transport::conformance::Event;
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
-/// Calls for which there is another way.
+/// Calls that have an alternative, with a name for the facility that each case lacks.
 const CASES: [(&str, &[c_long]); 4] = [
     ("descriptors of processes", &[libc::SYS_pidfd_open]),
     ("direct copies", &[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]),
@@ -30,10 +30,10 @@ const CASES: [(&str, &[c_long]); 4] = [
         ],
     ),
 ];
-/// What a filter answers; the second is what a system says that does not know a call.
+/// The errors of a filter; the second is that of a system that does not know the call.
 const ANSWERS: [i32; 2] = [libc::EPERM, libc::ENOSYS];
 
-/// From now on this thread, and those that it starts, are refused these calls.
+/// Makes the system refuse these calls to this thread, and to those that it starts, from now on.
 fn filter(calls: &[c_long], answer: i32) {
     let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
     let arch = std::env::consts::ARCH.try_into().expect("it is known");
@@ -55,13 +55,13 @@ fn cases() -> impl Iterator<Item = (usize, String)> {
 }
 
 #[test]
-fn what_the_system_refuses_goes_another_way() {
+fn a_refused_call_is_replaced_by_another() {
     let settings = modes()[0];
     let plans = plans(settings);
     for (case, name) in cases() {
         println!("{name}");
         let at = case % (plans.len() - 1);
-        judge(&plans[at], settings, &run_as(&plans[at], &format!("{at} 0 {case}"), None));
+        assert_conforms(&plans[at], settings, &run_as(&plans[at], &format!("{at} 0 {case}"), None));
     }
 }
 
@@ -72,16 +72,16 @@ fn a_rank_that_is_killed_is_lost_whatever_the_system_refuses() {
     let (at, plan) = (plans.len() - 1, plans.last().expect("there are plans"));
     for (case, name) in cases() {
         let ranks = run_as(plan, &format!("{at} 0 {case}"), Some((1, Duration::from_millis(20))));
-        judge(plan, settings, &ranks);
+        assert_conforms(plan, settings, &ranks);
         let survivor = ranks[0].as_ref().expect("it lives");
         assert!(survivor.contains(&Event::Lost(1)), "{name}");
     }
 }
 
-/// The task of a process that does something by itself; behind it, what.
+/// The task of a process that tests a call or resource by itself; its name follows.
 pub(super) const ALONE: &str = "alone ";
 
-/// Such a process.
+/// The process with this task.
 pub(super) fn alone(task: &str) {
     match task {
         "descriptors" => exhaust(descriptors, fewer_descriptors),
@@ -103,14 +103,14 @@ fn a_call_without_another_way_is_an_error_that_names_it() {
         (libc::SYS_ftruncate, "cannot give a segment its size: "),
         (libc::SYS_fcntl, "cannot seal a segment: "),
     ] {
-        let said = Peer::start(&format!("{ALONE}{call}")).hear();
+        let said = ChildRank::start(&format!("{ALONE}{call}")).hear();
         assert!(said.starts_with(what), "{said}");
     }
 }
 
 /// Two nodes that connect to each other.
 fn connect() -> Result<[Node; 2], String> {
-    // So large that what the system has no room for is a ring, and nothing else.
+    // So large that a ring is the only thing that the address space has no room for.
     let settings = Settings { capacity: 1 << 19, direct: true };
     let make = |rank| Node::new(rank, &RANKS, settings).map_err(|error| error.to_string());
     let mut nodes = [make(RANKS[0])?, make(RANKS[1])?];
@@ -121,8 +121,8 @@ fn connect() -> Result<[Node; 2], String> {
     Ok(nodes)
 }
 
-/// Connects with as little as `limit` leaves of something, then with a little more, and so on until it succeeds: so each
-/// call that takes some of it is refused once. Says how often it was, or how much has leaked, as `count` has it.
+/// Connects with as little of a resource as `limit` leaves, then with a little more, and so on until it succeeds: so each
+/// call that takes some of it is refused once. Says how much has leaked, by `count`, and which errors there were.
 fn exhaust(count: fn() -> usize, limit: fn(u64) -> Option<u64>) {
     drop(connect().expect("there is enough"));
     let resource = if limit(0).is_none() { Resource::As } else { Resource::Nofile };
@@ -146,25 +146,25 @@ fn exhaust(count: fn() -> usize, limit: fn(u64) -> Option<u64>) {
     say(format!("{} {}", count() - held, errors.join(" | ")));
 }
 
-/// Bytes of address space that there are more each time: less than a ring has.
+/// Bytes by which the address space grows each time: fewer than a ring has.
 const STEP: u64 = 1 << 20;
 
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("it is there").count()
 }
 
-/// New descriptors have to be below it: none at first.
+/// The limit below which new descriptors have to be: none fits at first.
 fn fewer_descriptors(most: u64) -> Option<u64> {
     Some(most)
 }
 
-/// Mappings of segments.
+/// The number of mappings of segments.
 fn segments() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").expect("it is there");
     maps.lines().filter(|line| line.contains("memfd:carrousel")).count()
 }
 
-/// It depends on what there is.
+/// The limit of the address space depends on its size, see [`exhaust`].
 fn less_address_space(_: u64) -> Option<u64> {
     None
 }
@@ -176,7 +176,7 @@ fn address_space() -> u64 {
 
 #[test]
 fn whichever_descriptor_is_the_last_nothing_is_left_behind() {
-    let said = Peer::start(&format!("{ALONE}descriptors")).hear();
+    let said = ChildRank::start(&format!("{ALONE}descriptors")).hear();
     let (left, errors) = said.split_once(' ').expect("two parts");
     assert_eq!(left, "0", "{errors}");
     assert!(errors.contains("cannot create a segment") && errors.contains("cannot open"), "{errors}");
@@ -184,7 +184,7 @@ fn whichever_descriptor_is_the_last_nothing_is_left_behind() {
 
 #[test]
 fn whichever_mapping_is_the_last_nothing_is_left_behind() {
-    let said = Peer::start(&format!("{ALONE}memory")).hear();
+    let said = ChildRank::start(&format!("{ALONE}memory")).hear();
     let (left, errors) = said.split_once(' ').expect("two parts");
     assert_eq!(left, "0", "{errors}");
     assert!(errors.contains("cannot map a segment"), "{errors}");

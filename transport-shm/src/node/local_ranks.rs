@@ -1,19 +1,19 @@
-//! Which ranks are on the node, and where each has its ring.
+//! The ranks of the node and their local ranks, the index of each in a segment's rings.
 
 use carrousel_transport::RankId;
 
-/// Which ranks are on the node, and where in a segment each has its ring.
+/// The ranks of the node. The local rank of each is its index among them, and that of its ring in a segment.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
-    /// The rank at each place, ascending.
+pub(super) struct LocalRanks {
+    /// By local rank, ascending.
     pub(super) ranks: Vec<RankId>,
-    /// Whether the ranks follow each other without gaps.
+    /// The first rank, if the ranks follow each other without gaps.
     first: Option<u32>,
-    /// This process's own place.
+    /// The local rank of this process.
     pub(super) own: usize,
 }
 
-impl Places {
+impl LocalRanks {
     pub(super) fn new(me: RankId, ranks: &[RankId]) -> Option<Self> {
         let mut ranks = ranks.to_vec();
         ranks.sort_unstable();
@@ -28,12 +28,12 @@ impl Places {
         self.ranks.len()
     }
 
-    /// The place of `rank`, if it is on the node.
+    /// The local rank of `rank`, if it is on the node.
     #[inline]
     pub(super) fn of(&self, rank: RankId) -> Option<usize> {
         match self.first {
             Some(first) => {
-                Some(rank.0.wrapping_sub(first) as usize).filter(|place| *place < self.ranks.len())
+                Some(rank.0.wrapping_sub(first) as usize).filter(|local_rank| *local_rank < self.ranks.len())
             }
             None => self.ranks.binary_search(&rank).ok(),
         }

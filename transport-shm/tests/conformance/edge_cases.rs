@@ -1,4 +1,4 @@
-//! Single operations at the edges: without data, to a peer that is gone, and given up in the middle.
+//! Edge cases of single operations: without data, to a peer that is gone, and given up in the middle.
 
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Out, Settings};
@@ -7,16 +7,16 @@ pub(super) const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const RING: Settings = Settings { capacity: 64, direct: false };
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
 
-/// All memory is registered; notes what is reported.
-pub(super) struct Watch {
+/// A handler that notes all arrivals; all of its memory is registered.
+pub(super) struct Recorder {
     pub(super) bytes: Vec<u8>,
     pub(super) arrivals: Vec<Arrival>,
-    /// Give these up at each packet, or else at each loss.
+    /// The ranks to give up at each packet, or at each loss if `at_losses` is set.
     gives_up: Vec<RankId>,
     at_losses: bool,
 }
 
-impl Watch {
+impl Recorder {
     fn new() -> Self {
         Self::of(vec![0; 1000])
     }
@@ -30,7 +30,7 @@ impl Watch {
     }
 }
 
-impl Regions for Watch {
+impl Regions for Recorder {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
         let start = memory.address.checked_sub(self.memory().address)?;
         self.bytes.get(start as usize..(start.checked_add(len)?) as usize)
@@ -42,7 +42,7 @@ impl Regions for Watch {
     }
 }
 
-impl Handler<Out> for Watch {
+impl Handler<Out> for Recorder {
     type Regions = Self;
 
     fn regions(&mut self) -> &mut Self {
@@ -64,8 +64,8 @@ pub(super) fn request(index: u32) -> Handle {
     Handle { index, generation: 0 }
 }
 
-fn pair(settings: Settings) -> [(Node, Watch); 2] {
-    nodes(settings).map(|node| (node, Watch::new()))
+fn pair(settings: Settings) -> [(Node, Recorder); 2] {
+    nodes(settings).map(|node| (node, Recorder::new()))
 }
 
 pub(super) fn nodes(settings: Settings) -> [Node; 2] {
@@ -86,34 +86,34 @@ pub(super) fn write(at: u32, len: u64, from: Memory, into: Memory) -> Write {
 
 #[test]
 fn an_empty_read_waits_for_the_reads_before_it() {
-    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
-    let (own, other) = (watch.memory(), theirs.memory());
+    let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (recorder.memory(), theirs.memory());
     for (at, len) in [(0, 500), (1, 0), (2, 0), (3, 1), (4, 0)] {
-        node.out().read(&read(at, len, other, own), &mut watch);
+        node.out().read(&read(at, len, other, own), &mut recorder);
     }
     for _ in 0..100 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
         peer.poll(&mut theirs);
     }
-    assert_eq!(watch.arrivals, [0, 1, 2, 3, 4].map(|at| Arrival::Read(request(at))));
+    assert_eq!(recorder.arrivals, [0, 1, 2, 3, 4].map(|at| Arrival::Read(request(at))));
 }
 
 #[test]
 fn an_empty_write_waits_for_the_writes_before_it() {
-    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
-    let (own, other) = (watch.memory(), theirs.memory());
+    let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (recorder.memory(), theirs.memory());
     for (at, len) in [(0, 900), (1, 0), (2, 10), (3, 0)] {
-        node.out().write(&write(at, len, own, other), &mut watch);
+        node.out().write(&write(at, len, own, other), &mut recorder);
     }
     for _ in 0..100 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
         peer.poll(&mut theirs);
     }
-    assert_eq!(watch.arrivals, [0, 1, 2, 3].map(|at| Arrival::Written(request(at))));
+    assert_eq!(recorder.arrivals, [0, 1, 2, 3].map(|at| Arrival::Written(request(at))));
     assert!(!node.out().is_waiting());
 }
 
-/// In thousands of pieces, by ranks that take turns: however busy the machine is.
+/// In thousands of fragments, by ranks that take turns: however busy the machine is.
 #[test]
 fn a_large_transfer_goes_through_the_smallest_ring() {
     const LEN: usize = 100_003;
@@ -121,45 +121,41 @@ fn a_large_transfer_goes_through_the_smallest_ring() {
     let [mut node, mut peer] = nodes(settings);
     let bytes: Vec<u8> = (0..LEN).map(|at| (at * 31 + (at >> 8)) as u8).collect();
     for is_read in [false, true] {
-        let (mut watch, mut theirs) = (Watch::of(bytes.clone()), Watch::of(bytes.clone()));
-        let (own, other) = (watch.memory(), theirs.memory());
+        let (mut recorder, mut theirs) = (Recorder::of(bytes.clone()), Recorder::of(bytes.clone()));
+        let (own, other) = (recorder.memory(), theirs.memory());
         if is_read {
-            watch.bytes.fill(0);
-            node.out().read(&read(0, LEN as u64, other, own), &mut watch);
+            recorder.bytes.fill(0);
+            node.out().read(&read(0, LEN as u64, other, own), &mut recorder);
         } else {
             theirs.bytes.fill(0);
-            node.out().write(&write(0, LEN as u64, own, other), &mut watch);
+            node.out().write(&write(0, LEN as u64, own, other), &mut recorder);
         }
         for _ in 0..10 * LEN {
             peer.poll(&mut theirs);
-            node.poll(&mut watch);
+            node.poll(&mut recorder);
         }
         let done = if is_read { Arrival::Read(request(0)) } else { Arrival::Written(request(0)) };
-        assert_eq!(watch.arrivals, [done]);
-        assert!(watch.bytes == bytes && theirs.bytes == bytes, "all of it, in its place");
+        assert_eq!(recorder.arrivals, [done]);
+        assert!(recorder.bytes == bytes && theirs.bytes == bytes, "all of it, where it belongs");
     }
 }
 
 #[test]
-fn what_was_posted_to_a_peer_completes_after_its_loss() {
-    let [(mut node, mut watch), (peer, theirs)] = pair(RING);
-    let (own, other) = (watch.memory(), theirs.memory());
+fn operations_on_a_peer_complete_after_its_loss() {
+    let [(mut node, mut recorder), (peer, theirs)] = pair(RING);
+    let (own, other) = (recorder.memory(), theirs.memory());
     drop(peer);
     for at in 0..3 {
-        node.out().read(&read(at, 100, other, own), &mut watch);
-        node.out().write(&write(10 + at, 900, own, other), &mut watch);
+        node.out().read(&read(at, 100, other, own), &mut recorder);
+        node.out().write(&write(10 + at, 900, own, other), &mut recorder);
     }
     node.out().abandon(RANKS[1]);
-    node.out().read(&read(3, 100, other, own), &mut watch);
+    node.out().read(&read(3, 100, other, own), &mut recorder);
     for _ in 0..5 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
     }
-    assert_eq!(
-        watch.arrivals[0],
-        Arrival::Lost(RANKS[1]),
-        "a completion before it would be one of a success"
-    );
-    let mut rest = watch.arrivals[1..].to_vec();
+    assert_eq!(recorder.arrivals[0], Arrival::Lost(RANKS[1]), "a completion before it would mean success");
+    let mut rest = recorder.arrivals[1..].to_vec();
     rest.sort_by_key(|arrival| match arrival {
         Arrival::Read(request) | Arrival::Written(request) => request.index,
         _ => u32::MAX,
@@ -171,13 +167,13 @@ fn what_was_posted_to_a_peer_completes_after_its_loss() {
 }
 
 #[test]
-fn a_notice_needs_no_look_at_what_has_arrived() {
+fn a_notice_is_sent_without_polling() {
     for (settings, notices) in [(Settings { direct: true, ..RING }, true), (RING, false)] {
-        let [(mut node, mut watch), (mut peer, mut theirs)] = pair(settings);
-        let (own, other) = (watch.memory(), theirs.memory());
+        let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(settings);
+        let (own, other) = (recorder.memory(), theirs.memory());
         for (at, len) in [(0, 500), (1, 0)] {
             let notice = Some((Context::MESSAGES, DONE));
-            node.out().read(&Read { notice, ..read(at, len, other, own) }, &mut watch);
+            node.out().read(&Read { notice, ..read(at, len, other, own) }, &mut recorder);
         }
         let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: DONE };
         peer.poll(&mut theirs);
@@ -188,67 +184,67 @@ fn a_notice_needs_no_look_at_what_has_arrived() {
         }
         for _ in 0..100 {
             peer.poll(&mut theirs);
-            node.poll(&mut watch);
+            node.poll(&mut recorder);
         }
         assert_eq!(theirs.arrivals, [told; 2]);
-        assert_eq!(watch.arrivals, [0, 1].map(|at| Arrival::Read(request(at))));
+        assert_eq!(recorder.arrivals, [0, 1].map(|at| Arrival::Read(request(at))));
     }
 }
 
 #[test]
 fn a_read_that_fails_has_no_notice() {
-    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
-    let (own, other) = (watch.memory(), theirs.memory());
+    let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
+    let (own, other) = (recorder.memory(), theirs.memory());
     let notice = Some((Context::MESSAGES, DONE));
-    node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut watch);
-    // The memory is no longer lent.
+    node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut recorder);
+    // The memory is no longer registered.
     let nowhere = Memory { address: 8, key: 0 };
-    node.out().read(&Read { notice, ..read(1, 100, other, nowhere) }, &mut watch);
+    node.out().read(&Read { notice, ..read(1, 100, other, nowhere) }, &mut recorder);
     node.out().abandon(RANKS[1]);
-    node.out().read(&Read { notice, ..read(2, 100, other, own) }, &mut watch);
+    node.out().read(&Read { notice, ..read(2, 100, other, own) }, &mut recorder);
     for _ in 0..5 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
         peer.poll(&mut theirs);
     }
     assert_eq!(theirs.arrivals, []);
-    assert_eq!(watch.arrivals.len(), 4, "{:?}", watch.arrivals);
+    assert_eq!(recorder.arrivals.len(), 4, "{:?}", recorder.arrivals);
 }
 
 #[test]
 fn a_direct_copy_that_fails_is_no_success() {
-    let [(mut node, mut watch), (mut peer, _)] = pair(Settings { direct: true, ..RING });
+    let [(mut node, mut recorder), (mut peer, _)] = pair(Settings { direct: true, ..RING });
     if node.out().is_direct(RANKS[1]) != Some(true) {
-        // Forbidden here: there is nothing to be seen.
+        // The system forbids direct copies: there is nothing to test.
         return;
     }
-    let own = watch.memory();
+    let own = recorder.memory();
     // Between polls: the loss has to be reported first all the same.
     let notice = Some((Context::MESSAGES, DONE));
     let nowhere = Memory { address: 8, key: 0 };
-    node.out().read(&Read { notice, ..read(0, 100, nowhere, own) }, &mut watch);
-    node.poll(&mut watch);
-    node.poll(&mut watch);
-    let mut theirs = Watch::new();
+    node.out().read(&Read { notice, ..read(0, 100, nowhere, own) }, &mut recorder);
+    node.poll(&mut recorder);
+    node.poll(&mut recorder);
+    let mut theirs = Recorder::new();
     peer.poll(&mut theirs);
     assert_eq!(theirs.arrivals, [], "nothing was read");
-    assert_eq!(watch.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Read(request(0))]);
+    assert_eq!(recorder.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Read(request(0))]);
 }
 
 #[test]
 fn a_peer_that_is_given_up_says_nothing_more() {
-    let [(mut node, mut watch), (mut peer, _)] = pair(RING);
-    watch.gives_up.push(RANKS[1]);
+    let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
+    recorder.gives_up.push(RANKS[1]);
     for _ in 0..5 {
         peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
     }
     for _ in 0..5 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-    assert_eq!(watch.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+    assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
-/// Whether that is noticed by a packet of the other one, or by its loss.
+/// In both cases: at a packet of the other one, and at its loss.
 #[test]
 fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
     let all = [RankId(0), RankId(1), RankId(2)];
@@ -258,9 +254,9 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
         for peer in [&mut first, &mut second] {
             peer.out().connect(all[0], &node.address()).expect("it is there");
         }
-        let mut watch = Watch::new();
-        node.poll(&mut watch);
-        (watch.gives_up, watch.at_losses) = (vec![all[2]], at_losses);
+        let mut recorder = Recorder::new();
+        node.poll(&mut recorder);
+        (recorder.gives_up, recorder.at_losses) = (vec![all[2]], at_losses);
         let expected = if at_losses {
             node.out().abandon(all[1]);
             vec![Arrival::Lost(all[1]), Arrival::Lost(all[2])]
@@ -272,50 +268,50 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
             ]
         };
         if at_losses {
-            node.poll(&mut watch);
+            node.poll(&mut recorder);
         }
         for _ in 0..5 {
             second.out().send(all[0], Context::MESSAGES, &DONE, &[]);
         }
         for _ in 0..5 {
-            node.poll(&mut watch);
+            node.poll(&mut recorder);
         }
-        assert_eq!(watch.arrivals, expected, "at losses: {at_losses}");
+        assert_eq!(recorder.arrivals, expected, "at losses: {at_losses}");
     }
 }
 
 #[test]
 fn connecting_twice_changes_nothing() {
-    let [(mut node, mut watch), (mut peer, _)] = pair(RING);
+    let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     for _ in 0..20 {
         peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
         let address = node.address();
         peer.out().connect(RANKS[0], &address).expect("it is there");
     }
     for _ in 0..30 {
-        node.poll(&mut watch);
-        peer.poll(&mut Watch::new());
+        node.poll(&mut recorder);
+        peer.poll(&mut Recorder::new());
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
-    assert_eq!(watch.arrivals, [packet; 20]);
+    assert_eq!(recorder.arrivals, [packet; 20]);
     assert!(!peer.out().is_waiting());
 }
 
 #[test]
 fn memory_that_was_released_meanwhile_is_read_as_zeros() {
-    let [(mut node, mut watch), (mut peer, mut theirs)] = pair(RING);
+    let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
     theirs.bytes.fill(7);
-    watch.bytes.fill(9);
-    let (own, other) = (watch.memory(), theirs.memory());
-    node.out().read(&read(0, 1000, other, own), &mut watch);
+    recorder.bytes.fill(9);
+    let (own, other) = (recorder.memory(), theirs.memory());
+    node.out().read(&read(0, 1000, other, own), &mut recorder);
     peer.poll(&mut theirs);
-    // The request has ended; its memory is somewhere else from now on.
-    let mut gone = Watch::new();
+    // The request has ended; its memory is not registered from now on.
+    let mut gone = Recorder::new();
     gone.bytes.clear();
     for _ in 0..100 {
-        node.poll(&mut watch);
+        node.poll(&mut recorder);
         peer.poll(&mut gone);
     }
-    assert_eq!(watch.arrivals, [Arrival::Read(request(0))]);
-    assert!(watch.bytes.iter().all(|byte| *byte == 7 || *byte == 0), "no byte is left out");
+    assert_eq!(recorder.arrivals, [Arrival::Read(request(0))]);
+    assert!(recorder.bytes.iter().all(|byte| *byte == 7 || *byte == 0), "no byte is left out");
 }

@@ -1,4 +1,4 @@
-//! The contract as types: what an engine calls, and what it is told.
+//! The contract as types: the calls of an engine, and the reports that it gets.
 //!
 //! Memory is named, never pointed at: a [`Memory`] is an address and the key under which its owner has
 //! registered it. A transport asks [`Regions`] for the bytes behind the names of its own process, so it
@@ -6,7 +6,7 @@
 
 use crate::{Context, Handle, Memory, Packet, RankId};
 
-/// The names under which an adapter knows memory.
+/// The keys under which an adapter knows memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// For operations of this process.
@@ -23,7 +23,7 @@ pub trait Regions {
     /// The bytes, to be written; `None` when they are not all registered for writing under this key.
     fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]>;
 
-    /// How the adapter of a transport that has one knows the bytes, to be written too if `writable`; `None` when
+    /// The keys under which the transport's adapter knows the bytes, for writing too if `writable`; `None` when
     /// they are not registered under this key, or no adapter knows them. The adapter knows them until the key
     /// is released.
     fn keys(&mut self, _memory: Memory, _len: u64, _writable: bool) -> Option<Keys> {
@@ -31,7 +31,7 @@ pub trait Regions {
     }
 }
 
-/// Memory of which this process looks at no byte, and of which an adapter knows everything by these keys, if there are any.
+/// Memory whose bytes this process never accesses: an adapter knows all of it by these keys, if there are any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnlyKeys(pub Option<Keys>);
 
@@ -49,12 +49,12 @@ impl Regions for OnlyKeys {
     }
 }
 
-/// The data of an eager message, wherever it lies.
+/// The data of an eager message, wherever it is.
 pub trait Payload {
-    /// Bytes.
+    /// Bytes of data.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether the message has no data.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,7 +62,7 @@ pub trait Payload {
     /// Copies the first bytes, as many as `into` takes.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When the data has fewer.
     fn copy_to(&self, into: &mut [u8]);
 }
 
@@ -76,16 +76,16 @@ impl Payload for [u8] {
     }
 }
 
-/// What a transport reports.
+/// A report of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// A packet of a peer. The data of an EAGER is at hand while it is reported.
     Packet {
-        /// Who sent it.
+        /// The sender.
         from: RankId,
-        /// In which communicator.
+        /// The communicator.
         context: Context,
-        /// What.
+        /// The packet.
         packet: Packet,
     },
     /// The write that was posted for this request is complete.
@@ -100,42 +100,43 @@ pub enum Arrival {
 /// A write into a peer's memory, and the packet behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Whose memory.
+    /// The peer whose memory is written.
     pub to: RankId,
-    /// Where the data is.
+    /// The source, in this process.
     pub from: Memory,
-    /// Where it goes.
+    /// The destination, at the peer.
     pub into: Memory,
-    /// Bytes.
+    /// Bytes to copy.
     pub len: u64,
-    /// What to report.
+    /// The request that [`Arrival::Written`] names.
     pub request: Handle,
-    /// What to send behind the data, in which communicator.
+    /// The packet to send behind the data, and its communicator.
     pub notice: Option<(Context, Packet)>,
 }
 
 /// A read of a peer's memory, and the packet behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// Whose memory.
+    /// The peer whose memory is read.
     pub of: RankId,
-    /// Where the data is.
+    /// The source, at the peer.
     pub from: Memory,
-    /// Where it goes.
+    /// The destination, in this process.
     pub into: Memory,
-    /// Bytes.
+    /// Bytes to copy.
     pub len: u64,
-    /// What to report.
+    /// The request that [`Arrival::Read`] names.
     pub request: Handle,
-    /// What to send to `of` once the data is in place, in which communicator; back, as all that a receiver says.
+    /// The packet to send to `of` once the data is in place, and its communicator; it goes back, as all packets of a
+    /// receiver do.
     pub notice: Option<(Context, Packet)>,
 }
 
 /// The half of a transport that takes operations.
 ///
-/// No call waits or fails: what there is no room for is kept and posted later, in order, and what goes
-/// wrong is reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
-/// have a request are reported as complete, after the loss, for the rank has ended the request then.
+/// No call waits or fails: operations without room are kept and posted later, in order, and failures
+/// are reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
+/// have a request are reported as complete, after the loss, when the rank has ended the request.
 pub trait Outbound {
     /// Sends a packet, with `data` behind it if it is an EAGER; both may be reused when this returns.
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]);
@@ -148,7 +149,7 @@ pub trait Outbound {
     fn read(&mut self, read: &Read, regions: &mut impl Regions);
 }
 
-/// Takes what a transport reports.
+/// Takes the reports of a transport.
 pub trait Handler<O: Outbound> {
     /// The registered memory of this process.
     type Regions: Regions;
@@ -156,7 +157,7 @@ pub trait Handler<O: Outbound> {
     /// The registered memory of this process.
     fn regions(&mut self) -> &mut Self::Regions;
 
-    /// Takes one arrival, with the data of an EAGER (empty with others), and may post what follows from it.
+    /// Takes one arrival, with the data of an EAGER (empty with others), and may post operations that follow from it.
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O);
 }
 
@@ -168,7 +169,7 @@ pub trait Transport {
     /// The half that takes operations.
     fn out(&mut self) -> &mut Self::Out;
 
-    /// Reports what has arrived, up to a bounded number of arrivals, and posts what there was no room for.
+    /// Reports arrivals, up to a bounded number of them, and posts operations for which there was no room.
     /// Returns how much was done: 0 if nothing.
     fn poll(&mut self, handler: &mut impl Handler<Self::Out>) -> usize;
 }
