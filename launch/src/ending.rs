@@ -1,6 +1,6 @@
 //! How a rank ended, as its launcher and the other ranks are told.
 
-use crate::line::{Line, Writer, from_hex, to_hex};
+use crate::line::{PmiLine, PmiLineWriter, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGPIPE;
 use std::fmt;
@@ -48,7 +48,7 @@ impl Ending {
     }
 
     /// Appends this to a line.
-    pub(crate) fn write(&self, line: Writer) -> Writer {
+    pub(crate) fn write(&self, line: PmiLineWriter) -> PmiLineWriter {
         match self {
             Self::Exited(code) => line.word("how", "exited").word("code", code),
             Self::Killed(signal) => line.word("how", "killed").word("signal", signal),
@@ -62,7 +62,7 @@ impl Ending {
     }
 
     /// Reads what [`Self::write`] has written.
-    pub(crate) fn read(line: &Line<'_>) -> Option<Self> {
+    pub(crate) fn read(line: &PmiLine<'_>) -> Option<Self> {
         let text = || String::from_utf8(from_hex(line.get("text")?)?).ok();
         Some(match line.get("how")? {
             "exited" => Self::Exited(line.number("code")?),
@@ -152,8 +152,8 @@ mod tests {
             Ending::HostLost { host: text() },
         ];
         for ending in all {
-            let line = ending.write(Writer::new("lost")).finish();
-            let line = Line::parse(line.as_bytes()).expect("it was written here");
+            let line = ending.write(PmiLineWriter::new("lost")).finish();
+            let line = PmiLine::parse(line.as_bytes()).expect("it was written here");
             assert_eq!(Ending::read(&line), Some(ending));
         }
     }

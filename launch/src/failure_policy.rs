@@ -10,7 +10,7 @@ const REPEATED: Duration = Duration::from_millis(500);
 
 /// What follows from what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// The rank has failed: the user and the other ranks are told.
     Failed { rank: u32, ending: Ending, expected: bool },
     /// The launcher ends the job, although no rank has failed: the user is told.
@@ -138,7 +138,7 @@ impl FailurePolicy {
     }
 
     /// The rank takes part. Whether it does for the first time.
-    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) -> bool {
+    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Decision>) -> bool {
         let known = &mut self.ranks[rank as usize];
         known.finalised = false;
         let (ended, is_new) = (known.ended, !std::mem::replace(&mut known.known, true));
@@ -154,7 +154,7 @@ impl FailurePolicy {
     }
 
     /// The rank has failed, although its process may go on.
-    pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
         self.count(rank, false);
         let known = &mut self.ranks[rank as usize];
         // What a rank does when it has been asked to end is no failure of its own.
@@ -167,11 +167,11 @@ impl FailurePolicy {
         }
         self.first.get_or_insert((rank, ending.clone()));
         let expected = matches!(&ending, Ending::Killed(signal) if self.forwarded.contains(signal));
-        out.push(Verdict::Failed { rank, ending, expected });
+        out.push(Decision::Failed { rank, ending, expected });
     }
 
     /// The rank's process is gone.
-    pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
         self.count(rank, false);
         let known = &mut self.ranks[rank as usize];
         self.running -= usize::from(!std::mem::replace(&mut known.ended, true));
@@ -190,7 +190,7 @@ impl FailurePolicy {
     }
 
     /// The user has sent the launcher a signal that asks for the job's end, which the ranks get as well.
-    pub(crate) fn asked_to_end(&mut self, signal: i32, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn asked_to_end(&mut self, signal: i32, now: Duration, out: &mut Vec<Decision>) {
         match self.asked {
             _ if self.all_ended() || self.phase == Phase::Killed => {}
             None => {
@@ -205,15 +205,15 @@ impl FailurePolicy {
     }
 
     /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
-    pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Decision>) {
         self.stop(Stop::ReaderLeft, now + INSISTENCE, out);
     }
 
     /// The launcher cannot do its part any more.
-    pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             self.phase = Phase::Terminated { until: now + INSISTENCE };
-            out.push(Verdict::Terminate);
+            out.push(Decision::Terminate);
         }
     }
 
@@ -223,7 +223,7 @@ impl FailurePolicy {
     }
 
     /// Time passes.
-    pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
         match (self.phase, self.timed_out(now)) {
             (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
                 self.stop(stop, now + self.times.kill_after.unwrap_or(INSISTENCE), out);
@@ -231,18 +231,18 @@ impl FailurePolicy {
             (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
             (Phase::Grace { until }, _) if now >= until => {
                 self.phase = Phase::Terminated { until: now + INSISTENCE };
-                out.push(Verdict::Terminate);
+                out.push(Decision::Terminate);
             }
             (Phase::Terminated { until }, _) if now >= until => {
                 self.phase = Phase::Killed;
-                out.push(Verdict::Kill);
+                out.push(Decision::Kill);
             }
             _ => {}
         }
     }
 
     /// Ranks have not ended by the user's signal.
-    fn insist(&mut self, out: &mut Vec<Verdict>) {
+    fn insist(&mut self, out: &mut Vec<Decision>) {
         self.phase = Phase::Killed;
         if let Some((signal, _, had_failed)) = self.asked
             && !self.all_ended()
@@ -251,12 +251,12 @@ impl FailurePolicy {
             if !had_failed {
                 self.stopped.get_or_insert(stop);
             }
-            out.extend([Verdict::Stopped { stop }, Verdict::Kill]);
+            out.extend([Decision::Stopped { stop }, Decision::Kill]);
         }
     }
 
     /// Ends the job, unless it is about to be ended already.
-    fn stop(&mut self, stop: Stop, until: Duration, out: &mut Vec<Verdict>) {
+    fn stop(&mut self, stop: Stop, until: Duration, out: &mut Vec<Decision>) {
         if matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             return;
         }
@@ -264,7 +264,7 @@ impl FailurePolicy {
         if self.first.is_none() {
             self.stopped.get_or_insert(stop);
         }
-        out.extend([Verdict::Stopped { stop }, Verdict::Terminate]);
+        out.extend([Decision::Stopped { stop }, Decision::Terminate]);
     }
 
     /// Whether the rank counts on the others.
@@ -273,7 +273,7 @@ impl FailurePolicy {
         self.counting = self.counting + usize::from(counts) - usize::from(before);
     }
 
-    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if self.counting == 0 {
             return;
         }
@@ -304,14 +304,14 @@ mod tests {
     const TIMES: Times = Times { grace: SECOND, kill_after: Some(Duration::from_secs(5)), timeout: None };
 
     /// Two ranks; what the steps lead to.
-    fn check(steps: impl IntoIterator<Item = Step>, expected: &[Verdict]) -> Option<(u32, Ending)> {
+    fn check(steps: impl IntoIterator<Item = Step>, expected: &[Decision]) -> Option<(u32, Ending)> {
         outcome(TIMES, steps, expected).0
     }
 
     fn outcome(
         times: Times,
         steps: impl IntoIterator<Item = Step>,
-        expected: &[Verdict],
+        expected: &[Decision],
     ) -> (Option<(u32, Ending)>, Option<Stop>) {
         let (mut policy, mut out, mut now) = (FailurePolicy::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
@@ -343,8 +343,8 @@ mod tests {
         End(rank, Ending::Exited(0))
     }
 
-    fn failed(rank: u32, ending: Ending) -> Verdict {
-        Verdict::Failed { rank, ending, expected: false }
+    fn failed(rank: u32, ending: Ending) -> Decision {
+        Decision::Failed { rank, ending, expected: false }
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn the_others_get_a_grace_period_then_a_request_then_no_choice() {
         let steps = [End(1, Ending::Exited(3)), Tick(0), Tick(1), Tick(0), Tick(1), Tick(1)];
-        check(steps, &[failed(1, Ending::Exited(3)), Verdict::Terminate, Verdict::Kill]);
+        check(steps, &[failed(1, Ending::Exited(3)), Decision::Terminate, Decision::Kill]);
     }
 
     #[test]
@@ -382,7 +382,7 @@ mod tests {
         let first = check([End(1, Ending::Killed(9)), End(0, Ending::Exited(2))], &both);
         assert_eq!(first, Some((1, Ending::Killed(9))));
         let steps = [End(1, Ending::Killed(9)), Tick(1), End(0, Ending::Killed(15))];
-        check(steps, &[failed(1, Ending::Killed(9)), Verdict::Terminate]);
+        check(steps, &[failed(1, Ending::Killed(9)), Decision::Terminate]);
     }
 
     #[test]
@@ -393,19 +393,19 @@ mod tests {
 
     #[test]
     fn a_forwarded_signal_is_expected() {
-        let expected = Verdict::Failed { rank: 0, ending: Ending::Killed(2), expected: true };
+        let expected = Decision::Failed { rank: 0, ending: Ending::Killed(2), expected: true };
         check([Forward(2), End(0, Ending::Killed(2))], &[expected]);
     }
 
-    fn stopped(stop: Stop) -> Verdict {
-        Verdict::Stopped { stop }
+    fn stopped(stop: Stop) -> Decision {
+        Decision::Stopped { stop }
     }
 
     #[test]
     fn who_does_not_end_by_the_signal_is_killed_when_its_time_is_over() {
         let stop = Stop::Signal(15);
         let (first, by) =
-            outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Verdict::Kill]);
+            outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Decision::Kill]);
         assert_eq!((first, by), (None, Some(stop)));
         // Not if all have: then their own statuses count.
         let (first, by) = outcome(TIMES, [Ask(15), fine(0), fine(1), Tick(9)], &[]);
@@ -416,32 +416,32 @@ mod tests {
     fn a_second_signal_kills_at_once_but_not_if_it_is_the_first_one_twice() {
         let stop = Stop::Signal(2);
         outcome(TIMES, [Ask(2), Ask(2), Ask(15)], &[]);
-        outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Verdict::Kill]);
+        outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Decision::Kill]);
         let patient = Times { kill_after: None, ..TIMES };
         outcome(patient, [Ask(2), Tick(1000)], &[]);
-        outcome(patient, [Ask(2), Tick(1000), Ask(2)], &[stopped(stop), Verdict::Kill]);
+        outcome(patient, [Ask(2), Tick(1000), Ask(2)], &[stopped(stop), Decision::Kill]);
     }
 
     #[test]
     fn a_rank_that_ends_by_the_signal_does_not_shorten_the_time_of_the_others() {
-        let died = Verdict::Failed { rank: 0, ending: Ending::Killed(15), expected: true };
+        let died = Decision::Failed { rank: 0, ending: Ending::Killed(15), expected: true };
         let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(4), fine(1)];
         let (first, by) = outcome(TIMES, steps, std::slice::from_ref(&died));
         assert_eq!((first, by), (Some((0, Ending::Killed(15))), None));
         let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(5)];
-        let (_, by) = outcome(TIMES, steps, &[died, stopped(Stop::Signal(15)), Verdict::Kill]);
+        let (_, by) = outcome(TIMES, steps, &[died, stopped(Stop::Signal(15)), Decision::Kill]);
         assert_eq!(by, Some(Stop::Signal(15)));
     }
 
     #[test]
     fn a_signal_after_a_failure_does_not_hide_it() {
         let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1)];
-        let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Verdict::Terminate]);
+        let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Decision::Terminate]);
         assert_eq!((first, by), (Some((1, Ending::Exited(3))), None));
         let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1), Ask(2)];
         let stop = stopped(Stop::Signal(2));
         // The grace period is over in the same second.
-        let expected = [failed(1, Ending::Exited(3)), Verdict::Terminate, stop, Verdict::Kill];
+        let expected = [failed(1, Ending::Exited(3)), Decision::Terminate, stop, Decision::Kill];
         assert_eq!(outcome(TIMES, steps, &expected).1, None);
     }
 
@@ -449,7 +449,7 @@ mod tests {
     fn a_job_whose_time_is_over_is_asked_and_killed() {
         let times = Times { timeout: Some(3 * SECOND), ..TIMES };
         let stop = Stop::TimedOut(3 * SECOND);
-        let expected = [stopped(stop), Verdict::Terminate, Verdict::Kill];
+        let expected = [stopped(stop), Decision::Terminate, Decision::Kill];
         let (first, by) = outcome(times, [Tick(2), Tick(1), End(0, Ending::Killed(15)), Tick(5)], &expected);
         assert_eq!((first, by), (None, Some(stop)));
         outcome(times, [fine(0), fine(1), Tick(9)], &[]);
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn without_a_reader_the_job_ends_and_nobody_is_to_blame() {
-        let expected = [stopped(Stop::ReaderLeft), Verdict::Terminate, Verdict::Kill];
+        let expected = [stopped(Stop::ReaderLeft), Decision::Terminate, Decision::Kill];
         let steps = [Leave, Leave, End(0, Ending::Exited(101)), Tick(1)];
         assert_eq!(outcome(TIMES, steps, &expected), (None, Some(Stop::ReaderLeft)));
     }

@@ -3,21 +3,21 @@
 
 use crate::ending::Ending;
 use crate::flow::Inbox;
-use crate::line::{Line, Writer};
+use crate::line::{PmiLine, PmiLineWriter};
 use crate::remote::frame::{Notice, Order, decode, encode};
-use crate::server::{self, Effect};
+use crate::server::{self, PmiEffect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
 /// A launcher's side of PMI-1.
 #[derive(Debug)]
-pub struct Server(server::Server);
+pub struct PmiServer(server::PmiServer);
 
-impl Server {
+impl PmiServer {
     /// For ranks of one program that are on nodes 0, 1, ..., so many on each.
     pub fn new(ranks_by_node: &[u32]) -> Self {
-        Self(server::Server::new(ranks_by_node, &[ranks_by_node.iter().sum()]))
+        Self(server::PmiServer::new(ranks_by_node, &[ranks_by_node.iter().sum()]))
     }
 
     /// Takes a line of a rank, without its end. Returns the lines that ranks are sent, each with whom it is for.
@@ -25,7 +25,7 @@ impl Server {
         let mut effects = Vec::new();
         self.0.handle(rank, line, &mut effects);
         let sent = |effect| match effect {
-            Effect::Send(rank, line) => Some((rank, line)),
+            PmiEffect::Send(rank, line) => Some((rank, line)),
             _ => None,
         };
         effects.into_iter().filter_map(sent).collect()
@@ -34,8 +34,8 @@ impl Server {
 
 /// A launcher's line that tells how a rank has ended, written again.
 pub fn ending(line: &[u8]) -> Option<String> {
-    let ending = Ending::read(&Line::parse(line).ok()?)?;
-    Some(ending.write(Writer::new("lost")).finish())
+    let ending = Ending::read(&PmiLine::parse(line).ok()?)?;
+    Some(ending.write(PmiLineWriter::new("lost")).finish())
 }
 
 /// The node of each of `size` ranks, if the text says so.

@@ -15,7 +15,7 @@
 //! start the ranks can also be one.
 //! **Limits.** Linux. PMI-1 only: launchers that speak nothing but PMIx are refused with a way out. Hosts
 //! are reached by an ssh that needs no password.
-//! **Entry points.** [`Client`] for a rank, [`run`] for a launcher; begin reading at `Server::handle` and
+//! **Entry points.** [`Client`] for a rank, [`run`] for a launcher; begin reading at `PmiServer::handle` and
 //! `FailurePolicy`, which decide, and then at `launcher`, the loop that carries it out.
 //!
 //! ```
@@ -37,6 +37,7 @@ mod hostfile;
 #[doc(hidden)]
 pub mod hostile;
 mod job;
+mod kvs;
 mod launcher;
 mod limits;
 mod line;
@@ -47,7 +48,6 @@ mod remote;
 mod server;
 mod signals;
 mod sink;
-mod store;
 mod topology;
 
 pub use binding::Bind;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// A line that was read. It borrows the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub(crate) struct PmiLine<'a> {
     /// What is asked or answered.
     pub(crate) command: &'a str,
     words: Vec<(&'a str, &'a str)>,
@@ -12,24 +12,24 @@ pub(crate) struct Line<'a> {
 
 /// Why a line is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum LineError {
+pub(crate) enum PmiLineError {
     /// Bytes that are no text.
     #[error("the line is not UTF-8")]
-    Encoding,
+    NotUtf8,
     /// Something else stands first.
     #[error("the line does not begin with `cmd=`")]
-    Command,
+    NoCommand,
     /// A key has no value, or none can be told.
     #[error("a word has an empty key")]
-    Key,
+    EmptyKey,
 }
 
-impl<'a> Line<'a> {
+impl<'a> PmiLine<'a> {
     /// Reads a line, which is given without its end.
     ///
     /// A word without `=` belongs to the value before it: launchers put plain sentences into `msg=`.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, LineError> {
-        let text = str::from_utf8(bytes).map_err(|_| LineError::Encoding)?.trim_ascii();
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, PmiLineError> {
+        let text = str::from_utf8(bytes).map_err(|_| PmiLineError::NotUtf8)?.trim_ascii();
         let mut words: Vec<(&str, &str)> = Vec::new();
         let mut value_begins = 0;
         let mut position = 0;
@@ -37,18 +37,18 @@ impl<'a> Line<'a> {
             let (begins, ends) = (position, position + word.len());
             position = ends + 1;
             match word.split_once('=') {
-                Some(("", _)) => return Err(LineError::Key),
+                Some(("", _)) => return Err(PmiLineError::EmptyKey),
                 Some((key, value)) => {
                     value_begins = begins + key.len() + 1;
                     words.push((key, value));
                 }
                 // A second blank in a row.
                 None if word.is_empty() => {}
-                None => words.last_mut().ok_or(LineError::Command)?.1 = &text[value_begins..ends],
+                None => words.last_mut().ok_or(PmiLineError::NoCommand)?.1 = &text[value_begins..ends],
             }
         }
         if words.first().is_none_or(|(key, value)| *key != "cmd" || value.is_empty()) {
-            return Err(LineError::Command);
+            return Err(PmiLineError::NoCommand);
         }
         let (_, command) = words.remove(0);
         Ok(Self { command, words })
@@ -67,9 +67,9 @@ impl<'a> Line<'a> {
 
 /// A line that is being written.
 #[derive(Debug)]
-pub(crate) struct Writer(String);
+pub(crate) struct PmiLineWriter(String);
 
-impl Writer {
+impl PmiLineWriter {
     /// Begins a line.
     pub(crate) fn new(command: &str) -> Self {
         Self(String::new()).word("cmd", command)
@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, command: &str, words: &[(&str, &str)]) {
-        assert_eq!(Line::parse(text.as_bytes()), Ok(Line { command, words: words.to_vec() }), "{text}");
+        assert_eq!(PmiLine::parse(text.as_bytes()), Ok(PmiLine { command, words: words.to_vec() }), "{text}");
     }
 
     #[test]
@@ -134,34 +134,34 @@ mod tests {
     #[test]
     fn what_is_no_line_is_refused() {
         for text in ["", " ", "cmd=", "cmd", "key=a cmd=get", "hello"] {
-            assert_eq!(Line::parse(text.as_bytes()), Err(LineError::Command), "{text:?}");
+            assert_eq!(PmiLine::parse(text.as_bytes()), Err(PmiLineError::NoCommand), "{text:?}");
         }
-        assert_eq!(Line::parse(b"cmd=get =a"), Err(LineError::Key));
-        assert_eq!(Line::parse(b"cmd=\xff"), Err(LineError::Encoding));
+        assert_eq!(PmiLine::parse(b"cmd=get =a"), Err(PmiLineError::EmptyKey));
+        assert_eq!(PmiLine::parse(b"cmd=\xff"), Err(PmiLineError::NotUtf8));
     }
 
     #[test]
     fn a_value_cannot_end_its_line() {
-        let line = Writer::new("abort").word("message", "a\ncmd=finalize").finish();
+        let line = PmiLineWriter::new("abort").word("message", "a\ncmd=finalize").finish();
         assert_eq!(line, "cmd=abort message=a_cmd=finalize\n");
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_line_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Line::parse(&bytes);
+            let _ = PmiLine::parse(&bytes);
         }
 
         #[test]
         fn any_words_are_a_line_or_an_error(text in "(cmd=[a-z]{0,3})?([ =a-z;]{0,3}=?[ \\PC]{0,4}){0,6}") {
-            let _ = Line::parse(text.as_bytes());
+            let _ = PmiLine::parse(text.as_bytes());
         }
 
         #[test]
         fn what_is_written_is_read(command in "[a-z_]{1,12}", key in "[a-z]{1,5}", value in "[!-~]{0,40}") {
             prop_assume!(key != "cmd");
-            let text = Writer::new(&command).word(&key, &value).finish();
-            let line = Line::parse(text.as_bytes()).expect("it was written here");
+            let text = PmiLineWriter::new(&command).word(&key, &value).finish();
+            let line = PmiLine::parse(text.as_bytes()).expect("it was written here");
             prop_assert_eq!(line.command, command);
             prop_assert_eq!(line.get(&key), Some(value.as_str()));
         }

@@ -7,7 +7,7 @@ mod tests;
 
 use crate::ending::Ending;
 use crate::error::LaunchError;
-use crate::line::{Line, Writer, from_hex, to_hex};
+use crate::line::{PmiLine, PmiLineWriter, from_hex, to_hex};
 use crate::mapping;
 use crate::server::{LINE_MAX, MESSAGE_MAX, OURS, REPORT};
 use channel::{Channel, Looked};
@@ -146,7 +146,7 @@ impl Client {
         let store = self.store()?;
         let digits = to_hex(value.as_bytes());
         let request = |key: &str, value: &str| {
-            Writer::new("put").word("kvsname", &store.name).word("key", key).word("value", value)
+            PmiLineWriter::new("put").word("kvsname", &store.name).word("key", key).word("value", value)
         };
         // In the first part the number of parts stands before the value, in the others it is behind the key.
         let room = REQUEST_MAX.saturating_sub(request(key, "").finish().len() + PART_MAX);
@@ -194,7 +194,7 @@ impl Client {
     pub fn barrier(&mut self) -> Result<(), LaunchError> {
         match &self.lost {
             Some((rank, ending)) => Err(LaunchError::Lost { rank: *rank, ending: ending.clone() }),
-            None => self.ask_and(Writer::new("barrier_in"), "barrier_out", true).map(drop),
+            None => self.ask_and(PmiLineWriter::new("barrier_in"), "barrier_out", true).map(drop),
         }
     }
 
@@ -231,13 +231,14 @@ impl Client {
 
     /// Says that this rank is done: from now on it may exit without being missed.
     pub fn finalize(mut self) -> Result<(), LaunchError> {
-        self.ask(Writer::new("finalize"), "finalize_ack").map(drop)
+        self.ask(PmiLineWriter::new("finalize"), "finalize_ack").map(drop)
     }
 
     /// Says that the job cannot go on. The launcher ends its ranks, this one too, in a moment. Of a long message it
     /// gets the beginning: 8 KiB, or, if it is not our own, what it reads at once.
     pub fn abort(&mut self, code: i32, message: &str) -> Result<(), LaunchError> {
-        let line = |message| Writer::new("abort").word("exitcode", code).word("message", message).finish();
+        let line =
+            |message| PmiLineWriter::new("abort").word("exitcode", code).word("message", message).finish();
         let max = if self.watched { MESSAGE_MAX } else { REQUEST_MAX - line("").len() };
         self.send("abort", &line(&message[..message.floor_char_boundary(max)]))
     }
@@ -277,11 +278,11 @@ impl Client {
 
     /// After connecting to a launcher that listens: who is this? It says, in lines of their own.
     fn introduce(&mut self, id: &str) -> Result<(), LaunchError> {
-        self.ask(Writer::new("initack").word("pmiid", id), "initack")?;
+        self.ask(PmiLineWriter::new("initack").word("pmiid", id), "initack")?;
         let mut of = |key: &'static str| {
             let asked = format!("initack ({key})");
             let bytes = self.await_line(&asked)?;
-            let value = Line::parse(&bytes).ok().filter(|line| line.command == "set");
+            let value = PmiLine::parse(&bytes).ok().filter(|line| line.command == "set");
             let value = value.and_then(|line| line.number::<u32>(key));
             value.ok_or_else(|| answer(&asked, &bytes, "cmd=set size=N, rank=R and debug=D"))
         };
@@ -298,9 +299,9 @@ impl Client {
 
     fn initialise(&mut self) -> Result<(), LaunchError> {
         // Slurm takes 1.1 and 2.0, MPICH gives up the latter.
-        let request = Writer::new("init").word("pmi_version", 1).word("pmi_subversion", 1);
+        let request = PmiLineWriter::new("init").word("pmi_version", 1).word("pmi_subversion", 1);
         let bytes = self.ask(request, INITIALISED)?;
-        self.watched = Line::parse(&bytes).is_ok_and(|line| line.get("launcher") == Some(OURS));
+        self.watched = PmiLine::parse(&bytes).is_ok_and(|line| line.get("launcher") == Some(OURS));
         Ok(())
     }
 
@@ -308,12 +309,12 @@ impl Client {
         if let Some(store) = &self.store {
             return Ok(store.clone());
         }
-        let maxes = self.ask(Writer::new("get_maxes"), "maxes")?;
-        let maxes = Line::parse(&maxes).ok().and_then(|line| line.number::<usize>("vallen_max"));
+        let maxes = self.ask(PmiLineWriter::new("get_maxes"), "maxes")?;
+        let maxes = PmiLine::parse(&maxes).ok().and_then(|line| line.number::<usize>("vallen_max"));
         // Room for the end of a C string, and for the number of parts.
         let digits_max = maxes.unwrap_or(256).max(64) - 1 - PART_MAX;
-        let bytes = self.ask(Writer::new("get_my_kvsname"), "my_kvsname")?;
-        let name = Line::parse(&bytes).ok().and_then(|line| line.get("kvsname"));
+        let bytes = self.ask(PmiLineWriter::new("get_my_kvsname"), "my_kvsname")?;
+        let name = PmiLine::parse(&bytes).ok().and_then(|line| line.get("kvsname"));
         let name = name.ok_or_else(|| answer("get_my_kvsname", &bytes, "kvsname=NAME"))?.to_owned();
         Ok(self.store.insert(Store { name, digits_max }).clone())
     }
@@ -321,10 +322,10 @@ impl Client {
     /// The text under a key, as it is in the store.
     fn lookup(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
         let store = self.store()?;
-        let request = Writer::new("get").word("kvsname", &store.name).word("key", key);
+        let request = PmiLineWriter::new("get").word("kvsname", &store.name).word("key", key);
         match self.ask(request, "get_result") {
             Ok(bytes) => {
-                Ok(Line::parse(&bytes).ok().and_then(|line| line.get("value").map(ToOwned::to_owned)))
+                Ok(PmiLine::parse(&bytes).ok().and_then(|line| line.get("value").map(ToOwned::to_owned)))
             }
             // That there is no such key is all that launchers refuse a `get` for.
             Err(LaunchError::Refused { .. }) => Ok(None),
@@ -332,14 +333,14 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, request: Writer, expected: &'static str) -> Result<Vec<u8>, LaunchError> {
+    fn ask(&mut self, request: PmiLineWriter, expected: &'static str) -> Result<Vec<u8>, LaunchError> {
         self.ask_and(request, expected, false)
     }
 
     /// One request, one answer, never two at a time: Slurm reads one request with one `read`.
     fn ask_and(
         &mut self,
-        request: Writer,
+        request: PmiLineWriter,
         expected: &'static str,
         needs_all: bool,
     ) -> Result<Vec<u8>, LaunchError> {
@@ -348,7 +349,7 @@ impl Client {
         self.send(asked, &request)?;
         loop {
             let bytes = self.await_line(asked)?;
-            let line = Line::parse(&bytes).map_err(|_| answer(asked, &bytes, expected))?;
+            let line = PmiLine::parse(&bytes).map_err(|_| answer(asked, &bytes, expected))?;
             // Our launcher may tell of others before it has said that it is ours; no other says this at all.
             let may_tell = self.watched || expected == INITIALISED;
             if may_tell && line.command == "lost" {
@@ -390,7 +391,7 @@ impl Client {
 
     /// Keeps a line that tells about another rank.
     fn keep(&mut self, bytes: &[u8], asked: &str) -> Result<(), LaunchError> {
-        let line = Line::parse(bytes).ok().filter(|line| line.command == "lost");
+        let line = PmiLine::parse(bytes).ok().filter(|line| line.command == "lost");
         let lost = line.and_then(|line| {
             let rank = line.number("rank").filter(|rank| *rank < self.size)?;
             Some((rank, Ending::read(&line)?))

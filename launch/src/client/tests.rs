@@ -30,7 +30,7 @@ fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -
 
 /// As Slurm answers: no mapping, `rc=1` for what is missing.
 fn slurm(line: &str) -> Option<String> {
-    Some(match Line::parse(line.as_bytes()).expect("the client writes lines").command {
+    Some(match PmiLine::parse(line.as_bytes()).expect("the client writes lines").command {
         "init" => "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned(),
         "get_maxes" => "cmd=maxes rc=0 kvsname_max=256 keylen_max=256 vallen_max=1024\n".to_owned(),
         "get_my_kvsname" => "cmd=my_kvsname rc=0 kvsname=1.0\n".to_owned(),
@@ -71,7 +71,7 @@ fn a_rank_beyond_the_size_is_refused() {
 
 #[test]
 fn keys_and_values_keep_to_the_strictest_launcher() {
-    let mut client = served(1, |text| match Line::parse(text.as_bytes()).expect("it is a line") {
+    let mut client = served(1, |text| match PmiLine::parse(text.as_bytes()).expect("it is a line") {
         line if line.command == "put" => {
             assert!(line.get("key").expect("it has one").len() <= KEY_MAX);
             assert!(line.get("value").expect("it has one").len() < 1024);
@@ -160,16 +160,17 @@ fn a_message_of_any_length_is_sent_as_far_as_launchers_read_it() {
 #[test]
 fn a_number_of_parts_that_is_a_lie_ends() {
     for parts in ["999999999-".to_owned() + &"00".repeat(500), "999999999-".to_owned()] {
-        let mut client = served(1, move |line| match Line::parse(line.as_bytes()).expect("it is a line") {
-            line if line.command == "get" && line.get("key") == Some("a") => {
-                Some(format!("cmd=get_result rc=0 value={parts}\n"))
-            }
-            line if line.command == "get" => {
-                let (_, more) = parts.split_once('-').expect("there is one");
-                Some(format!("cmd=get_result rc=0 value={more}\n"))
-            }
-            line => slurm(&format!("cmd={}", line.command)),
-        });
+        let mut client =
+            served(1, move |line| match PmiLine::parse(line.as_bytes()).expect("it is a line") {
+                line if line.command == "get" && line.get("key") == Some("a") => {
+                    Some(format!("cmd=get_result rc=0 value={parts}\n"))
+                }
+                line if line.command == "get" => {
+                    let (_, more) = parts.split_once('-').expect("there is one");
+                    Some(format!("cmd=get_result rc=0 value={more}\n"))
+                }
+                line => slurm(&format!("cmd={}", line.command)),
+            });
         assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
     }
 }

@@ -4,14 +4,14 @@ mod input;
 
 use crate::ending::{Ending, Stop};
 use crate::error::{HOSTS, LaunchError};
-use crate::failure_policy::{FailurePolicy, Times, Verdict};
+use crate::failure_policy::{Decision, FailurePolicy, Times};
 use crate::job::{INSISTENCE, Job};
 use crate::limits::make_room;
 use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::remote::frame::Order;
 use crate::remote::link::Link;
-use crate::server::{Effect, Server, lost};
+use crate::server::{PmiEffect, PmiServer, lost};
 use crate::signals::{Signals, asks_for_the_end, notice_children, stop};
 use crate::sink::Sink;
 use input::{Input, Read};
@@ -103,7 +103,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
 struct Launcher {
     poll: Poll,
     signals: Signals,
-    server: Server,
+    server: PmiServer,
     policy: FailurePolicy,
     local_ranks: LocalRanks,
     links: Vec<Link>,
@@ -152,7 +152,7 @@ impl Launcher {
         Ok(Self {
             poll,
             signals,
-            server: Server::new(layout, &by_program),
+            server: PmiServer::new(layout, &by_program),
             policy: FailurePolicy::new(job.ranks(), times),
             local_ranks: LocalRanks::new(),
             links: Vec::new(),
@@ -241,9 +241,9 @@ impl Launcher {
             for event in happened {
                 self.take(event, watch);
             }
-            let mut verdicts = Vec::new();
-            self.policy.tick(self.begun.elapsed(), &mut verdicts);
-            self.carry_out(verdicts, watch);
+            let mut decisions = Vec::new();
+            self.policy.tick(self.begun.elapsed(), &mut decisions);
+            self.carry_out(decisions, watch);
             if self.policy.all_ended() {
                 self.hurry = self.hurry.or(self.policy.timed_out(self.begun.elapsed()));
             }
@@ -305,27 +305,29 @@ impl Launcher {
 
     fn take(&mut self, event: RankEvent, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         let now = self.begun.elapsed();
-        let mut verdicts = Vec::new();
+        let mut decisions = Vec::new();
         match event {
             RankEvent::Output { stream: 0, bytes } => self.output.push(&bytes),
             RankEvent::Output { bytes, .. } => self.errors.push(&bytes),
-            RankEvent::Ended { rank, ending } => self.policy.ended(rank, ending, now, &mut verdicts),
+            RankEvent::Ended { rank, ending } => self.policy.ended(rank, ending, now, &mut decisions),
             RankEvent::Line { rank, line } => {
                 let mut effects = Vec::new();
                 self.server.handle(rank, &line, &mut effects);
                 for effect in effects {
                     match effect {
-                        Effect::Send(rank, line) => self.send(rank, &line),
-                        Effect::Initialised(rank) => {
+                        PmiEffect::Send(rank, line) => self.send(rank, &line),
+                        PmiEffect::Initialised(rank) => {
                             // Once: what a rank says again and again must not multiply what is kept for it.
-                            if self.policy.initialised(rank, now, &mut verdicts) {
+                            if self.policy.initialised(rank, now, &mut decisions) {
                                 let known: String = self.lost.concat();
                                 self.send(rank, &known);
                             }
                         }
-                        Effect::Finalised(rank) => self.policy.finalised(rank),
-                        Effect::Failed(rank, ending) => self.policy.failed(rank, ending, now, &mut verdicts),
-                        Effect::Report(rank, json) => {
+                        PmiEffect::Finalised(rank) => self.policy.finalised(rank),
+                        PmiEffect::Failed(rank, ending) => {
+                            self.policy.failed(rank, ending, now, &mut decisions)
+                        }
+                        PmiEffect::Report(rank, json) => {
                             self.settled = Some(now + SETTLED);
                             self.tell(Event::Report { rank, json: &json }, watch);
                         }
@@ -333,22 +335,22 @@ impl Launcher {
                 }
             }
         }
-        self.carry_out(verdicts, watch);
+        self.carry_out(decisions, watch);
     }
 
-    fn carry_out(&mut self, verdicts: Vec<Verdict>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
-        for verdict in verdicts {
-            match verdict {
-                Verdict::Terminate => self.signal(Signal::TERM.as_raw()),
-                Verdict::Kill => self.kill(),
+    fn carry_out(&mut self, decisions: Vec<Decision>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        for decision in decisions {
+            match decision {
+                Decision::Terminate => self.signal(Signal::TERM.as_raw()),
+                Decision::Kill => self.kill(),
                 // Of a job that has not begun, the host's reason is all that matters.
-                Verdict::Failed { .. } if self.has_refused() => {}
-                Verdict::Stopped { stop } => {
+                Decision::Failed { .. } if self.has_refused() => {}
+                Decision::Stopped { stop } => {
                     self.hurry.get_or_insert(stop);
                     let ranks = self.policy.running();
                     self.tell(Event::Stopped { stop, ranks: &ranks }, watch);
                 }
-                Verdict::Failed { rank, ending, expected } => {
+                Decision::Failed { rank, ending, expected } => {
                     self.tell(Event::Failed { rank, ending: &ending, expected }, watch);
                     let line = lost(rank, &ending);
                     for other in self.policy.others(rank) {
@@ -397,9 +399,9 @@ impl Launcher {
             self.signal(number);
             if asks_for_the_end(number) {
                 self.hurry.get_or_insert(Stop::Signal(number));
-                let mut verdicts = Vec::new();
-                self.policy.asked_to_end(number, self.begun.elapsed(), &mut verdicts);
-                self.carry_out(verdicts, watch);
+                let mut decisions = Vec::new();
+                self.policy.asked_to_end(number, self.begun.elapsed(), &mut decisions);
+                self.carry_out(decisions, watch);
             }
             if number == Signal::TSTP.as_raw() {
                 stop();
@@ -462,16 +464,16 @@ impl Launcher {
     fn write(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for flushed in [self.output.flush(&self.poll), self.errors.flush(&self.poll)] {
             let Err(error) = flushed else { continue };
-            let (now, mut verdicts) = (self.begun.elapsed(), Vec::new());
+            let (now, mut decisions) = (self.begun.elapsed(), Vec::new());
             if error == Errno::PIPE {
                 // As in any pipeline. What the ranks write meanwhile is read, and goes nowhere: they end because the
                 // launcher says so, and not by whatever each makes of a pipe that is closed.
-                self.policy.reader_left(now, &mut verdicts);
+                self.policy.reader_left(now, &mut decisions);
             } else {
                 self.broken = Some(error);
-                self.policy.give_up(now, &mut verdicts);
+                self.policy.give_up(now, &mut decisions);
             }
-            self.carry_out(verdicts, watch);
+            self.carry_out(decisions, watch);
         }
         self.full = self.output.is_full() || self.errors.is_full();
         self.local_ranks.pause(self.full, &self.poll);

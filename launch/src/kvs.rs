@@ -17,26 +17,26 @@ const BYTES_MAX: usize = 1 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PutError {
     #[error("the key has been put before")]
-    Duplicate,
+    DuplicateKey,
     #[error("the key or the value is too long")]
     TooLong,
     #[error("it has put more than {KEYS_PER_RANK} values for other ranks")]
-    Keys,
+    TooManyKeys,
     #[error("it has put more than 4 MiB of values for other ranks")]
-    Bytes,
+    TooManyBytes,
     #[error("all ranks together have put more than 1 GiB of values")]
-    Total,
+    StoreFull,
 }
 
 /// Values by their keys, and how much each rank has put.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct KeyValueStore {
     values: HashMap<String, String>,
     by_rank: Vec<(u32, usize)>,
     bytes: usize,
 }
 
-impl Store {
+impl KeyValueStore {
     /// With values of the launcher's own.
     pub(crate) fn new(ranks: u32, values: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { values: values.into_iter().collect(), by_rank: vec![(0, 0); ranks as usize], bytes: 0 }
@@ -47,18 +47,18 @@ impl Store {
             return Err(PutError::TooLong);
         }
         if self.values.contains_key(key) {
-            return Err(PutError::Duplicate);
+            return Err(PutError::DuplicateKey);
         }
         let (keys, bytes) = &mut self.by_rank[rank as usize];
         let more = key.len() + value.len();
         if *keys == KEYS_PER_RANK {
-            return Err(PutError::Keys);
+            return Err(PutError::TooManyKeys);
         }
         if *bytes + more > BYTES_PER_RANK {
-            return Err(PutError::Bytes);
+            return Err(PutError::TooManyBytes);
         }
         if self.bytes + more > BYTES_MAX {
-            return Err(PutError::Total);
+            return Err(PutError::StoreFull);
         }
         (*keys, *bytes) = (*keys + 1, *bytes + more);
         self.bytes += more;
@@ -76,26 +76,26 @@ mod tests {
     use super::*;
 
     /// Puts a value as often as the store takes it.
-    fn fill(store: &mut Store, rank: u32, value: &str) -> (u32, PutError) {
+    fn fill(store: &mut KeyValueStore, rank: u32, value: &str) -> (u32, PutError) {
         let mut put = |number: u32| store.put(rank, &format!("{rank}.{number}"), value).err();
         (0..100_000).find_map(|number| Some((number, put(number)?))).expect("there is a bound")
     }
 
     #[test]
     fn a_rank_cannot_put_for_ever() {
-        let mut store = Store::new(2, []);
-        assert_eq!(fill(&mut store, 0, "x"), (KEYS_PER_RANK, PutError::Keys));
+        let mut store = KeyValueStore::new(2, []);
+        assert_eq!(fill(&mut store, 0, "x"), (KEYS_PER_RANK, PutError::TooManyKeys));
         // Another one still can.
         assert_eq!(store.put(1, "a", "b"), Ok(()));
         assert_eq!((store.get("a"), store.get("0.17"), store.get("c")), (Some("b"), Some("x"), None));
-        assert_eq!(store.put(1, "a", "c"), Err(PutError::Duplicate));
+        assert_eq!(store.put(1, "a", "c"), Err(PutError::DuplicateKey));
     }
 
     #[test]
     fn a_rank_cannot_put_more_than_its_share_of_bytes() {
-        let mut store = Store::new(1, []);
+        let mut store = KeyValueStore::new(1, []);
         let (count, error) = fill(&mut store, 0, &"x".repeat(VALUE_MAX - 1));
-        assert_eq!(error, PutError::Bytes);
+        assert_eq!(error, PutError::TooManyBytes);
         assert!(count as usize * VALUE_MAX <= BYTES_PER_RANK + VALUE_MAX, "{count}");
         assert_eq!(store.put(0, &"k".repeat(KEY_MAX), "x"), Err(PutError::TooLong));
         assert_eq!(store.put(0, "k", &"x".repeat(VALUE_MAX)), Err(PutError::TooLong));
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn all_ranks_together_cannot_put_for_ever() {
-        let mut store = Store::new(1, []);
+        let mut store = KeyValueStore::new(1, []);
         store.bytes = BYTES_MAX - 1;
-        assert_eq!(store.put(0, "k", "x"), Err(PutError::Total));
+        assert_eq!(store.put(0, "k", "x"), Err(PutError::StoreFull));
     }
 }
