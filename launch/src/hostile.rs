@@ -4,7 +4,7 @@
 use crate::ending::Ending;
 use crate::flow::Inbox;
 use crate::line::{PmiLine, PmiLineWriter};
-use crate::remote::frame::{Notice, Order, decode, encode};
+use crate::remote::frame::{AgentCommand, AgentEvent, decode, encode};
 use crate::server::{self, PmiEffect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,13 +44,13 @@ pub fn mapping(text: &str, size: u32) -> Option<Vec<u32>> {
 }
 
 /// The frames of a launcher, each written again, up to the first that is none.
-pub fn orders(bytes: &[u8]) -> Vec<Vec<u8>> {
-    frames::<Order>(bytes)
+pub fn commands(bytes: &[u8]) -> Vec<Vec<u8>> {
+    frames::<AgentCommand>(bytes)
 }
 
 /// The frames of an agent, each written again, up to the first that is none.
-pub fn notices(bytes: &[u8]) -> Vec<Vec<u8>> {
-    frames::<Notice>(bytes)
+pub fn events(bytes: &[u8]) -> Vec<Vec<u8>> {
+    frames::<AgentEvent>(bytes)
 }
 
 fn frames<H: Serialize + DeserializeOwned>(bytes: &[u8]) -> Vec<Vec<u8>> {

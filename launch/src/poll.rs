@@ -26,9 +26,9 @@ pub(crate) enum Token {
     /// Rank 0 takes more standard input.
     Feed,
     /// Frames from the other side of a link.
-    LinkIn(u32),
+    AgentIn(u32),
     /// The other side of a link takes more.
-    LinkOut(u32),
+    AgentOut(u32),
 }
 
 impl Token {
@@ -42,8 +42,8 @@ impl Token {
             Self::Stdout(index) => (5, index),
             Self::Stderr(index) => (6, index),
             Self::Feed => (7, 0),
-            Self::LinkIn(index) => (8, index),
-            Self::LinkOut(index) => (9, index),
+            Self::AgentIn(index) => (8, index),
+            Self::AgentOut(index) => (9, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -59,8 +59,8 @@ impl Token {
             5 => Self::Stdout(index),
             6 => Self::Stderr(index),
             7 => Self::Feed,
-            8 => Self::LinkIn(index),
-            _ => Self::LinkOut(index),
+            8 => Self::AgentIn(index),
+            _ => Self::AgentOut(index),
         }
     }
 }

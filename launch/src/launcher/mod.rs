@@ -9,8 +9,8 @@ use crate::job::{INSISTENCE, Job};
 use crate::limits::make_room;
 use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
-use crate::remote::frame::Order;
-use crate::remote::link::Link;
+use crate::remote::connection::AgentConnection;
+use crate::remote::frame::AgentCommand;
 use crate::server::{PmiEffect, PmiServer, lost};
 use crate::signals::{Signals, asks_for_the_end, notice_children, stop};
 use crate::sink::Sink;
@@ -87,7 +87,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
     }
     done?;
     // Nothing of a job that did not begin is its result.
-    if let Some(failure) = launcher.links.iter().find_map(Link::failure) {
+    if let Some(failure) = launcher.agents.iter().find_map(AgentConnection::failure) {
         return Err(failure);
     }
     if let Some(error) = launcher.broken {
@@ -106,7 +106,7 @@ struct Launcher {
     server: PmiServer,
     policy: FailurePolicy,
     local_ranks: LocalRanks,
-    links: Vec<Link>,
+    agents: Vec<AgentConnection>,
     input: Option<Input>,
     output: Sink<Stdout>,
     errors: Sink<Stderr>,
@@ -136,9 +136,9 @@ struct Launcher {
 /// How long a host may say nothing while it ends what its ranks have left: longer than that takes.
 const SILENCE: Duration = PATIENCE.saturating_add(INSISTENCE.saturating_mul(3));
 /// With more than this on its way to a host, no more is read from there.
-const LINK_FULL: usize = 4 << 20;
+const AGENT_BACKLOG_MAX: usize = 4 << 20;
 /// With more than this to write, nothing is read from hosts: they have been told to send no more long before.
-const FLOODED: usize = 64 << 20;
+const OUTPUT_BACKLOG_MAX: usize = 64 << 20;
 
 impl Launcher {
     fn new(job: &Job, layout: &[u32]) -> Result<Self, LaunchError> {
@@ -155,7 +155,7 @@ impl Launcher {
             server: PmiServer::new(layout, &by_program),
             policy: FailurePolicy::new(job.ranks(), times),
             local_ranks: LocalRanks::new(),
-            links: Vec::new(),
+            agents: Vec::new(),
             input: None,
             output: Sink::new(std::io::stdout(), 0),
             errors: Sink::new(std::io::stderr(), 1),
@@ -176,7 +176,7 @@ impl Launcher {
     fn start(&mut self, job: &Job, layout: &[u32]) -> Result<(), LaunchError> {
         let stdin = std::io::stdin();
         let ranks = job.ranks();
-        let Self { signals, policy, local_ranks, poll, early, links, .. } = self;
+        let Self { signals, policy, local_ranks, poll, early, agents, .. } = self;
         // Other signals are for ranks that are there to get them.
         let mut may = |started: u32| match signals.take().into_iter().find(|signal| asks_for_the_end(*signal))
         {
@@ -202,9 +202,9 @@ impl Launcher {
         let mut first = 0;
         for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
             may(first)?;
-            let index = links.len() as u32;
+            let index = agents.len() as u32;
             let share = job.share(first, *count);
-            links.push(Link::start(job, &host.name, index, &share, poll)?);
+            agents.push(AgentConnection::start(job, &host.name, index, &share, poll)?);
             first += count;
         }
         self.input = Some(Input::new(stdin));
@@ -222,10 +222,10 @@ impl Launcher {
                     Token::Signals => self.forward(watch),
                     Token::Input => self.read_input(),
                     Token::Sink(_) => {}
-                    Token::LinkIn(link) | Token::LinkOut(link) => {
-                        heard |= matches!(token, Token::LinkIn(_));
-                        if let Some(link) = self.links.get_mut(link as usize) {
-                            link.ready(token, &self.poll, &mut happened);
+                    Token::AgentIn(agent) | Token::AgentOut(agent) => {
+                        heard |= matches!(token, Token::AgentIn(_));
+                        if let Some(agent) = self.agents.get_mut(agent as usize) {
+                            agent.ready(token, &self.poll, &mut happened);
                         }
                     }
                     _ => self.local_ranks.ready(token, &self.poll, &mut happened),
@@ -259,7 +259,7 @@ impl Launcher {
     /// Whether all has ended and has been said.
     fn is_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> bool {
         let now = self.begun.elapsed();
-        if !self.policy.all_ended() || self.links.iter().any(|link| !link.is_over()) {
+        if !self.policy.all_ended() || self.agents.iter().any(|agent| !agent.is_over()) {
             return false;
         }
         // Only now: the connections to hosts are children, too.
@@ -373,22 +373,22 @@ impl Launcher {
         if line.is_empty() {
             return;
         }
-        match self.links.iter_mut().find(|link| link.has(rank)) {
-            Some(link) => link.send(&Order::Line { rank }, line.as_bytes(), &self.poll),
+        match self.agents.iter_mut().find(|agent| agent.has(rank)) {
+            Some(agent) => agent.send(&AgentCommand::Line { rank }, line.as_bytes(), &self.poll),
             None => self.local_ranks.send(rank, line.as_bytes(), &self.poll),
         }
     }
 
     fn signal(&mut self, number: i32) {
         self.local_ranks.signal(number);
-        for link in &mut self.links {
-            link.send(&Order::Signal(number), b"", &self.poll);
+        for agent in &mut self.agents {
+            agent.send(&AgentCommand::Signal(number), b"", &self.poll);
         }
     }
 
     fn kill(&mut self) {
         self.killed = Some(self.begun.elapsed());
-        self.silent = self.killed.filter(|_| !self.links.is_empty());
+        self.silent = self.killed.filter(|_| !self.agents.is_empty());
         self.signal(Signal::KILL.as_raw());
     }
 
@@ -411,9 +411,9 @@ impl Launcher {
 
     fn prepare_input(&mut self) {
         let Some(input) = &mut self.input else { return };
-        let backlog = match self.links.iter().find(|link| link.has(0)) {
-            Some(link) if link.is_over() => None,
-            Some(link) => Some(link.unfed()),
+        let backlog = match self.agents.iter().find(|agent| agent.has(0)) {
+            Some(agent) if agent.is_over() => None,
+            Some(agent) => Some(agent.stdin_backlog()),
             None => self.local_ranks.backlog(),
         };
         input.prepare(backlog, &self.poll);
@@ -422,12 +422,12 @@ impl Launcher {
     fn read_input(&mut self) {
         let Some(input) = &mut self.input else { return };
         let read = input.read(&self.poll);
-        let link = self.links.iter_mut().find(|link| link.has(0));
-        match (read, link) {
+        let agent = self.agents.iter_mut().find(|agent| agent.has(0));
+        match (read, agent) {
             (Read::Bytes(bytes), _) if bytes.is_empty() => {}
-            (Read::Bytes(bytes), Some(link)) => link.send(&Order::Input, &bytes, &self.poll),
+            (Read::Bytes(bytes), Some(agent)) => agent.send(&AgentCommand::Input, &bytes, &self.poll),
             (Read::Bytes(bytes), None) => self.local_ranks.feed(&bytes, &self.poll),
-            (Read::Over, Some(link)) => link.send(&Order::InputOver, b"", &self.poll),
+            (Read::Over, Some(agent)) => agent.send(&AgentCommand::InputOver, b"", &self.poll),
             (Read::Over, None) => self.local_ranks.feed_over(&self.poll),
         }
     }
@@ -438,7 +438,7 @@ impl Launcher {
             self.kill();
         }
         let is_ending = self.killed.is_some() || self.policy.all_ended();
-        if !is_ending || self.links.iter().all(Link::is_over) {
+        if !is_ending || self.agents.iter().all(AgentConnection::is_over) {
             self.silent = None;
             return;
         }
@@ -449,14 +449,14 @@ impl Launcher {
         }
         if now >= *self.silent.get_or_insert(now) + SILENCE {
             self.cut = self.cut.or(self.hurry);
-            for link in self.links.iter_mut().filter(|link| !link.is_over()) {
-                link.condemn("it does not say that nothing is left there", &self.poll, happened);
+            for agent in self.agents.iter_mut().filter(|agent| !agent.is_over()) {
+                agent.give_up_because("it does not say that nothing is left there", &self.poll, happened);
             }
         }
     }
 
     fn has_refused(&self) -> bool {
-        self.links.iter().any(|link| link.failure().is_some())
+        self.agents.iter().any(|agent| agent.failure().is_some())
     }
 
     /// Writes what is taken; while the reader is slow, what ranks write is not read, here or on other hosts. Their ends
@@ -477,18 +477,18 @@ impl Launcher {
         }
         self.full = self.output.is_full() || self.errors.is_full();
         self.local_ranks.pause(self.full, &self.poll);
-        let is_flooded = self.output.len() + self.errors.len() > FLOODED;
-        for link in &mut self.links {
-            link.quiet(self.full, &self.poll);
-            link.pause(is_flooded || link.backlog() > LINK_FULL, &self.poll);
+        let is_flooded = self.output.len() + self.errors.len() > OUTPUT_BACKLOG_MAX;
+        for agent in &mut self.agents {
+            agent.pause_output(self.full, &self.poll);
+            agent.pause(is_flooded || agent.backlog() > AGENT_BACKLOG_MAX, &self.poll);
         }
     }
 
     /// After an error: nothing of the job stays.
     fn clear(&mut self) {
         self.local_ranks.signal(Signal::KILL.as_raw());
-        for link in &mut self.links {
-            link.give_up(&self.poll, &mut Vec::new());
+        for agent in &mut self.agents {
+            agent.give_up(&self.poll, &mut Vec::new());
         }
         while !self.local_ranks.sweep(self.begun.elapsed()) {
             std::thread::sleep(PAUSE);

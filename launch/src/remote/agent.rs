@@ -1,6 +1,6 @@
 //! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
 
-use super::frame::{HELLO, Notice, Order, decode, encode};
+use super::frame::{AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
 use crate::job::{INSISTENCE, Share};
@@ -27,14 +27,14 @@ struct Agent {
     input: Input,
     inbox: Inbox,
     output: Sink<Stdout>,
-    begun: Instant,
-    started: bool,
+    started_at: Instant,
+    ranks_started: bool,
     /// Standard input of which the launcher does not know yet that rank 0 has taken it.
-    unfed: usize,
+    stdin_backlog: usize,
     /// Whether the launcher takes no output.
-    paused: bool,
+    output_paused: bool,
     /// When the launcher was found to be gone, and the ranks were asked to end.
-    orphaned: Option<Duration>,
+    orphaned_since: Option<Duration>,
 }
 
 impl Agent {
@@ -53,48 +53,48 @@ impl Agent {
             input,
             inbox: Inbox::default(),
             output,
-            begun: Instant::now(),
-            started: false,
-            unfed: 0,
-            paused: false,
-            orphaned: None,
+            started_at: Instant::now(),
+            ranks_started: false,
+            stdin_backlog: 0,
+            output_paused: false,
+            orphaned_since: None,
         })
     }
 
     fn run(mut self) -> std::io::Result<()> {
         loop {
-            let pause = if self.started && self.local_ranks.all_ended() {
+            let pause = if self.ranks_started && self.local_ranks.all_ended() {
                 Some(PAUSE)
             } else {
-                self.orphaned.map(|_| INSISTENCE / 4)
+                self.orphaned_since.map(|_| INSISTENCE / 4)
             };
-            let mut happened = Vec::new();
+            let mut events = Vec::new();
             for token in self.poll.wait(pause)? {
                 match token {
-                    Token::Input => self.listen(),
+                    Token::Input => self.read_commands(),
                     Token::Sink(_) => {}
-                    _ => self.local_ranks.ready(token, &self.poll, &mut happened),
+                    _ => self.local_ranks.ready(token, &self.poll, &mut events),
                 }
             }
-            happened.into_iter().for_each(|event| self.pass_on(event));
+            events.into_iter().for_each(|event| self.forward(event));
             let left = self.local_ranks.backlog().unwrap_or(0);
-            if left < self.unfed {
-                self.say(&Notice::Fed { bytes: self.unfed - left }, b"");
-                self.unfed = left;
+            if left < self.stdin_backlog {
+                self.send(&AgentEvent::StdinTaken { bytes: self.stdin_backlog - left }, b"");
+                self.stdin_backlog = left;
             }
-            let open = self.output.flush(&self.poll).is_ok();
+            let is_open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
             // Nobody is spared for a launcher that is gone.
-            self.local_ranks.pause(full || self.paused && self.orphaned.is_none(), &self.poll);
+            self.local_ranks.pause(full || self.output_paused && self.orphaned_since.is_none(), &self.poll);
             self.local_ranks.hold(full, &self.poll);
-            let now = self.begun.elapsed();
-            if !open {
+            let now = self.started_at.elapsed();
+            if !is_open {
                 self.orphan(now);
             }
-            if self.orphaned.is_some_and(|since| now >= since + INSISTENCE) {
+            if self.orphaned_since.is_some_and(|since| now >= since + INSISTENCE) {
                 self.local_ranks.signal(Signal::KILL.as_raw());
             }
-            if self.orphaned.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
+            if self.orphaned_since.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
                 // Nobody hears of it.
                 self.local_ranks.abandon(&self.poll, &mut Vec::new());
             }
@@ -103,12 +103,12 @@ impl Agent {
                     let host = rustix::system::uname();
                     let host = host.nodename().to_string_lossy();
                     let text = format!("{process} of the job could not be ended, and is left on {host}\n");
-                    self.say(&Notice::Output { stream: 1 }, text.as_bytes());
+                    self.send(&AgentEvent::Output { stream: 1 }, text.as_bytes());
                 }
-                self.say(&Notice::Done, b"");
+                self.send(&AgentEvent::Done, b"");
                 while self.output.flush(&self.poll).is_ok()
                     && !self.output.is_empty()
-                    && self.orphaned.is_none()
+                    && self.orphaned_since.is_none()
                 {
                     self.poll.wait(Some(PAUSE))?;
                 }
@@ -117,61 +117,64 @@ impl Agent {
         }
     }
 
-    fn pass_on(&mut self, event: RankEvent) {
+    fn forward(&mut self, event: RankEvent) {
         match event {
-            RankEvent::Line { rank, line } => self.say(&Notice::Line { rank }, &line),
-            RankEvent::Output { stream, bytes } => self.say(&Notice::Output { stream }, &bytes),
-            RankEvent::Ended { rank, ending } => self.say(&Notice::Ended { rank, ending }, b""),
+            RankEvent::Line { rank, line } => self.send(&AgentEvent::Line { rank }, &line),
+            RankEvent::Output { stream, bytes } => self.send(&AgentEvent::Output { stream }, &bytes),
+            RankEvent::Ended { rank, ending } => self.send(&AgentEvent::Ended { rank, ending }, b""),
         }
     }
 
     /// Whether the ranks have ended, what they have left behind too, and all has been passed on.
     fn is_over(&mut self, now: Duration) -> bool {
-        if !self.local_ranks.all_ended() || !(self.started || self.orphaned.is_some()) {
+        if !self.local_ranks.all_ended() || !(self.ranks_started || self.orphaned_since.is_some()) {
             return false;
         }
-        self.local_ranks.is_over(now, self.orphaned.is_some())
+        self.local_ranks.is_over(now, self.orphaned_since.is_some())
     }
 
-    fn listen(&mut self) {
+    fn read_commands(&mut self) {
         let open = self.inbox.fill(&self.input);
         loop {
             match decode(&mut self.inbox) {
-                Ok(Some((order, payload))) => self.obey(order, &payload),
+                Ok(Some((command, payload))) => self.execute(command, &payload),
                 Ok(None) if open => return,
                 // The launcher is gone, or is none.
                 Ok(None) | Err(_) => break,
             }
         }
         self.poll.remove(&self.input);
-        self.orphan(self.begun.elapsed());
+        self.orphan(self.started_at.elapsed());
     }
 
     fn orphan(&mut self, now: Duration) {
-        if self.orphaned.is_none() {
-            self.orphaned = Some(now);
+        if self.orphaned_since.is_none() {
+            self.orphaned_since = Some(now);
             self.local_ranks.signal(Signal::TERM.as_raw());
         }
     }
 
-    fn obey(&mut self, order: Order, payload: &[u8]) {
-        match order {
-            Order::Start(share) if !self.started => {
-                self.started = true;
+    fn execute(&mut self, command: AgentCommand, payload: &[u8]) {
+        match command {
+            AgentCommand::Start(share) if !self.ranks_started => {
+                self.ranks_started = true;
                 if let Err(error) = self.start(&share) {
-                    self.say(&Notice::Failed { message: error.to_string(), status: error.status() }, b"");
+                    self.send(
+                        &AgentEvent::Failed { message: error.to_string(), status: error.status() },
+                        b"",
+                    );
                     self.local_ranks.signal(Signal::KILL.as_raw());
                 }
             }
-            Order::Start(_) => {}
-            Order::Line { rank } => self.local_ranks.send(rank, payload, &self.poll),
-            Order::Signal(number) => self.local_ranks.signal(number),
-            Order::Input => {
-                self.unfed += payload.len();
+            AgentCommand::Start(_) => {}
+            AgentCommand::Line { rank } => self.local_ranks.send(rank, payload, &self.poll),
+            AgentCommand::Signal(number) => self.local_ranks.signal(number),
+            AgentCommand::Input => {
+                self.stdin_backlog += payload.len();
                 self.local_ranks.feed(payload, &self.poll);
             }
-            Order::InputOver => self.local_ranks.feed_over(&self.poll),
-            Order::Pause(paused) => self.paused = paused,
+            AgentCommand::InputOver => self.local_ranks.feed_over(&self.poll),
+            AgentCommand::Pause(paused) => self.output_paused = paused,
         }
     }
 
@@ -183,11 +186,11 @@ impl Agent {
         let mut out = Vec::new();
         let started =
             self.local_ranks.start(share, (Stdin::Fed, false), &self.poll, &mut |_| Ok(()), &mut out);
-        out.into_iter().for_each(|event| self.pass_on(event));
+        out.into_iter().for_each(|event| self.forward(event));
         started
     }
 
-    fn say(&mut self, notice: &Notice, payload: &[u8]) {
-        self.output.push(&encode(notice, payload));
+    fn send(&mut self, event: &AgentEvent, payload: &[u8]) {
+        self.output.push(&encode(event, payload));
     }
 }

@@ -18,7 +18,7 @@ const HEADER_MAX: usize = 8 << 20;
 
 /// From the launcher to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum AgentCommand {
     /// Start these ranks. The first frame, and only that.
     Start(Share),
     /// The bytes are for this rank's PMI connection.
@@ -35,13 +35,13 @@ pub(crate) enum Order {
 
 /// From the agent to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Notice {
+pub(crate) enum AgentEvent {
     /// The bytes are a line of this rank.
     Line { rank: u32 },
     /// The bytes are lines for standard output (0) or error (1).
     Output { stream: u32 },
     /// Rank 0 has taken so many more bytes of standard input.
-    Fed { bytes: usize },
+    StdinTaken { bytes: usize },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
     /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.
@@ -54,9 +54,9 @@ pub(crate) enum Notice {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum FrameError {
     #[error("a frame has no valid header")]
-    Header,
+    InvalidHeader,
     #[error("a frame of {length} bytes is too long")]
-    Length { length: usize },
+    TooLong { length: usize },
 }
 
 /// A frame as bytes.
@@ -70,21 +70,21 @@ pub(crate) fn encode(header: &impl Serialize, payload: &[u8]) -> Vec<u8> {
 /// Takes a frame, if one has arrived whole.
 pub(crate) fn decode<H: DeserializeOwned>(inbox: &mut Inbox) -> Result<Option<(H, Vec<u8>)>, FrameError> {
     let Some(end) = inbox.line_end() else {
-        return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::Header) };
+        return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::InvalidHeader) };
     };
     if end > HEADER_MAX {
-        return Err(FrameError::Header);
+        return Err(FrameError::InvalidHeader);
     }
-    let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::Header)?;
-    let (length, header) = header.split_once(' ').ok_or(FrameError::Header)?;
-    let length: usize = length.parse().map_err(|_| FrameError::Header)?;
+    let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::InvalidHeader)?;
+    let (length, header) = header.split_once(' ').ok_or(FrameError::InvalidHeader)?;
+    let length: usize = length.parse().map_err(|_| FrameError::InvalidHeader)?;
     if length > LINE_MAX + 1 {
-        return Err(FrameError::Length { length });
+        return Err(FrameError::TooLong { length });
     }
     if inbox.len() < end + 1 + length {
         return Ok(None);
     }
-    let header = serde_json::from_str(header).map_err(|_| FrameError::Header)?;
+    let header = serde_json::from_str(header).map_err(|_| FrameError::InvalidHeader)?;
     let mut bytes = inbox.take(end + 1 + length);
     bytes.drain(..=end);
     Ok(Some((header, bytes)))
@@ -107,37 +107,40 @@ mod tests {
 
     #[test]
     fn frames_are_read_back() {
-        let first = encode(&Notice::Output { stream: 1 }, b"a\n\xff\n");
-        let second = encode(&Notice::Ended { rank: 3, ending: Ending::Killed(9) }, b"");
+        let first = encode(&AgentEvent::Output { stream: 1 }, b"a\n\xff\n");
+        let second = encode(&AgentEvent::Ended { rank: 3, ending: Ending::Killed(9) }, b"");
         let mut both = inbox(&[first, second].concat());
-        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
-        assert_eq!(read, Some((Notice::Output { stream: 1 }, b"a\n\xff\n".to_vec())));
-        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
-        assert_eq!(read, Some((Notice::Ended { rank: 3, ending: Ending::Killed(9) }, Vec::new())));
-        assert_eq!(decode::<Notice>(&mut both), Ok(None));
+        let read: Option<(AgentEvent, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((AgentEvent::Output { stream: 1 }, b"a\n\xff\n".to_vec())));
+        let read: Option<(AgentEvent, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((AgentEvent::Ended { rank: 3, ending: Ending::Killed(9) }, Vec::new())));
+        assert_eq!(decode::<AgentEvent>(&mut both), Ok(None));
     }
 
     #[test]
     fn half_a_frame_is_waited_for() {
-        let whole = encode(&Order::Input, b"data");
+        let whole = encode(&AgentCommand::Input, b"data");
         for length in 0..whole.len() {
-            assert_eq!(decode::<Order>(&mut inbox(&whole[..length])), Ok(None), "{length}");
+            assert_eq!(decode::<AgentCommand>(&mut inbox(&whole[..length])), Ok(None), "{length}");
         }
     }
 
     #[test]
     fn what_is_no_frame_is_refused() {
-        assert_eq!(decode::<Order>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::Header));
-        assert_eq!(decode::<Order>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::Header));
+        assert_eq!(decode::<AgentCommand>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::InvalidHeader));
+        assert_eq!(decode::<AgentCommand>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::InvalidHeader));
         let length = 99_999_999;
-        assert_eq!(decode::<Order>(&mut inbox(b"99999999 \"Input\"\n")), Err(FrameError::Length { length }));
+        assert_eq!(
+            decode::<AgentCommand>(&mut inbox(b"99999999 \"Input\"\n")),
+            Err(FrameError::TooLong { length })
+        );
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_frame_or_not(bytes in "[0-9]{0,2} ?(\"Input\"|\"Done\"|\\{\"Signal\":[0-9]{0,12}\\})?\n?\\PC{0,5}") {
-            let _ = decode::<Order>(&mut inbox(bytes.as_bytes()));
-            let _ = decode::<Notice>(&mut inbox(bytes.as_bytes()));
+            let _ = decode::<AgentCommand>(&mut inbox(bytes.as_bytes()));
+            let _ = decode::<AgentEvent>(&mut inbox(bytes.as_bytes()));
         }
     }
 }

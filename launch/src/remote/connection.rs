@@ -1,6 +1,6 @@
 //! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
 
-use super::frame::{AGENT, HELLO, Notice, Order, decode, encode};
+use super::frame::{AGENT, AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox, nonblocking};
@@ -16,7 +16,7 @@ const GREETING_MAX: usize = 1 << 20;
 
 /// A host, and its ranks.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct AgentConnection {
     host: String,
     index: u32,
     first: u32,
@@ -26,16 +26,16 @@ pub(crate) struct Link {
     inbox: Inbox,
     outbox: Outbox,
     /// Standard input that rank 0 has not taken.
-    unfed: usize,
-    greeted: bool,
+    stdin_backlog: usize,
+    has_greeted: bool,
     paused: bool,
     /// Whether its agent has been told to take no output.
-    quiet: bool,
+    output_paused: bool,
     /// Why the ranks could not be started, and the status of that.
     failure: Option<(String, Option<u8>)>,
 }
 
-impl Link {
+impl AgentConnection {
     /// Starts the ranks of a share on a host.
     pub(crate) fn start(
         job: &Job,
@@ -55,7 +55,7 @@ impl Link {
         let mut child =
             command.spawn().map_err(|source| LaunchError::Spawn { program: program(), source })?;
         let pipes = child.stdin.take().map(OwnedFd::from).zip(child.stdout.take().map(OwnedFd::from));
-        let mut link = Self {
+        let mut connection = Self {
             host: host.to_owned(),
             index,
             first: share.first,
@@ -63,24 +63,24 @@ impl Link {
             pipes,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            unfed: 0,
-            greeted: false,
+            stdin_backlog: 0,
+            has_greeted: false,
             paused: false,
-            quiet: false,
+            output_paused: false,
             failure: None,
         };
         let watch = || -> std::io::Result<()> {
-            if let Some((to, from)) = &link.pipes {
+            if let Some((to, from)) = &connection.pipes {
                 nonblocking(to)?;
                 nonblocking(from)?;
-                poll.add(from, Token::LinkIn(index), Interest::Read)?;
+                poll.add(from, Token::AgentIn(index), Interest::Read)?;
             }
             Ok(())
         };
         watch().map_err(LaunchError::system("watch a connection to a host"))?;
         let directory = std::env::current_dir().ok();
-        link.send(&Order::Start(Share { directory, ..share.clone() }), b"", poll);
-        Ok(link)
+        connection.send(&AgentCommand::Start(Share { directory, ..share.clone() }), b"", poll);
+        Ok(connection)
     }
 
     /// Whether this rank is there.
@@ -105,18 +105,18 @@ impl Link {
     }
 
     /// How much standard input rank 0 has not taken yet, wherever it is.
-    pub(crate) fn unfed(&self) -> usize {
-        self.unfed
+    pub(crate) fn stdin_backlog(&self) -> usize {
+        self.stdin_backlog
     }
 
     /// Says something to the agent. One that is gone hears nothing.
-    pub(crate) fn send(&mut self, order: &Order, payload: &[u8], poll: &Poll) {
+    pub(crate) fn send(&mut self, command: &AgentCommand, payload: &[u8], poll: &Poll) {
         if self.pipes.is_some() {
-            if *order == Order::Input {
-                self.unfed += payload.len();
+            if *command == AgentCommand::Input {
+                self.stdin_backlog += payload.len();
             }
             let idle = self.outbox.is_empty();
-            self.outbox.push(&encode(order, payload));
+            self.outbox.push(&encode(command, payload));
             if idle {
                 self.flush(poll);
             }
@@ -124,9 +124,9 @@ impl Link {
     }
 
     /// Lets the ranks wait when they write, or no longer; of all else the host tells.
-    pub(crate) fn quiet(&mut self, quiet: bool, poll: &Poll) {
-        if std::mem::replace(&mut self.quiet, quiet) != quiet {
-            self.send(&Order::Pause(quiet), b"", poll);
+    pub(crate) fn pause_output(&mut self, paused: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.output_paused, paused) != paused {
+            self.send(&AgentCommand::Pause(paused), b"", poll);
         }
     }
 
@@ -137,7 +137,7 @@ impl Link {
         }
         match &self.pipes {
             Some((_, from)) if paused => poll.remove(from),
-            Some((_, from)) => drop(poll.add(from, Token::LinkIn(self.index), Interest::Read)),
+            Some((_, from)) => drop(poll.add(from, Token::AgentIn(self.index), Interest::Read)),
             None => {}
         }
     }
@@ -145,7 +145,7 @@ impl Link {
     /// Something is ready. Appends what has happened.
     pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
-            Token::LinkIn(_) => self.receive(poll, out),
+            Token::AgentIn(_) => self.receive(poll, out),
             _ => self.flush(poll),
         }
     }
@@ -164,7 +164,7 @@ impl Link {
     }
 
     /// Gives it up, and says why.
-    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
+    pub(crate) fn give_up_because(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
         let text = format!("host {} is given up: {why}\n", self.host);
         out.push(RankEvent::Output { stream: 1, bytes: text.into_bytes() });
         self.give_up(poll, out);
@@ -173,9 +173,9 @@ impl Link {
     fn receive(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((_, from)) = &self.pipes else { return };
         let open = self.inbox.fill(from);
-        while !self.greeted {
+        while !self.has_greeted {
             match self.inbox.line() {
-                Some(line) if line == HELLO.as_bytes() => self.greeted = true,
+                Some(line) if line == HELLO.as_bytes() => self.has_greeted = true,
                 Some(line) => {
                     if let Some(theirs) = line.strip_prefix(AGENT.as_bytes()) {
                         self.failure = Some((other_version(theirs), None));
@@ -188,9 +188,9 @@ impl Link {
         }
         loop {
             match decode(&mut self.inbox) {
-                Ok(Some((Notice::Done, _))) => return self.give_up(poll, out),
-                Err(error) => return self.condemn(&error.to_string(), poll, out),
-                Ok(Some((notice, payload))) => self.take(notice, payload, out),
+                Ok(Some((AgentEvent::Done, _))) => return self.give_up(poll, out),
+                Err(error) => return self.give_up_because(&error.to_string(), poll, out),
+                Ok(Some((event, payload))) => self.handle_event(event, payload, out),
                 Ok(None) => break,
             }
         }
@@ -199,19 +199,19 @@ impl Link {
         }
     }
 
-    fn take(&mut self, notice: Notice, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
-        match notice {
+    fn handle_event(&mut self, event: AgentEvent, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
+        match event {
             // Of another's ranks it cannot speak.
-            Notice::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
-            Notice::Ended { rank, ending } if self.has(rank) && self.ends(rank) => {
+            AgentEvent::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
+            AgentEvent::Ended { rank, ending } if self.has(rank) && self.set_ended(rank) => {
                 out.push(RankEvent::Ended { rank, ending });
             }
-            Notice::Output { stream } if stream < 2 => {
+            AgentEvent::Output { stream } if stream < 2 => {
                 out.push(RankEvent::Output { stream, bytes: payload });
             }
-            Notice::Fed { bytes } => self.unfed = self.unfed.saturating_sub(bytes),
+            AgentEvent::StdinTaken { bytes } => self.stdin_backlog = self.stdin_backlog.saturating_sub(bytes),
             // None of them is a success.
-            Notice::Failed { message, status } => {
+            AgentEvent::Failed { message, status } => {
                 self.failure = Some((message, status.filter(|status| *status > 0)));
             }
             _ => {}
@@ -219,7 +219,7 @@ impl Link {
     }
 
     /// A rank of this host has ended. Whether that is new.
-    fn ends(&mut self, rank: u32) -> bool {
+    fn set_ended(&mut self, rank: u32) -> bool {
         !std::mem::replace(&mut self.ended[(rank - self.first) as usize], true)
     }
 
@@ -231,7 +231,7 @@ impl Link {
         }
         poll.remove(to);
         if !self.outbox.is_empty() {
-            let _ = poll.add(to, Token::LinkOut(self.index), Interest::Write);
+            let _ = poll.add(to, Token::AgentOut(self.index), Interest::Write);
         }
     }
 }
