@@ -24,23 +24,23 @@ pub enum Bind {
 }
 
 /// The processors of each rank of a node, while they are started.
-pub(crate) struct Places {
+pub(crate) struct CpuBindings {
     /// Of each rank; empty: all that are allowed.
-    places: Vec<Vec<usize>>,
+    cpus_by_index: Vec<Vec<usize>>,
     allowed: Vec<usize>,
-    before: Option<CpuSet>,
+    original: Option<CpuSet>,
 }
 
-impl Places {
+impl CpuBindings {
     /// For so many ranks on this node.
-    pub(crate) fn find(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
+    pub(crate) fn assign(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
         // A node with more processors than such a set can hold does not tell, and is left alone.
-        let before = sched_getaffinity(None).ok();
-        let is_allowed = |cpu: &usize| before.as_ref().is_some_and(|set| set.is_set(*cpu));
+        let original = sched_getaffinity(None).ok();
+        let is_allowed = |cpu: &usize| original.as_ref().is_some_and(|set| set.is_set(*cpu));
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(is_allowed).collect();
         let topology = Topology::read(Path::new(SYSTEM), &allowed);
-        let places = assign(bind, &topology, allowed.len(), ranks as usize)?;
-        Ok(Self { places, allowed, before })
+        let cpus_by_index = assign_cpus(bind, &topology, allowed.len(), ranks as usize)?;
+        Ok(Self { cpus_by_index, allowed, original })
     }
 
     /// How many processors the ranks of this node have together, if the system tells.
@@ -50,8 +50,8 @@ impl Places {
 
     /// What is started from now on runs where the rank with this position on the node is to run: a child inherits
     /// that, so that it never runs elsewhere.
-    pub(crate) fn enter(&self, index: u32) -> Result<(), LaunchError> {
-        let Some(cpus) = self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
+    pub(crate) fn apply(&self, index: u32) -> Result<(), LaunchError> {
+        let Some(cpus) = self.cpus_by_index.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
             return Ok(());
         };
         let mut set = CpuSet::new();
@@ -63,7 +63,7 @@ impl Places {
     pub(crate) fn describe(&self, rank: u32, index: u32) -> String {
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
-        match self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) {
+        match self.cpus_by_index.get(index as usize).filter(|cpus| !cpus.is_empty()) {
             Some(cpus) => format!("rank {rank} on {host}: bound to processors {}\n", list(cpus)),
             None if self.allowed.is_empty() => format!("rank {rank} on {host}: not bound\n"),
             None => format!("rank {rank} on {host}: not bound, processors {}\n", list(&self.allowed)),
@@ -71,17 +71,19 @@ impl Places {
     }
 }
 
-impl Drop for Places {
+impl Drop for CpuBindings {
     /// This process may run again where it did before.
     fn drop(&mut self) {
-        if let Some(before) = self.before.filter(|_| self.places.iter().any(|cpus| !cpus.is_empty())) {
-            let _ = sched_setaffinity(None, &before);
+        if let Some(original) =
+            self.original.filter(|_| self.cpus_by_index.iter().any(|cpus| !cpus.is_empty()))
+        {
+            let _ = sched_setaffinity(None, &original);
         }
     }
 }
 
 /// The processors of each rank: none in particular, if that is an empty list.
-fn assign(
+fn assign_cpus(
     bind: Bind,
     topology: &Topology,
     allowed: usize,
@@ -108,7 +110,7 @@ mod tests {
     fn of(bind: Bind, ranks: usize) -> Vec<Vec<usize>> {
         let cores = [[0, 4], [1, 5], [2, 6], [3, 7]].map(|core| core.to_vec()).to_vec();
         let numa_nodes = vec![vec![0, 1, 4, 5], vec![2, 3, 6, 7]];
-        assign(bind, &Topology { cores, numa_nodes }, 8, ranks).expect("they fit")
+        assign_cpus(bind, &Topology { cores, numa_nodes }, 8, ranks).expect("they fit")
     }
 
     #[test]
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(of(Bind::CoreIfRoom, 1), [[0usize; 0]; 0]);
         assert_eq!(of(Bind::CoreIfRoom, 9), [[0usize; 0]; 0]);
         let topology = Topology { cores: vec![vec![0]], numa_nodes: vec![vec![0]] };
-        let error = assign(Bind::Core, &topology, 1, 2).expect_err("there is no room");
+        let error = assign_cpus(Bind::Core, &topology, 1, 2).expect_err("there is no room");
         assert!(error.to_string().starts_with("2 ranks cannot have a core each"), "{error}");
     }
 
@@ -132,11 +134,11 @@ mod tests {
     fn where_the_system_does_not_tell_nobody_is_bound() {
         let topology = Topology { cores: Vec::new(), numa_nodes: Vec::new() };
         for bind in [Bind::None, Bind::Core, Bind::CoreIfRoom, Bind::Numa] {
-            assert_eq!(assign(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
+            assert_eq!(assign_cpus(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
         }
-        let places = Places { places: Vec::new(), allowed: Vec::new(), before: None };
-        assert_eq!(places.processors(), None);
-        assert!(places.describe(0, 0).ends_with(": not bound\n"), "{}", places.describe(0, 0));
+        let bindings = CpuBindings { cpus_by_index: Vec::new(), allowed: Vec::new(), original: None };
+        assert_eq!(bindings.processors(), None);
+        assert!(bindings.describe(0, 0).ends_with(": not bound\n"), "{}", bindings.describe(0, 0));
     }
 
     #[test]

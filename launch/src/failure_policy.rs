@@ -1,7 +1,7 @@
 //! When a rank's end is a failure, and what is done about it. Pure: time is an input.
 
 use crate::ending::{Ending, Stop};
-use crate::job::INSISTENCE;
+use crate::job::ESCALATION_DELAY;
 use std::time::Duration;
 
 /// A second request of the user counts as one if it comes so much later than the first: `timeout`, for one, sends
@@ -206,13 +206,13 @@ impl FailurePolicy {
 
     /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
     pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Decision>) {
-        self.stop(Stop::ReaderLeft, now + INSISTENCE, out);
+        self.stop(Stop::ReaderLeft, now + ESCALATION_DELAY, out);
     }
 
     /// The launcher cannot do its part any more.
     pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
-            self.phase = Phase::Terminated { until: now + INSISTENCE };
+            self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
             out.push(Decision::Terminate);
         }
     }
@@ -226,11 +226,11 @@ impl FailurePolicy {
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
         match (self.phase, self.timed_out(now)) {
             (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
-                self.stop(stop, now + self.times.kill_after.unwrap_or(INSISTENCE), out);
+                self.stop(stop, now + self.times.kill_after.unwrap_or(ESCALATION_DELAY), out);
             }
             (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
             (Phase::Grace { until }, _) if now >= until => {
-                self.phase = Phase::Terminated { until: now + INSISTENCE };
+                self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
                 out.push(Decision::Terminate);
             }
             (Phase::Terminated { until }, _) if now >= until => {

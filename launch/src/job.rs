@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long a signal has to work before the next, stronger one.
-pub(crate) const INSISTENCE: Duration = Duration::from_secs(1);
+pub(crate) const ESCALATION_DELAY: Duration = Duration::from_secs(1);
 
 /// How long ranks have by default to end by a signal of the user, before they are killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
 /// Programs, where to start them, and how to treat them.
 #[derive(Clone, Debug)]
@@ -90,8 +90,8 @@ impl Job {
             hosts: Vec::new(),
             bind: Bind::None,
             report_bindings: false,
-            grace: INSISTENCE,
-            kill_after: Some(PATIENCE),
+            grace: ESCALATION_DELAY,
+            kill_after: Some(KILL_AFTER_DEFAULT),
             timeout: None,
             ssh: "ssh".into(),
             agent: OsString::new(),
@@ -129,8 +129,8 @@ impl Job {
     }
 
     /// The part that runs on one node.
-    pub(crate) fn share(&self, first: u32, count: u32) -> Share {
-        Share {
+    pub(crate) fn node_share(&self, first: u32, count: u32) -> NodeShare {
+        NodeShare {
             programs: self.programs.clone(),
             environment: self.environment.clone(),
             directory: None,
@@ -174,7 +174,7 @@ impl Host {
 
 /// The ranks of a job that are on one node.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Share {
+pub(crate) struct NodeShare {
     /// Of the whole job.
     pub(crate) programs: Vec<Program>,
     pub(crate) environment: Vec<(OsString, OsString)>,
@@ -191,7 +191,7 @@ pub(crate) struct Share {
     pub(crate) report_bindings: bool,
 }
 
-impl Share {
+impl NodeShare {
     /// The program of each of these ranks, by its number in the job.
     pub(crate) fn programs_of_ranks(&self) -> impl Iterator<Item = usize> {
         let all =
@@ -228,7 +228,7 @@ mod tests {
         let mut job = Job::new("a", 2);
         job.programs.extend([Program::new("b", 1), Program::new("c", 3)]);
         assert_eq!(job.ranks(), 6);
-        let of = |first, count| job.share(first, count).programs_of_ranks().collect::<Vec<_>>();
+        let of = |first, count| job.node_share(first, count).programs_of_ranks().collect::<Vec<_>>();
         assert_eq!((of(0, 6), of(1, 3), of(5, 1)), (vec![0, 0, 1, 2, 2, 2], vec![0, 1, 2], vec![2]));
     }
 

@@ -24,7 +24,7 @@ pub(crate) enum Token {
     /// A rank's standard error.
     Stderr(u32),
     /// Rank 0 takes more standard input.
-    Feed,
+    Stdin,
     /// Frames from the other side of a link.
     AgentIn(u32),
     /// The other side of a link takes more.
@@ -41,7 +41,7 @@ impl Token {
             Self::Control(index) => (4, index),
             Self::Stdout(index) => (5, index),
             Self::Stderr(index) => (6, index),
-            Self::Feed => (7, 0),
+            Self::Stdin => (7, 0),
             Self::AgentIn(index) => (8, index),
             Self::AgentOut(index) => (9, index),
         };
@@ -58,7 +58,7 @@ impl Token {
             4 => Self::Control(index),
             5 => Self::Stdout(index),
             6 => Self::Stderr(index),
-            7 => Self::Feed,
+            7 => Self::Stdin,
             8 => Self::AgentIn(index),
             _ => Self::AgentOut(index),
         }

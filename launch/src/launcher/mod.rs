@@ -5,9 +5,9 @@ mod input;
 use crate::ending::{Ending, Stop};
 use crate::error::{HOSTS, LaunchError};
 use crate::failure_policy::{Decision, FailurePolicy, Times};
-use crate::job::{INSISTENCE, Job};
+use crate::job::{ESCALATION_DELAY, Job};
 use crate::limits::make_room;
-use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
+use crate::local_ranks::{KILL_TIMEOUT, LocalRanks, REAP_INTERVAL, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::remote::connection::AgentConnection;
 use crate::remote::frame::AgentCommand;
@@ -134,7 +134,7 @@ struct Launcher {
 }
 
 /// How long a host may say nothing while it ends what its ranks have left: longer than that takes.
-const SILENCE: Duration = PATIENCE.saturating_add(INSISTENCE.saturating_mul(3));
+const SILENCE: Duration = KILL_TIMEOUT.saturating_add(ESCALATION_DELAY.saturating_mul(3));
 /// With more than this on its way to a host, no more is read from there.
 const AGENT_BACKLOG_MAX: usize = 4 << 20;
 /// With more than this to write, nothing is read from hosts: they have been told to send no more long before.
@@ -186,13 +186,13 @@ impl Launcher {
         if job.hosts.is_empty() {
             // In its group of its own, a rank that reads from the terminal would be stopped.
             let fed = stdin.is_terminal();
-            let share = job.share(0, ranks);
+            let share = job.node_share(0, ranks);
             let direct = ranks == 1 && !job.prefix;
             if direct {
                 // A shell says nothing of that either.
                 policy.forwarded(Signal::PIPE.as_raw());
             }
-            let from = if fed { Stdin::Fed } else { Stdin::Inherited };
+            let from = if fed { Stdin::Piped } else { Stdin::Inherited };
             local_ranks.start(&share, (from, direct), poll, &mut may, early)?;
             self.input = fed.then(|| Input::new(stdin));
             return Ok(());
@@ -203,7 +203,7 @@ impl Launcher {
         for (host, count) in job.hosts.iter().zip(layout).filter(|(_, count)| **count > 0) {
             may(first)?;
             let index = agents.len() as u32;
-            let share = job.share(first, *count);
+            let share = job.node_share(first, *count);
             agents.push(AgentConnection::start(job, &host.name, index, &share, poll)?);
             first += count;
         }
@@ -228,13 +228,13 @@ impl Launcher {
                             agent.ready(token, &self.poll, &mut happened);
                         }
                     }
-                    _ => self.local_ranks.ready(token, &self.poll, &mut happened),
+                    _ => self.local_ranks.handle_ready(token, &self.poll, &mut happened),
                 }
             }
             if self.input.as_ref().is_some_and(Input::is_ready) {
                 self.read_input();
             }
-            if self.killed.is_some_and(|since| self.begun.elapsed() >= since + PATIENCE) {
+            if self.killed.is_some_and(|since| self.begun.elapsed() >= since + KILL_TIMEOUT) {
                 self.local_ranks.abandon(&self.poll, &mut happened);
             }
             self.see_to_hosts(heard, &mut happened);
@@ -279,7 +279,7 @@ impl Launcher {
         if is_read && (self.hurry.is_none() || self.local_ranks.is_silent()) {
             return true;
         }
-        self.cut = self.hurry.filter(|_| now >= over + INSISTENCE).or(self.cut);
+        self.cut = self.hurry.filter(|_| now >= over + ESCALATION_DELAY).or(self.cut);
         self.cut.is_some()
     }
 
@@ -292,9 +292,9 @@ impl Launcher {
             return Some(Duration::ZERO);
         }
         if self.policy.all_ended() {
-            return Some(PAUSE);
+            return Some(REAP_INTERVAL);
         }
-        let killed = self.killed.filter(|_| !self.local_ranks.all_ended()).map(|since| since + PATIENCE);
+        let killed = self.killed.filter(|_| !self.local_ranks.all_ended()).map(|since| since + KILL_TIMEOUT);
         let silent = self.silent.map(|since| since + SILENCE);
         let deadlines = [self.policy.deadline(), killed, silent, self.settled];
         let deadline = deadlines.into_iter().flatten().min();
@@ -414,7 +414,7 @@ impl Launcher {
         let backlog = match self.agents.iter().find(|agent| agent.has(0)) {
             Some(agent) if agent.is_over() => None,
             Some(agent) => Some(agent.stdin_backlog()),
-            None => self.local_ranks.backlog(),
+            None => self.local_ranks.stdin_backlog(),
         };
         input.prepare(backlog, &self.poll);
     }
@@ -426,9 +426,9 @@ impl Launcher {
         match (read, agent) {
             (Read::Bytes(bytes), _) if bytes.is_empty() => {}
             (Read::Bytes(bytes), Some(agent)) => agent.send(&AgentCommand::Input, &bytes, &self.poll),
-            (Read::Bytes(bytes), None) => self.local_ranks.feed(&bytes, &self.poll),
+            (Read::Bytes(bytes), None) => self.local_ranks.write_stdin(&bytes, &self.poll),
             (Read::Over, Some(agent)) => agent.send(&AgentCommand::InputOver, b"", &self.poll),
-            (Read::Over, None) => self.local_ranks.feed_over(&self.poll),
+            (Read::Over, None) => self.local_ranks.close_stdin(&self.poll),
         }
     }
 
@@ -476,7 +476,7 @@ impl Launcher {
             self.carry_out(decisions, watch);
         }
         self.full = self.output.is_full() || self.errors.is_full();
-        self.local_ranks.pause(self.full, &self.poll);
+        self.local_ranks.pause_output(self.full, &self.poll);
         let is_flooded = self.output.len() + self.errors.len() > OUTPUT_BACKLOG_MAX;
         for agent in &mut self.agents {
             agent.pause_output(self.full, &self.poll);
@@ -490,8 +490,8 @@ impl Launcher {
         for agent in &mut self.agents {
             agent.give_up(&self.poll, &mut Vec::new());
         }
-        while !self.local_ranks.sweep(self.begun.elapsed()) {
-            std::thread::sleep(PAUSE);
+        while !self.local_ranks.reap_descendants(self.begun.elapsed()) {
+            std::thread::sleep(REAP_INTERVAL);
         }
     }
 }

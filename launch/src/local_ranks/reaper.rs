@@ -2,7 +2,7 @@
 //! loses its parent becomes the launcher's child, so that no children means no descendants.
 
 use super::watchdog::Watchdog;
-use crate::job::INSISTENCE;
+use crate::job::ESCALATION_DELAY;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, getpid, kill_process, kill_process_group,
@@ -12,9 +12,9 @@ use std::fs;
 use std::time::Duration;
 
 /// How long a killed process is waited for: one that does not end by then waits for a device.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two looks whether the last descendants have ended.
-pub(crate) const PAUSE: Duration = Duration::from_millis(2);
+pub(crate) const REAP_INTERVAL: Duration = Duration::from_millis(2);
 
 /// From now on, orphans among this process's descendants become its children.
 pub(crate) fn adopt() {
@@ -31,7 +31,7 @@ pub(super) struct Reaper {
 
 impl Reaper {
     /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
-    /// nothing is left; otherwise to be called again after [`PAUSE`].
+    /// nothing is left; otherwise to be called again after [`REAP_INTERVAL`].
     pub(super) fn step(&mut self, now: Duration, mut watchdog: Option<&mut Watchdog>) -> bool {
         if self.begun.is_none()
             && let Some(watchdog) = &mut watchdog
@@ -49,10 +49,10 @@ impl Reaper {
             signal(others(), Signal::CONT);
             return false;
         };
-        if now >= begun + INSISTENCE {
+        if now >= begun + ESCALATION_DELAY {
             signal(others(), Signal::KILL);
         }
-        let is_over = now >= begun + PATIENCE;
+        let is_over = now >= begun + KILL_TIMEOUT;
         if is_over {
             self.left = others().collect();
         }

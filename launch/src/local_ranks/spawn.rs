@@ -4,7 +4,7 @@ use super::watchdog::JOB;
 use crate::client::{LAUNCHER, PROCESSORS};
 use crate::error::LaunchError;
 use crate::flow::nonblocking;
-use crate::job::{Program, Share};
+use crate::job::{NodeShare, Program};
 use rustix::fs::Access;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a PMIx launcher, or another of ours, has left for its own ranks. Ours are not those.
-const FOREIGN: [&str; 6] =
+const FOREIGN_VARIABLES: [&str; 6] =
     ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_VERSION"];
 
 /// A rank that has been started: its process, and our ends of its connections.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedRank {
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
@@ -33,9 +33,9 @@ pub(super) struct Started {
     pub(super) stderr: Option<OwnedFd>,
 }
 
-/// What the ranks of a node have in common.
-pub(super) struct Common<'a> {
-    pub(super) share: &'a Share,
+/// What all ranks of a node are started with.
+pub(super) struct SpawnContext<'a> {
+    pub(super) share: &'a NodeShare,
     /// What no other job has.
     pub(super) job: String,
     /// How many processors they have together, if that is known.
@@ -44,7 +44,7 @@ pub(super) struct Common<'a> {
 
 /// Where a rank writes to.
 #[derive(Clone, Copy)]
-pub(super) enum Output<'a> {
+pub(super) enum OutputTarget<'a> {
     /// Where this process does.
     Inherited,
     /// To this process.
@@ -53,7 +53,7 @@ pub(super) enum Output<'a> {
     Files(&'a Path),
 }
 
-impl Output<'_> {
+impl OutputTarget<'_> {
     /// For a stream of a rank: its name ends the file's.
     fn of(self, rank: u32, stream: &str) -> Result<Stdio, LaunchError> {
         let Self::Files(directory) = self else {
@@ -66,18 +66,19 @@ impl Output<'_> {
 }
 
 /// The command of the ranks that run one of the programs: what differs between them is set for each.
-pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command, LaunchError> {
-    let share = common.share;
-    let mut command = Command::new(find(share, program).as_deref().unwrap_or(Path::new(&program.program)));
+pub(super) fn command(context: &SpawnContext<'_>, program: &Program) -> Result<Command, LaunchError> {
+    let share = context.share;
+    let mut command =
+        Command::new(find_in_path(share, program).as_deref().unwrap_or(Path::new(&program.program)));
     command.arg0(&program.program).args(&program.arguments);
     command.envs(share.environment.iter().chain(&program.environment).map(|(key, value)| (key, value)));
-    for variable in FOREIGN {
+    for variable in FOREIGN_VARIABLES {
         command.env_remove(variable);
     }
     command.env("PMI_SIZE", share.size.to_string());
     command.env(LAUNCHER, std::process::id().to_string());
-    command.env(JOB, &common.job);
-    match common.processors {
+    command.env(JOB, &context.job);
+    match context.processors {
         Some(count) => command.env(PROCESSORS, count.to_string()),
         None => command.env_remove(PROCESSORS),
     };
@@ -97,7 +98,7 @@ pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command,
 
 /// Where the program is, if that is a question of `PATH`. Asked once: otherwise every rank would try all
 /// directories.
-fn find(share: &Share, program: &Program) -> Option<PathBuf> {
+fn find_in_path(share: &NodeShare, program: &Program) -> Option<PathBuf> {
     if program.program.as_bytes().contains(&b'/') {
         return None;
     }
@@ -114,8 +115,8 @@ pub(super) fn start(
     program: &OsStr,
     rank: u32,
     stdin: Stdio,
-    output: Output<'_>,
-) -> Result<Started, LaunchError> {
+    output: OutputTarget<'_>,
+) -> Result<StartedRank, LaunchError> {
     let system = LaunchError::system::<Errno>;
     let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
     let (control, theirs) =
@@ -132,7 +133,7 @@ pub(super) fn start(
         _ => LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source },
     })?;
     let pid = Pid::from_child(&child);
-    let started = Started {
+    let started = StartedRank {
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty()).map_err(system("watch a rank"))?,
         control,

@@ -3,8 +3,8 @@
 use super::frame::{AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::error::LaunchError;
 use crate::flow::Inbox;
-use crate::job::{INSISTENCE, Share};
-use crate::local_ranks::{LocalRanks, PATIENCE, PAUSE, RankEvent, Stdin, adopt};
+use crate::job::{ESCALATION_DELAY, NodeShare};
+use crate::local_ranks::{KILL_TIMEOUT, LocalRanks, REAP_INTERVAL, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::signals::notice_children;
 use crate::sink::Sink;
@@ -64,20 +64,20 @@ impl Agent {
     fn run(mut self) -> std::io::Result<()> {
         loop {
             let pause = if self.ranks_started && self.local_ranks.all_ended() {
-                Some(PAUSE)
+                Some(REAP_INTERVAL)
             } else {
-                self.orphaned_since.map(|_| INSISTENCE / 4)
+                self.orphaned_since.map(|_| ESCALATION_DELAY / 4)
             };
             let mut events = Vec::new();
             for token in self.poll.wait(pause)? {
                 match token {
                     Token::Input => self.read_commands(),
                     Token::Sink(_) => {}
-                    _ => self.local_ranks.ready(token, &self.poll, &mut events),
+                    _ => self.local_ranks.handle_ready(token, &self.poll, &mut events),
                 }
             }
             events.into_iter().for_each(|event| self.forward(event));
-            let left = self.local_ranks.backlog().unwrap_or(0);
+            let left = self.local_ranks.stdin_backlog().unwrap_or(0);
             if left < self.stdin_backlog {
                 self.send(&AgentEvent::StdinTaken { bytes: self.stdin_backlog - left }, b"");
                 self.stdin_backlog = left;
@@ -85,16 +85,17 @@ impl Agent {
             let is_open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
             // Nobody is spared for a launcher that is gone.
-            self.local_ranks.pause(full || self.output_paused && self.orphaned_since.is_none(), &self.poll);
-            self.local_ranks.hold(full, &self.poll);
+            self.local_ranks
+                .pause_output(full || self.output_paused && self.orphaned_since.is_none(), &self.poll);
+            self.local_ranks.pause_lines(full, &self.poll);
             let now = self.started_at.elapsed();
             if !is_open {
                 self.orphan(now);
             }
-            if self.orphaned_since.is_some_and(|since| now >= since + INSISTENCE) {
+            if self.orphaned_since.is_some_and(|since| now >= since + ESCALATION_DELAY) {
                 self.local_ranks.signal(Signal::KILL.as_raw());
             }
-            if self.orphaned_since.is_some_and(|since| now >= since + INSISTENCE + PATIENCE) {
+            if self.orphaned_since.is_some_and(|since| now >= since + ESCALATION_DELAY + KILL_TIMEOUT) {
                 // Nobody hears of it.
                 self.local_ranks.abandon(&self.poll, &mut Vec::new());
             }
@@ -110,7 +111,7 @@ impl Agent {
                     && !self.output.is_empty()
                     && self.orphaned_since.is_none()
                 {
-                    self.poll.wait(Some(PAUSE))?;
+                    self.poll.wait(Some(REAP_INTERVAL))?;
                 }
                 return Ok(());
             }
@@ -171,21 +172,21 @@ impl Agent {
             AgentCommand::Signal(number) => self.local_ranks.signal(number),
             AgentCommand::Input => {
                 self.stdin_backlog += payload.len();
-                self.local_ranks.feed(payload, &self.poll);
+                self.local_ranks.write_stdin(payload, &self.poll);
             }
-            AgentCommand::InputOver => self.local_ranks.feed_over(&self.poll),
+            AgentCommand::InputOver => self.local_ranks.close_stdin(&self.poll),
             AgentCommand::Pause(paused) => self.output_paused = paused,
         }
     }
 
-    fn start(&mut self, share: &Share) -> Result<(), LaunchError> {
+    fn start(&mut self, share: &NodeShare) -> Result<(), LaunchError> {
         if let Some(directory) = &share.directory {
             std::env::set_current_dir(directory)
                 .map_err(LaunchError::system("change to the directory that the job was started in"))?;
         }
         let mut out = Vec::new();
         let started =
-            self.local_ranks.start(share, (Stdin::Fed, false), &self.poll, &mut |_| Ok(()), &mut out);
+            self.local_ranks.start(share, (Stdin::Piped, false), &self.poll, &mut |_| Ok(()), &mut out);
         out.into_iter().for_each(|event| self.forward(event));
         started
     }

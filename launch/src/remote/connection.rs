@@ -4,7 +4,7 @@ use super::frame::{AGENT, AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox, nonblocking};
-use crate::job::{Job, Share};
+use crate::job::{Job, NodeShare};
 use crate::local_ranks::RankEvent;
 use crate::poll::{Interest, Poll, Token};
 use std::os::fd::OwnedFd;
@@ -41,7 +41,7 @@ impl AgentConnection {
         job: &Job,
         host: &str,
         index: u32,
-        share: &Share,
+        share: &NodeShare,
         poll: &Poll,
     ) -> Result<Self, LaunchError> {
         let mut command = Command::new(&job.ssh);
@@ -79,7 +79,7 @@ impl AgentConnection {
         };
         watch().map_err(LaunchError::system("watch a connection to a host"))?;
         let directory = std::env::current_dir().ok();
-        connection.send(&AgentCommand::Start(Share { directory, ..share.clone() }), b"", poll);
+        connection.send(&AgentCommand::Start(NodeShare { directory, ..share.clone() }), b"", poll);
         Ok(connection)
     }
 

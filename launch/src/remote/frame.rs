@@ -3,7 +3,7 @@
 
 use crate::ending::Ending;
 use crate::flow::Inbox;
-use crate::job::Share;
+use crate::job::NodeShare;
 use crate::server::LINE_MAX;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ const HEADER_MAX: usize = 8 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentCommand {
     /// Start these ranks. The first frame, and only that.
-    Start(Share),
+    Start(NodeShare),
     /// The bytes are for this rank's PMI connection.
     Line { rank: u32 },
     /// All ranks get this signal.

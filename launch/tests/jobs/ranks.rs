@@ -40,7 +40,7 @@ pub(crate) fn survive() {
         until("news", || Some(client.news().expect("the launcher lives")).filter(|news| !news.is_empty()));
     assert_eq!(news, [News::Lost { rank: 1, how: Ending::Killed(9) }]);
     client.report(r#""told""#).expect("it is sent");
-    std::thread::sleep(PATIENCE);
+    std::thread::sleep(TEST_TIMEOUT);
 }
 
 #[test]
@@ -81,7 +81,7 @@ pub(crate) fn abort() {
     if client.rank() == 3 {
         client.abort(42, "check left == right failed: n=3").expect("it is sent");
     }
-    std::thread::sleep(PATIENCE);
+    std::thread::sleep(TEST_TIMEOUT);
 }
 
 #[test]
@@ -100,7 +100,7 @@ pub(crate) fn vanish() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() > 0 {
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TEST_TIMEOUT);
     }
 }
 
@@ -130,7 +130,7 @@ fn an_end_after_finalize_is_none() {
 pub(crate) fn sleep() {
     let mut client = client();
     client.report(&std::process::id().to_string()).expect("it is sent");
-    std::thread::sleep(PATIENCE);
+    std::thread::sleep(TEST_TIMEOUT);
 }
 
 #[test]
@@ -144,7 +144,7 @@ pub(crate) fn hostile() {
     if client.rank() == 1 {
         let lines = b"\xff\0\n\ncmd=\ncmd=put\ncmd=barrier_in\ncmd=barrier_in\n";
         rustix::net::send(&client, lines, rustix::net::SendFlags::empty()).expect("it is sent");
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TEST_TIMEOUT);
     }
     client.barrier().expect_err("rank 1 is lost");
 }
@@ -163,7 +163,7 @@ pub(crate) fn flood() {
     if client.rank() == 1 {
         let error = (0..100_000).find_map(|number| client.put(&format!("key.{number}"), "value").err());
         println!("\nrefused: {}", error.expect("there is a bound"));
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TEST_TIMEOUT);
     }
     client.barrier().expect_err("rank 1 is lost");
 }
@@ -253,7 +253,7 @@ pub(crate) fn endless() {
         while rustix::net::send(&client, next, rustix::net::SendFlags::NOSIGNAL).is_ok() {
             next = &more;
         }
-        std::thread::sleep(PATIENCE);
+        std::thread::sleep(TEST_TIMEOUT);
     }
     client.barrier().expect_err("rank 1 is lost");
 }

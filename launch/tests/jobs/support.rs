@@ -12,7 +12,7 @@ pub(crate) const TASK: &str = "LAUNCH_TASK";
 /// For a launcher: ranks, and options in words.
 pub(crate) const SPEC: &str = "LAUNCH_SPEC";
 /// Longer than any of these tests takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Does what the environment says, and does not return then. `ranks` knows the tasks of ranks.
 pub(crate) fn play(ranks: fn(&str)) {
@@ -148,7 +148,7 @@ pub(crate) fn wait(mut running: Running) -> Done {
     let status = loop {
         match running.0.try_wait().expect("it is a child") {
             Some(status) => break status,
-            None => assert!(begun.elapsed() < PATIENCE, "the launcher does not end"),
+            None => assert!(begun.elapsed() < TEST_TIMEOUT, "the launcher does not end"),
         }
         std::thread::sleep(Duration::from_millis(2));
     };
@@ -203,7 +203,7 @@ pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
         if let Some(value) = done() {
             return value;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
