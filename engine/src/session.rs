@@ -259,7 +259,7 @@ impl Job {
 impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Self {
         match error {
-            LaunchError::Lost { rank, .. } => Error::PeerLost { rank, why: None },
+            LaunchError::RankLost { rank, .. } => Error::PeerLost { rank, why: None },
             other => Error::Launch(other.to_string()),
         }
     }

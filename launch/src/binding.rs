@@ -96,7 +96,9 @@ fn assign_cpus(
         // Which there are, the system does not tell.
         _ if allowed == 0 => Vec::new(),
         Bind::CoreIfRoom if ranks < 2 || ranks > allowed => Vec::new(),
-        Bind::Core if ranks > allowed => return Err(LaunchError::Crowded { ranks, processors: allowed }),
+        Bind::Core if ranks > allowed => {
+            return Err(LaunchError::TooFewProcessors { ranks, processors: allowed });
+        }
         Bind::Core | Bind::CoreIfRoom if ranks <= cores.len() => cores[..ranks].to_vec(),
         Bind::Core | Bind::CoreIfRoom => cores.iter().flatten().take(ranks).map(|cpu| vec![*cpu]).collect(),
         Bind::Numa => (0..ranks).map(|rank| nodes[rank * nodes.len() / ranks].clone()).collect(),

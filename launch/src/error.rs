@@ -19,7 +19,7 @@ pub enum LaunchError {
         "{variable}={value:?} is wrong: expected {expected}; the program that starts the ranks sets it: \
          unset it to run as a job of one rank"
     )]
-    Variable {
+    InvalidVariable {
         /// Its name.
         variable: &'static str,
         /// What it holds.
@@ -32,7 +32,7 @@ pub enum LaunchError {
         "{variable} is set, but {missing} is not: a launcher sets both; start the program with \
          `carrousel run`, or unset {variable} to run as a job of one rank"
     )]
-    Missing {
+    MissingVariable {
         /// The one that is there.
         variable: &'static str,
         /// The one that is not.
@@ -43,7 +43,7 @@ pub enum LaunchError {
         "the program was started by a PMIx launcher ({variable} is set), and speaks PMI-1 only: start it \
          with `srun --mpi=pmi2`, with `mpiexec` of MPICH (hydra), or with `carrousel run`"
     )]
-    Pmix {
+    PmixOnly {
         /// The variable that gives it away.
         variable: &'static str,
     },
@@ -57,13 +57,13 @@ pub enum LaunchError {
     },
     /// The launcher has ended, or has given up on this rank.
     #[error("the launcher has closed the connection, so the job is over (while asking for `{asked}`)")]
-    Gone {
+    LauncherGone {
         /// What was going on.
         asked: String,
     },
     /// The launcher has answered what cannot be understood.
     #[error("the launcher answered `{got}` to `{asked}`: expected {expected}")]
-    Answer {
+    UnexpectedAnswer {
         /// The request.
         asked: String,
         /// The answer, or its beginning.
@@ -81,7 +81,7 @@ pub enum LaunchError {
     },
     /// A key that not every launcher can store.
     #[error("the key {key:?} cannot be put: expected 1 to {max} letters, digits, `_`, `.` or `-`")]
-    Key {
+    InvalidKey {
         /// The key.
         key: String,
         /// Bytes that a key may have.
@@ -99,13 +99,13 @@ pub enum LaunchError {
     },
     /// A report is not one line.
     #[error("a report has to be one line: it contains a line end at byte {at}")]
-    NotALine {
+    ReportNotOneLine {
         /// Where.
         at: usize,
     },
     /// What was waited for will not happen, because another rank has ended.
     #[error("rank {rank} {ending}, and will never enter the barrier")]
-    Lost {
+    RankLost {
         /// Which.
         rank: u32,
         /// How.
@@ -121,7 +121,7 @@ pub enum LaunchError {
     },
     /// A host has not done what it was asked to.
     #[error("host {host}: {message}")]
-    Host {
+    HostFailed {
         /// The host.
         host: String,
         /// What happened there.
@@ -131,13 +131,13 @@ pub enum LaunchError {
     },
     /// A list of hosts is wrong.
     #[error("`{text}` is not a host: expected NAME or NAME:RANKS, as in `node1:4`")]
-    HostText {
+    InvalidHost {
         /// The entry.
         text: String,
     },
     /// A file of hosts is wrong.
     #[error("{file}{}: found `{found}`, expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]
-    HostFile {
+    InvalidHostFile {
         /// The file.
         file: String,
         /// The line, from 1; `None` if it is the whole file.
@@ -162,7 +162,7 @@ pub enum LaunchError {
         "{count} {of} need {needed} {what}, and the limit is {limit}: raise it, or use {} hosts",
         if *of == HOSTS { "fewer" } else { "more" }
     )]
-    Limit {
+    LimitTooLow {
         /// How many there are.
         count: u64,
         /// Of what: `ranks on this host`, or `hosts`.
@@ -179,7 +179,7 @@ pub enum LaunchError {
         "cannot start rank {rank}: {source}: the limit on processes is reached (RLIMIT_NPROC, ulimit -u; or \
          pids.max of the control group)"
     )]
-    Processes {
+    TooManyProcesses {
         /// The first that could not be started.
         rank: u32,
         /// What the system says.
@@ -190,7 +190,7 @@ pub enum LaunchError {
         "{ranks} ranks cannot have a core each: this host lets them use {processors} processors; bind them to \
          NUMA nodes, or not at all"
     )]
-    Crowded {
+    TooFewProcessors {
         /// How many are on this host.
         ranks: usize,
         /// How many processors they may use.
@@ -214,7 +214,7 @@ pub enum LaunchError {
     },
     /// A job needs a rank, and there is a limit.
     #[error("a job has 1 to {max} ranks, not {ranks}")]
-    Ranks {
+    InvalidRankCount {
         /// How many were asked for.
         ranks: u32,
         /// The limit.
@@ -238,7 +238,7 @@ impl LaunchError {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
             Self::Spawn { .. } => Some(126),
             Self::Interrupted { signal, .. } => Some(Stop::Signal(*signal).status()),
-            Self::Host { status, .. } => *status,
+            Self::HostFailed { status, .. } => *status,
             _ => None,
         }
     }
@@ -257,10 +257,10 @@ mod tests {
     fn messages_are_one_sentence() {
         let source = || io::Error::other("no");
         let all = [
-            LaunchError::Processes { rank: 3, source: source() },
-            LaunchError::Crowded { ranks: 3, processors: 2 },
-            LaunchError::Limit { count: 3, of: HOSTS, what: "files", needed: 6, limit: 5 },
-            LaunchError::Limit { count: 3, of: RANKS, what: "files", needed: 6, limit: 5 },
+            LaunchError::TooManyProcesses { rank: 3, source: source() },
+            LaunchError::TooFewProcessors { ranks: 3, processors: 2 },
+            LaunchError::LimitTooLow { count: 3, of: HOSTS, what: "files", needed: 6, limit: 5 },
+            LaunchError::LimitTooLow { count: 3, of: RANKS, what: "files", needed: 6, limit: 5 },
         ];
         let all = all.map(|error| error.to_string());
         assert!(all.iter().all(|text| !text.contains("  ")), "{all:?}");

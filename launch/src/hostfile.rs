@@ -23,7 +23,7 @@ impl Host {
         for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
-                let wrong = |found: &str, expected| LaunchError::HostFile {
+                let wrong = |found: &str, expected| LaunchError::InvalidHostFile {
                     file: name.clone(),
                     line: Some(number),
                     found: found.to_owned(),
@@ -34,7 +34,7 @@ impl Host {
         }
         if hosts.is_empty() {
             let (found, expected) = ("no host".to_owned(), "a line for each, as in `node1 slots=4`");
-            return Err(LaunchError::HostFile { file: name, line: None, found, expected });
+            return Err(LaunchError::InvalidHostFile { file: name, line: None, found, expected });
         }
         Ok(Self::merge(hosts))
     }
@@ -111,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_a_host_or_an_error(line in "[a-b:=# 0-9]{0,6}( slots=[0-9]{0,12})?\\PC{0,3}") {
-            let _ = entry(line.trim(), |found, expected| LaunchError::HostFile {
+            let _ = entry(line.trim(), |found, expected| LaunchError::InvalidHostFile {
                 file: String::new(), line: None, found: found.to_owned(), expected,
             });
         }

@@ -111,7 +111,7 @@ impl Job {
             || self.programs.is_empty()
             || self.programs.iter().any(|program| program.ranks == 0)
         {
-            return Err(LaunchError::Ranks { ranks, max: RANKS_MAX });
+            return Err(LaunchError::InvalidRankCount { ranks, max: RANKS_MAX });
         }
         if self.hosts.is_empty() {
             return Ok(vec![ranks]);
@@ -148,7 +148,7 @@ impl Job {
 impl Host {
     /// Reads `NAME` or `NAME:RANKS`.
     pub fn parse(text: &str) -> Result<Self, LaunchError> {
-        let wrong = || LaunchError::HostText { text: text.to_owned() };
+        let wrong = || LaunchError::InvalidHost { text: text.to_owned() };
         let (name, ranks) = match text.split_once(':') {
             Some((name, ranks)) => (name, ranks.parse().map_err(|_| wrong())?),
             None => (text, 1),

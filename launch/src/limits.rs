@@ -42,7 +42,7 @@ fn raise(
         return Ok(());
     }
     if let Some(limit) = limit.maximum.filter(|maximum| *maximum < needed) {
-        return Err(LaunchError::Limit { count, of, what, needed, limit });
+        return Err(LaunchError::LimitTooLow { count, of, what, needed, limit });
     }
     setrlimit(resource, Rlimit { current: limit.maximum, maximum: limit.maximum })
         .map_err(LaunchError::system("raise a limit for the ranks"))

@@ -20,11 +20,11 @@ pub(super) struct Channel {
 
 /// What a look at the connection brings.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum Received {
     /// A line, without its end.
     Line(Vec<u8>),
     /// Nothing yet. Only for who does not wait.
-    Nothing,
+    WouldBlock,
     /// The other side has closed it.
     Closed,
 }
@@ -63,13 +63,13 @@ impl Channel {
     }
 
     /// The next line. Waits for it if `wait`.
-    pub(super) fn line(&mut self, wait: bool) -> io::Result<Looked> {
+    pub(super) fn receive(&mut self, wait: bool) -> io::Result<Received> {
         let mut searched = 0;
         loop {
             if let Some(end) = self.arrived[searched..].iter().position(|byte| *byte == b'\n') {
                 let mut line: Vec<u8> = self.arrived.drain(..=searched + end).collect();
                 line.pop();
-                return Ok(Looked::Line(line));
+                return Ok(Received::Line(line));
             }
             searched = self.arrived.len();
             if searched > LINE_MAX {
@@ -78,10 +78,10 @@ impl Channel {
             let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             let mut chunk = [0; CHUNK];
             match rustix::net::recv(&self.socket, &mut chunk[..], flags) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Looked::Closed),
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Received::Closed),
                 Ok((read, _)) => self.arrived.extend_from_slice(&chunk[..read]),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if !wait => return Ok(Looked::Nothing),
+                Err(Errno::AGAIN) if !wait => return Ok(Received::WouldBlock),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -82,7 +82,7 @@ fn keys_and_values_keep_to_the_strictest_launcher() {
     });
     client.put("abcdefghijklmnopqrstuvwx", &"; =\n".repeat(VALUE_MAX / 4)).expect("it is in parts");
     for key in ["", "a b", "a;b", "a+1", "abcdefghijklmnopqrstuvwxy"] {
-        assert!(matches!(client.put(key, ""), Err(LaunchError::Key { .. })), "{key:?}");
+        assert!(matches!(client.put(key, ""), Err(LaunchError::InvalidKey { .. })), "{key:?}");
     }
     let long = "x".repeat(VALUE_MAX + 1);
     assert!(matches!(client.put("a", &long), Err(LaunchError::TooLong { .. })));
@@ -120,7 +120,7 @@ fn a_barrier_ends_when_a_rank_is_lost() {
     let mut told = 0;
     for _ in 0..3 {
         let error = client.barrier().expect_err("nobody opens it");
-        assert!(matches!(error, LaunchError::Lost { rank: 1, ending: Ending::Exited(3) }), "{error}");
+        assert!(matches!(error, LaunchError::RankLost { rank: 1, ending: Ending::Exited(3) }), "{error}");
         // Told once; but the rank does not come back.
         told += client.news().expect("the launcher lives").len();
     }
@@ -133,14 +133,14 @@ fn a_launcher_that_is_gone_is_an_error() {
     drop(theirs);
     let mut client = Client::new(Channel::new(ours), 0, 1);
     client.watched = true;
-    assert!(matches!(client.barrier(), Err(LaunchError::Gone { .. })));
-    assert!(matches!(client.news(), Err(LaunchError::Gone { .. })));
+    assert!(matches!(client.barrier(), Err(LaunchError::LauncherGone { .. })));
+    assert!(matches!(client.news(), Err(LaunchError::LauncherGone { .. })));
 }
 
 #[test]
 fn a_report_is_one_line() {
     let mut client = served(1, slurm);
-    assert!(matches!(client.report("{\n}"), Err(LaunchError::NotALine { at: 1 })));
+    assert!(matches!(client.report("{\n}"), Err(LaunchError::ReportNotOneLine { at: 1 })));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_number_of_parts_that_is_a_lie_ends() {
                 }
                 line => slurm(&format!("cmd={}", line.command)),
             });
-        assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+        assert!(matches!(client.get("a"), Err(LaunchError::UnexpectedAnswer { .. })));
     }
 }
 

@@ -129,7 +129,7 @@ pub(super) fn start(
     // These are the child's now: they must not stay open here until the next one is started.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.map_err(|source| match source.kind() {
-        ErrorKind::WouldBlock => LaunchError::Processes { rank, source },
+        ErrorKind::WouldBlock => LaunchError::TooManyProcesses { rank, source },
         _ => LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source },
     })?;
     let pid = Pid::from_child(&child);

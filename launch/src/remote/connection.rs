@@ -96,7 +96,7 @@ impl AgentConnection {
     /// Why its ranks could not be started.
     pub(crate) fn failure(&self) -> Option<LaunchError> {
         let (message, status) = self.failure.clone()?;
-        Some(LaunchError::Host { host: self.host.clone(), message, status })
+        Some(LaunchError::HostFailed { host: self.host.clone(), message, status })
     }
 
     /// How many bytes have not been taken yet.

@@ -62,7 +62,7 @@ pub(crate) fn lose_in_barrier() {
         std::process::exit(5);
     }
     match client.barrier() {
-        Err(LaunchError::Lost { rank: 2, ending: Ending::Exited(5) }) => std::process::exit(6),
+        Err(LaunchError::RankLost { rank: 2, ending: Ending::Exited(5) }) => std::process::exit(6),
         other => panic!("unexpected: {other:?}"),
     }
 }
