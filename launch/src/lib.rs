@@ -51,7 +51,7 @@ mod sink;
 mod topology;
 
 pub use binding::Bind;
-pub use client::{Client, News, processors};
+pub use client::{Client, PeerEvent, processors};
 pub use ending::{Ending, Stop};
 pub use error::LaunchError;
 pub use job::{Host, Job, Program};

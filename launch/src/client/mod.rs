@@ -47,7 +47,7 @@ const VALUE_MAX: usize = 64 << 10;
 /// What has happened to another rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News {
+pub enum PeerEvent {
     /// It has ended, and will not answer. The job is over: its ranks are ended after a grace period.
     Lost {
         /// Which.
@@ -68,7 +68,7 @@ pub struct Client {
     size: u32,
     kvs: Option<KvsInfo>,
     watched: bool,
-    news: VecDeque<News>,
+    peer_events: VecDeque<PeerEvent>,
     /// The first of them, also when it has been taken.
     first_lost: Option<(u32, Ending)>,
 }
@@ -114,7 +114,15 @@ impl Client {
     }
 
     fn new(channel: Channel, rank: u32, size: u32) -> Self {
-        Self { channel, rank, size, kvs: None, watched: false, news: VecDeque::new(), first_lost: None }
+        Self {
+            channel,
+            rank,
+            size,
+            kvs: None,
+            watched: false,
+            peer_events: VecDeque::new(),
+            first_lost: None,
+        }
     }
 
     /// The number of this process in the job, from 0.
@@ -127,7 +135,7 @@ impl Client {
         self.size
     }
 
-    /// Whether the launcher is our own: whether [`Self::report`] reaches someone and [`Self::news`] tells.
+    /// Whether the launcher is our own: whether [`Self::report`] reaches someone and [`Self::peer_events`] tells.
     pub fn is_watched(&self) -> bool {
         self.watched
     }
@@ -262,18 +270,20 @@ impl Client {
     /// the descriptor ([`AsFd`]) is readable. Nothing comes from launchers that are not our own.
     ///
     /// Fails with [`LaunchError::LauncherGone`] when the launcher has died.
-    pub fn news(&mut self) -> Result<Vec<News>, LaunchError> {
+    pub fn peer_events(&mut self) -> Result<Vec<PeerEvent>, LaunchError> {
         while self.watched {
             match self.channel.receive(false) {
                 Ok(Received::WouldBlock) => break,
-                Ok(Received::Line(line)) => self.record_lost(&line, "news")?,
+                Ok(Received::Line(line)) => self.record_lost(&line, "events of other ranks")?,
                 // What was said before the end is told before it.
-                Ok(Received::Closed) if !self.news.is_empty() => break,
-                Ok(Received::Closed) => return Err(LaunchError::LauncherGone { asked: "news".to_owned() }),
+                Ok(Received::Closed) if !self.peer_events.is_empty() => break,
+                Ok(Received::Closed) => {
+                    return Err(LaunchError::LauncherGone { asked: "events of other ranks".to_owned() });
+                }
                 Err(source) => return Err(LaunchError::System { doing: "read from the launcher", source }),
             }
         }
-        Ok(self.news.drain(..).collect())
+        Ok(self.peer_events.drain(..).collect())
     }
 
     /// After connecting to a launcher that listens: who is this? It says, in lines of their own.
@@ -401,7 +411,7 @@ impl Client {
         });
         let (rank, how) = lost.ok_or_else(|| unexpected_answer(asked, bytes, "cmd=lost rank=R how=..."))?;
         self.first_lost.get_or_insert((rank, how.clone()));
-        self.news.push_back(News::Lost { rank, how });
+        self.peer_events.push_back(PeerEvent::Lost { rank, how });
         Ok(())
     }
 }

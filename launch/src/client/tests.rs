@@ -46,7 +46,7 @@ fn slurm_is_understood() {
     client.initialise().expect("it is PMI-1");
     assert!(!client.is_watched());
     assert_eq!(client.get("missing").expect("that is an answer"), None);
-    assert_eq!(client.news().expect("nothing comes"), []);
+    assert_eq!(client.peer_events().expect("nothing comes"), []);
     client.report("{}").expect("it goes nowhere");
     client.finalize().expect("it is acknowledged");
 }
@@ -96,9 +96,9 @@ fn news_between_request_and_answer_is_kept() {
     });
     client.watched = true;
     assert_eq!(client.get("missing").expect("it is answered"), None);
-    let expected = News::Lost { rank: 2, how: Ending::Killed(9) };
+    let expected = PeerEvent::Lost { rank: 2, how: Ending::Killed(9) };
     // The name of the store was asked for as well.
-    assert_eq!(client.news().expect("it is there"), vec![expected; 3]);
+    assert_eq!(client.peer_events().expect("it is there"), vec![expected; 3]);
 }
 
 /// Another rank can end before this one has said a word.
@@ -109,8 +109,8 @@ fn news_before_the_first_answer_is_kept() {
     let mut client = served(3, move |_| Some(lost.to_owned() + answer));
     client.initialise().expect("it is answered");
     assert!(client.is_watched());
-    let expected = News::Lost { rank: 2, how: Ending::Exited(5) };
-    assert_eq!(client.news().expect("it is there"), vec![expected]);
+    let expected = PeerEvent::Lost { rank: 2, how: Ending::Exited(5) };
+    assert_eq!(client.peer_events().expect("it is there"), vec![expected]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_barrier_ends_when_a_rank_is_lost() {
         let error = client.barrier().expect_err("nobody opens it");
         assert!(matches!(error, LaunchError::RankLost { rank: 1, ending: Ending::Exited(3) }), "{error}");
         // Told once; but the rank does not come back.
-        told += client.news().expect("the launcher lives").len();
+        told += client.peer_events().expect("the launcher lives").len();
     }
     assert_eq!(told, 1);
 }
@@ -134,7 +134,7 @@ fn a_launcher_that_is_gone_is_an_error() {
     let mut client = Client::new(Channel::new(ours), 0, 1);
     client.watched = true;
     assert!(matches!(client.barrier(), Err(LaunchError::LauncherGone { .. })));
-    assert!(matches!(client.news(), Err(LaunchError::LauncherGone { .. })));
+    assert!(matches!(client.peer_events(), Err(LaunchError::LauncherGone { .. })));
 }
 
 #[test]
@@ -198,6 +198,6 @@ proptest! {
         let _ = client.put("a", "b");
         let _ = client.nodes();
         let _ = client.barrier();
-        let _ = client.news();
+        let _ = client.peer_events();
     }
 }

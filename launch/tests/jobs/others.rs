@@ -13,7 +13,7 @@ pub(crate) fn exchange() {
     assert!(!client.is_watched());
     let (rank, size) = (client.rank(), client.size());
     exchange_values(&mut client, |rank| 1 + 100 * rank as usize);
-    assert_eq!(client.news().expect("there is none"), []);
+    assert_eq!(client.peer_events().expect("there is none"), []);
     client.barrier().expect("all come");
     client.finalize().expect("it is acknowledged");
     println!("\nrank {rank} of {size} is done");

@@ -1,7 +1,7 @@
 //! Ranks with a client, under our own launcher.
 
 use crate::support::*;
-use carrousel_launch::{Ending, LaunchError, News};
+use carrousel_launch::{Ending, LaunchError, PeerEvent};
 use std::time::Duration;
 
 pub(crate) fn exchange() {
@@ -13,7 +13,7 @@ pub(crate) fn exchange() {
     let size = client.size();
     let long = "x".repeat(300_000);
     client.report(&format!(r#"{{"size": {size}, "blank": "a = b", "long": "{long}"}}"#)).expect("it is sent");
-    assert_eq!(client.news().expect("nobody is lost"), []);
+    assert_eq!(client.peer_events().expect("nobody is lost"), []);
     client.finalize().expect("it is acknowledged");
 }
 
@@ -36,9 +36,10 @@ pub(crate) fn survive() {
         let own = rustix::process::getpid();
         rustix::process::kill_process(own, rustix::process::Signal::KILL).expect("it may");
     }
-    let news =
-        until("news", || Some(client.news().expect("the launcher lives")).filter(|news| !news.is_empty()));
-    assert_eq!(news, [News::Lost { rank: 1, how: Ending::Killed(9) }]);
+    let news = until("news", || {
+        Some(client.peer_events().expect("the launcher lives")).filter(|news| !news.is_empty())
+    });
+    assert_eq!(news, [PeerEvent::Lost { rank: 1, how: Ending::Killed(9) }]);
     client.report(r#""told""#).expect("it is sent");
     std::thread::sleep(TEST_TIMEOUT);
 }
