@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A second request of the user counts as one if it comes so much later than the first: `timeout`, for one, sends
 /// each signal to its child and to its child's group.
-const REPEATED: Duration = Duration::from_millis(500);
+const REPEAT_MIN_DELAY: Duration = Duration::from_millis(500);
 
 /// What follows from what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub(crate) enum Decision {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
     /// It has taken part before.
-    known: bool,
+    initialised_before: bool,
     /// It takes part, and has not said that it is done.
-    counts: bool,
+    participates: bool,
     finalised: bool,
     ended: bool,
     failed: bool,
@@ -36,7 +36,7 @@ struct Rank {
 enum Phase {
     Running,
     /// The user has asked the ranks to end, and they may take their time until then.
-    Asked {
+    EndRequested {
         until: Option<Duration>,
     },
     /// A rank has failed; the others may go on until then.
@@ -71,15 +71,15 @@ pub(crate) struct FailurePolicy {
     ranks: Vec<Rank>,
     /// How many of them have not ended, and how many count on the others.
     running: usize,
-    counting: usize,
+    participants: usize,
     /// Those that have ended with status 0 and have not said that they are done: failures, once one counts.
-    silent: Vec<u32>,
+    exited_unfinalised: Vec<u32>,
     times: Times,
     phase: Phase,
-    first: Option<(u32, Ending)>,
+    first_failure: Option<(u32, Ending)>,
     stopped: Option<Stop>,
     /// The first signal of the user that asks for the end, when it came, and whether a rank had failed before.
-    asked: Option<(i32, Duration, bool)>,
+    end_request: Option<(i32, Duration, bool)>,
     /// Signals that the ranks were sent on behalf of the user.
     forwarded: Vec<i32>,
 }
@@ -89,20 +89,20 @@ impl FailurePolicy {
         Self {
             ranks: vec![Rank::default(); ranks as usize],
             running: ranks as usize,
-            counting: 0,
-            silent: Vec::new(),
+            participants: 0,
+            exited_unfinalised: Vec::new(),
             times,
             phase: Phase::Running,
-            first: None,
+            first_failure: None,
             stopped: None,
-            asked: None,
+            end_request: None,
             forwarded: Vec::new(),
         }
     }
 
     /// The first failure, and why the launcher has ended the job, if it has; the latter decides the exit status.
     pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<Stop>) {
-        (self.first, self.stopped)
+        (self.first_failure, self.stopped)
     }
 
     /// Whether no rank is left.
@@ -112,17 +112,17 @@ impl FailurePolicy {
 
     /// The ranks whose processes are still there.
     pub(crate) fn running(&self) -> Vec<u32> {
-        (0..).zip(&self.ranks).filter(|(_, known)| !known.ended).map(|(rank, _)| rank).collect()
+        (0..).zip(&self.ranks).filter(|(_, state)| !state.ended).map(|(rank, _)| rank).collect()
     }
 
     /// The ranks beside this one that take part.
     pub(crate) fn others(&self, rank: u32) -> Vec<u32> {
-        if self.counting == 0 {
+        if self.participants == 0 {
             return Vec::new();
         }
         (0..)
             .zip(&self.ranks)
-            .filter(|(other, known)| *other != rank && known.counts)
+            .filter(|(other, state)| *other != rank && state.participates)
             .map(|(r, _)| r)
             .collect()
     }
@@ -132,54 +132,54 @@ impl FailurePolicy {
         match self.phase {
             Phase::Grace { until } | Phase::Terminated { until } => Some(until),
             Phase::Running => self.times.timeout,
-            Phase::Asked { until } => until.into_iter().chain(self.times.timeout).min(),
+            Phase::EndRequested { until } => until.into_iter().chain(self.times.timeout).min(),
             Phase::Killed => None,
         }
     }
 
     /// The rank takes part. Whether it does for the first time.
     pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Decision>) -> bool {
-        let known = &mut self.ranks[rank as usize];
-        known.finalised = false;
-        let (ended, is_new) = (known.ended, !std::mem::replace(&mut known.known, true));
-        self.count(rank, !ended);
+        let state = &mut self.ranks[rank as usize];
+        state.finalised = false;
+        let (ended, is_new) = (state.ended, !std::mem::replace(&mut state.initialised_before, true));
+        self.set_participates(rank, !ended);
         self.find_unfinished(now, out);
         is_new
     }
 
     /// The rank is done.
     pub(crate) fn finalised(&mut self, rank: u32) {
-        self.count(rank, false);
+        self.set_participates(rank, false);
         self.ranks[rank as usize].finalised = true;
     }
 
     /// The rank has failed, although its process may go on.
     pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
-        self.count(rank, false);
-        let known = &mut self.ranks[rank as usize];
+        self.set_participates(rank, false);
+        let state = &mut self.ranks[rank as usize];
         // What a rank does when it has been asked to end is no failure of its own.
         let asked = matches!(self.phase, Phase::Terminated { .. } | Phase::Killed);
-        if std::mem::replace(&mut known.failed, true) || asked {
+        if std::mem::replace(&mut state.failed, true) || asked {
             return;
         }
-        if matches!(self.phase, Phase::Running | Phase::Asked { until: None }) {
+        if matches!(self.phase, Phase::Running | Phase::EndRequested { until: None }) {
             self.phase = Phase::Grace { until: now + self.times.grace };
         }
-        self.first.get_or_insert((rank, ending.clone()));
+        self.first_failure.get_or_insert((rank, ending.clone()));
         let expected = matches!(&ending, Ending::Killed(signal) if self.forwarded.contains(signal));
         out.push(Decision::Failed { rank, ending, expected });
     }
 
     /// The rank's process is gone.
     pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
-        self.count(rank, false);
-        let known = &mut self.ranks[rank as usize];
-        self.running -= usize::from(!std::mem::replace(&mut known.ended, true));
+        self.set_participates(rank, false);
+        let state = &mut self.ranks[rank as usize];
+        self.running -= usize::from(!std::mem::replace(&mut state.ended, true));
         if ending != Ending::Exited(0) {
             return self.failed(rank, ending, now, out);
         }
-        if !known.finalised {
-            self.silent.push(rank);
+        if !state.finalised {
+            self.exited_unfinalised.push(rank);
         }
         self.find_unfinished(now, out);
     }
@@ -190,17 +190,17 @@ impl FailurePolicy {
     }
 
     /// The user has sent the launcher a signal that asks for the job's end, which the ranks get as well.
-    pub(crate) fn asked_to_end(&mut self, signal: i32, now: Duration, out: &mut Vec<Decision>) {
-        match self.asked {
+    pub(crate) fn end_requested(&mut self, signal: i32, now: Duration, out: &mut Vec<Decision>) {
+        match self.end_request {
             _ if self.all_ended() || self.phase == Phase::Killed => {}
             None => {
-                self.asked = Some((signal, now, self.first.is_some()));
+                self.end_request = Some((signal, now, self.first_failure.is_some()));
                 if self.phase == Phase::Running {
-                    self.phase = Phase::Asked { until: self.times.kill_after.map(|time| now + time) };
+                    self.phase = Phase::EndRequested { until: self.times.kill_after.map(|time| now + time) };
                 }
             }
-            Some((_, since, _)) if now < since + REPEATED => {}
-            Some(_) => self.insist(out),
+            Some((_, since, _)) if now < since + REPEAT_MIN_DELAY => {}
+            Some(_) => self.escalate(out),
         }
     }
 
@@ -225,10 +225,10 @@ impl FailurePolicy {
     /// Time passes.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
         match (self.phase, self.timed_out(now)) {
-            (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
+            (Phase::Running | Phase::EndRequested { .. }, Some(stop)) if !self.all_ended() => {
                 self.stop(stop, now + self.times.kill_after.unwrap_or(ESCALATION_DELAY), out);
             }
-            (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
+            (Phase::EndRequested { until: Some(until) }, _) if now >= until => self.escalate(out),
             (Phase::Grace { until }, _) if now >= until => {
                 self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
                 out.push(Decision::Terminate);
@@ -242,9 +242,9 @@ impl FailurePolicy {
     }
 
     /// Ranks have not ended by the user's signal.
-    fn insist(&mut self, out: &mut Vec<Decision>) {
+    fn escalate(&mut self, out: &mut Vec<Decision>) {
         self.phase = Phase::Killed;
-        if let Some((signal, _, had_failed)) = self.asked
+        if let Some((signal, _, had_failed)) = self.end_request
             && !self.all_ended()
         {
             let stop = Stop::Signal(signal);
@@ -261,23 +261,23 @@ impl FailurePolicy {
             return;
         }
         self.phase = Phase::Terminated { until };
-        if self.first.is_none() {
+        if self.first_failure.is_none() {
             self.stopped.get_or_insert(stop);
         }
         out.extend([Decision::Stopped { stop }, Decision::Terminate]);
     }
 
     /// Whether the rank counts on the others.
-    fn count(&mut self, rank: u32, counts: bool) {
-        let before = std::mem::replace(&mut self.ranks[rank as usize].counts, counts);
-        self.counting = self.counting + usize::from(counts) - usize::from(before);
+    fn set_participates(&mut self, rank: u32, participates: bool) {
+        let before = std::mem::replace(&mut self.ranks[rank as usize].participates, participates);
+        self.participants = self.participants + usize::from(participates) - usize::from(before);
     }
 
     fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Decision>) {
-        if self.counting == 0 {
+        if self.participants == 0 {
             return;
         }
-        for rank in std::mem::take(&mut self.silent) {
+        for rank in std::mem::take(&mut self.exited_unfinalised) {
             self.failed(rank, Ending::Unfinished, now, out);
         }
     }
@@ -323,7 +323,7 @@ mod tests {
                 End(rank, ending) => policy.ended(rank, ending, now, &mut out),
                 Abort(rank) => policy.failed(rank, abort(), now, &mut out),
                 Forward(signal) => policy.forwarded(signal),
-                Ask(signal) => policy.asked_to_end(signal, now, &mut out),
+                Ask(signal) => policy.end_requested(signal, now, &mut out),
                 Leave => policy.reader_left(now, &mut out),
                 Tick(seconds) => {
                     now += seconds * SECOND;

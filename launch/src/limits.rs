@@ -8,9 +8,9 @@ const OWN_DESCRIPTORS: u64 = 64;
 
 /// Makes room for so many ranks on this host, or so many connections to others, each with so many descriptors here:
 /// raises the limits as far as this process may.
-pub(crate) fn make_room(count: u32, of: &'static str, descriptors: u64) -> Result<(), LaunchError> {
+pub(crate) fn ensure_limits(count: u32, of: &'static str, descriptors: u64) -> Result<(), LaunchError> {
     let many = (u64::from(count), of);
-    raise(
+    raise_limit(
         Resource::Nofile,
         "open files (RLIMIT_NOFILE, ulimit -n)",
         many,
@@ -18,7 +18,7 @@ pub(crate) fn make_room(count: u32, of: &'static str, descriptors: u64) -> Resul
     )?;
     // It does not hold for root.
     if !getuid().is_root() {
-        raise(Resource::Nproc, "processes of one user (RLIMIT_NPROC, ulimit -u)", many, many.0 + 1)?;
+        raise_limit(Resource::Nproc, "processes of one user (RLIMIT_NPROC, ulimit -u)", many, many.0 + 1)?;
     }
     Ok(())
 }
@@ -31,7 +31,7 @@ pub fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-fn raise(
+fn raise_limit(
     resource: Resource,
     what: &'static str,
     (count, of): (u64, &'static str),
@@ -57,13 +57,13 @@ mod tests {
     fn a_limit_that_is_too_low_is_named_before_anything_is_started() {
         let limit = getrlimit(Resource::Nofile);
         let Some(hard) = limit.maximum else { return };
-        make_room(1, RANKS, 4).expect("there is room for one");
-        let error = raise(Resource::Nofile, "open files", (7, RANKS), hard + 1)
+        ensure_limits(1, RANKS, 4).expect("there is room for one");
+        let error = raise_limit(Resource::Nofile, "open files", (7, RANKS), hard + 1)
             .expect_err("that many are not allowed");
         let expected = format!("7 ranks on this host need {} open files, and the limit is {hard}", hard + 1);
         assert!(error.to_string().starts_with(&expected), "{error}");
         // Raising has changed nothing for others.
-        raise(Resource::Nofile, "open files", (7, RANKS), hard).expect("as many as are allowed");
+        raise_limit(Resource::Nofile, "open files", (7, RANKS), hard).expect("as many as are allowed");
         assert_eq!(getrlimit(Resource::Nofile).current, Some(hard));
         let _ = setrlimit(Resource::Nofile, limit);
     }

@@ -19,7 +19,7 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 
 /// Whether a signal asks for the end of the job.
-pub(crate) fn asks_for_the_end(signal: i32) -> bool {
+pub(crate) fn is_end_request(signal: i32) -> bool {
     ENDING.contains(&signal)
 }
 

@@ -12,10 +12,10 @@ use crate::ending::Ending;
 use crate::error::{LaunchError, RANKS};
 use crate::flow::{Inbox, Outbox};
 use crate::job::{ESCALATION_DELAY, NodeShare};
-use crate::limits::make_room;
+use crate::limits::ensure_limits;
 use crate::poll::{Interest, Poll, Token};
 use crate::server::{LINE_MAX, line_max};
-use crate::signals::asks_for_the_end;
+use crate::signals::is_end_request;
 use reaper::Reaper;
 pub(crate) use reaper::{KILL_TIMEOUT, REAP_INTERVAL, adopt};
 use rustix::fd::{AsFd, OwnedFd};
@@ -129,7 +129,7 @@ impl LocalRanks {
         }
         // Its end, its lines, and its output.
         let descriptors = if matches!(target, OutputTarget::Piped) { 4 } else { 2 };
-        make_room(share.count, RANKS, descriptors)?;
+        ensure_limits(share.count, RANKS, descriptors)?;
         let bindings = CpuBindings::assign(share.bind, share.count)?;
         let context = SpawnContext { share, job: job_name(), processors: bindings.processors() };
         self.watchdog = Watchdog::start(&context.job);
@@ -282,7 +282,7 @@ impl LocalRanks {
         let Some(signal) = Signal::from_named_raw(number) else { return };
         for local_rank in self.ranks.iter().filter(|local_rank| !local_rank.ended) {
             local_rank.signal(signal);
-            if asks_for_the_end(number) {
+            if is_end_request(number) {
                 // One that was stopped would notice only when it goes on.
                 local_rank.signal(Signal::CONT);
             }
