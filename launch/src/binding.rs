@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_or_has_no_room_is_not_bound_unless_that_is_wanted() {
+    fn a_rank_alone_or_without_room_is_not_bound_unless_asked_for() {
         assert_eq!(of(Bind::CoreIfRoom, 1), [[0usize; 0]; 0]);
         assert_eq!(of(Bind::CoreIfRoom, 9), [[0usize; 0]; 0]);
         let topology = Topology { cores: vec![vec![0]], numa_nodes: vec![vec![0]] };
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_system_does_not_tell_nobody_is_bound() {
+    fn without_an_affinity_mask_no_rank_is_bound() {
         let topology = Topology { cores: Vec::new(), numa_nodes: Vec::new() };
         for bind in [Bind::None, Bind::Core, Bind::CoreIfRoom, Bind::Numa] {
             assert_eq!(assign_cpus(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_ranks_share_the_nodes_of_memory() {
+    fn blocks_of_ranks_share_numa_nodes() {
         let nodes = of(Bind::Numa, 4);
         assert_eq!(nodes, [[0, 1, 4, 5], [0, 1, 4, 5], [2, 3, 6, 7], [2, 3, 6, 7]]);
         assert_eq!(of(Bind::Numa, 1), [[0, 1, 4, 5]]);

@@ -98,7 +98,7 @@ impl fmt::Display for Ending {
 /// Why a launcher has ended a job of which no rank had failed. Its text is a sentence's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopReason {
     /// The user has sent this signal, and ranks have not ended by it, or nobody has read all that they have written.
     Signal(i32),
     /// It was to take no longer than this.
@@ -107,7 +107,7 @@ pub enum Stop {
     ReaderLeft,
 }
 
-impl Stop {
+impl StopReason {
     /// What a shell, or `timeout`, would say.
     pub fn status(self) -> u8 {
         match self {
@@ -118,7 +118,7 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Signal(signal) => write!(f, "ended by {}", signal_text(*signal)),

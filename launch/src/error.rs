@@ -1,7 +1,7 @@
 //! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
 //! this node.
 
-use crate::ending::{Ending, Stop, signal_text};
+use crate::ending::{Ending, StopReason, signal_text};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -237,7 +237,7 @@ impl LaunchError {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
             Self::Spawn { .. } => Some(126),
-            Self::Interrupted { signal, .. } => Some(Stop::Signal(*signal).status()),
+            Self::Interrupted { signal, .. } => Some(StopReason::Signal(*signal).status()),
             Self::HostFailed { status, .. } => *status,
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! When a rank's end is a failure, and what is done about it. Pure: time is an input.
 
-use crate::ending::{Ending, Stop};
+use crate::ending::{Ending, StopReason};
 use crate::job::ESCALATION_DELAY;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) enum Decision {
     /// The rank has failed: the user and the other ranks are told.
     Failed { rank: u32, ending: Ending, expected: bool },
     /// The launcher ends the job, although no rank has failed: the user is told.
-    Stopped { stop: Stop },
+    Stopped { stop: StopReason },
     /// All that still run are asked to end.
     Terminate,
     /// All that still run are killed.
@@ -77,7 +77,7 @@ pub(crate) struct FailurePolicy {
     times: Times,
     phase: Phase,
     first_failure: Option<(u32, Ending)>,
-    stopped: Option<Stop>,
+    stopped: Option<StopReason>,
     /// The first signal of the user that asks for the end, when it came, and whether a rank had failed before.
     end_request: Option<(i32, Duration, bool)>,
     /// Signals that the ranks were sent on behalf of the user.
@@ -101,7 +101,7 @@ impl FailurePolicy {
     }
 
     /// The first failure, and why the launcher has ended the job, if it has; the latter decides the exit status.
-    pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<Stop>) {
+    pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<StopReason>) {
         (self.first_failure, self.stopped)
     }
 
@@ -206,7 +206,7 @@ impl FailurePolicy {
 
     /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
     pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Decision>) {
-        self.stop(Stop::ReaderLeft, now + ESCALATION_DELAY, out);
+        self.stop(StopReason::ReaderLeft, now + ESCALATION_DELAY, out);
     }
 
     /// The launcher cannot do its part any more.
@@ -218,8 +218,8 @@ impl FailurePolicy {
     }
 
     /// That the job has taken longer than it may.
-    pub(crate) fn timed_out(&self, now: Duration) -> Option<Stop> {
-        self.times.timeout.filter(|timeout| now >= *timeout).map(Stop::TimedOut)
+    pub(crate) fn timed_out(&self, now: Duration) -> Option<StopReason> {
+        self.times.timeout.filter(|timeout| now >= *timeout).map(StopReason::TimedOut)
     }
 
     /// Time passes.
@@ -247,7 +247,7 @@ impl FailurePolicy {
         if let Some((signal, _, had_failed)) = self.end_request
             && !self.all_ended()
         {
-            let stop = Stop::Signal(signal);
+            let stop = StopReason::Signal(signal);
             if !had_failed {
                 self.stopped.get_or_insert(stop);
             }
@@ -256,7 +256,7 @@ impl FailurePolicy {
     }
 
     /// Ends the job, unless it is about to be ended already.
-    fn stop(&mut self, stop: Stop, until: Duration, out: &mut Vec<Decision>) {
+    fn stop(&mut self, stop: StopReason, until: Duration, out: &mut Vec<Decision>) {
         if matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             return;
         }
@@ -312,7 +312,7 @@ mod tests {
         times: Times,
         steps: impl IntoIterator<Item = Step>,
         expected: &[Decision],
-    ) -> (Option<(u32, Ending)>, Option<Stop>) {
+    ) -> (Option<(u32, Ending)>, Option<StopReason>) {
         let (mut policy, mut out, mut now) = (FailurePolicy::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
@@ -348,17 +348,17 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_never_takes_part_may_end() {
+    fn a_program_that_never_initialises_may_end() {
         assert_eq!(check([fine(0), fine(1)], &[]), None);
     }
 
     #[test]
-    fn who_has_finalised_may_end() {
+    fn a_finalised_rank_may_end() {
         assert_eq!(check([Init(0), Init(1), Done(0), fine(0), Done(1), fine(1)], &[]), None);
     }
 
     #[test]
-    fn who_is_still_needed_may_not() {
+    fn a_rank_that_is_still_needed_may_not_end() {
         let expected = [failed(0, Ending::Unfinished)];
         assert_eq!(check([Init(0), Init(1), fine(0)], &expected), Some((0, Ending::Unfinished)));
         // Also when that turns out later.
@@ -366,18 +366,18 @@ mod tests {
     }
 
     #[test]
-    fn the_last_need_not_finalise() {
+    fn the_last_rank_need_not_finalise() {
         check([Init(0), Init(1), Done(0), fine(0), fine(1)], &[]);
     }
 
     #[test]
-    fn the_others_get_a_grace_period_then_a_request_then_no_choice() {
+    fn the_other_ranks_get_a_grace_period_then_sigterm_then_sigkill() {
         let steps = [End(1, Ending::Exited(3)), Tick(0), Tick(1), Tick(0), Tick(1), Tick(1)];
         check(steps, &[failed(1, Ending::Exited(3)), Decision::Terminate, Decision::Kill]);
     }
 
     #[test]
-    fn the_first_failure_counts_and_an_asked_end_is_none() {
+    fn the_first_failure_counts_and_an_end_after_sigterm_is_no_failure() {
         let both = [failed(1, Ending::Killed(9)), failed(0, Ending::Exited(2))];
         let first = check([End(1, Ending::Killed(9)), End(0, Ending::Exited(2))], &both);
         assert_eq!(first, Some((1, Ending::Killed(9))));
@@ -397,13 +397,13 @@ mod tests {
         check([Forward(2), End(0, Ending::Killed(2))], &[expected]);
     }
 
-    fn stopped(stop: Stop) -> Decision {
+    fn stopped(stop: StopReason) -> Decision {
         Decision::Stopped { stop }
     }
 
     #[test]
-    fn who_does_not_end_by_the_signal_is_killed_when_its_time_is_over() {
-        let stop = Stop::Signal(15);
+    fn ranks_that_survive_the_signal_are_killed_when_their_time_is_over() {
+        let stop = StopReason::Signal(15);
         let (first, by) =
             outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Decision::Kill]);
         assert_eq!((first, by), (None, Some(stop)));
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_second_signal_kills_at_once_but_not_if_it_is_the_first_one_twice() {
-        let stop = Stop::Signal(2);
+        let stop = StopReason::Signal(2);
         outcome(TIMES, [Ask(2), Ask(2), Ask(15)], &[]);
         outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Decision::Kill]);
         let patient = Times { kill_after: None, ..TIMES };
@@ -429,8 +429,8 @@ mod tests {
         let (first, by) = outcome(TIMES, steps, std::slice::from_ref(&died));
         assert_eq!((first, by), (Some((0, Ending::Killed(15))), None));
         let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(5)];
-        let (_, by) = outcome(TIMES, steps, &[died, stopped(Stop::Signal(15)), Decision::Kill]);
-        assert_eq!(by, Some(Stop::Signal(15)));
+        let (_, by) = outcome(TIMES, steps, &[died, stopped(StopReason::Signal(15)), Decision::Kill]);
+        assert_eq!(by, Some(StopReason::Signal(15)));
     }
 
     #[test]
@@ -439,16 +439,16 @@ mod tests {
         let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Decision::Terminate]);
         assert_eq!((first, by), (Some((1, Ending::Exited(3))), None));
         let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1), Ask(2)];
-        let stop = stopped(Stop::Signal(2));
+        let stop = stopped(StopReason::Signal(2));
         // The grace period is over in the same second.
         let expected = [failed(1, Ending::Exited(3)), Decision::Terminate, stop, Decision::Kill];
         assert_eq!(outcome(TIMES, steps, &expected).1, None);
     }
 
     #[test]
-    fn a_job_whose_time_is_over_is_asked_and_killed() {
+    fn a_job_whose_time_is_over_is_terminated_then_killed() {
         let times = Times { timeout: Some(3 * SECOND), ..TIMES };
-        let stop = Stop::TimedOut(3 * SECOND);
+        let stop = StopReason::TimedOut(3 * SECOND);
         let expected = [stopped(stop), Decision::Terminate, Decision::Kill];
         let (first, by) = outcome(times, [Tick(2), Tick(1), End(0, Ending::Killed(15)), Tick(5)], &expected);
         assert_eq!((first, by), (None, Some(stop)));
@@ -456,9 +456,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_reader_the_job_ends_and_nobody_is_to_blame() {
-        let expected = [stopped(Stop::ReaderLeft), Decision::Terminate, Decision::Kill];
+    fn without_a_reader_the_job_ends_and_no_rank_is_to_blame() {
+        let expected = [stopped(StopReason::ReaderLeft), Decision::Terminate, Decision::Kill];
         let steps = [Leave, Leave, End(0, Ending::Exited(101)), Tick(1)];
-        assert_eq!(outcome(TIMES, steps, &expected), (None, Some(Stop::ReaderLeft)));
+        assert_eq!(outcome(TIMES, steps, &expected), (None, Some(StopReason::ReaderLeft)));
     }
 }

@@ -52,7 +52,7 @@ mod topology;
 
 pub use binding::Bind;
 pub use client::{Client, PeerEvent, processors};
-pub use ending::{Ending, Stop};
+pub use ending::{Ending, StopReason};
 pub use error::LaunchError;
 pub use job::{Host, Job, Program};
 pub use launcher::{Event, Outcome, SETTLED, run};

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_lines_are_refused() {
         for text in ["", " ", "cmd=", "cmd", "key=a cmd=get", "hello"] {
             assert_eq!(PmiLine::parse(text.as_bytes()), Err(PmiLineError::NoCommand), "{text:?}");
         }

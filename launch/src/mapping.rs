@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn triples_follow_each_other_and_begin_again() {
+    fn triples_are_read_in_order_and_repeated() {
         assert_eq!(parse("(vector,(0,1,4))", 4), Some(vec![0, 0, 0, 0]));
         assert_eq!(parse("(vector,(0,2,2),(2,1,3))", 7), Some(vec![0, 0, 1, 1, 2, 2, 2]));
         assert_eq!(parse("(vector,(0,2,1))", 5), Some(vec![0, 1, 0, 1, 0]));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_mappings_are_refused() {
         let wrong = ["", "(vector)", "(vector,)", "(vector,(0,1))", "(vector,(0,1,2,3))", "(vector,(0,0,5))"];
         for text in
             wrong.into_iter().chain(["(vector,(0,5,0))", "(vector,(a,1,1))", "(vector,(4294967295,2,1))"])

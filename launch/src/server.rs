@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_as_other_launchers_do() {
+    fn the_server_answers_as_other_launchers_do() {
         let server = &mut PmiServer::new(&[2, 2], &[4]);
         check(
             server,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_opens_for_all_when_the_last_has_come() {
+    fn a_barrier_opens_for_all_ranks_when_the_last_has_entered() {
         let mut server = PmiServer::new(&[2], &[2]);
         for _ in 0..3 {
             assert_eq!(handle(&mut server, 1, "cmd=barrier_in"), []);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_enters_a_barrier_twice_misbehaves() {
+    fn a_rank_that_enters_a_barrier_twice_misbehaves() {
         let mut server = PmiServer::new(&[2], &[2]);
         handle(&mut server, 1, "cmd=barrier_in");
         let out = handle(&mut server, 1, "cmd=barrier_in");
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_told_which_program_it_is() {
+    fn get_appnum_answers_with_the_number_of_the_program() {
         let mut server = PmiServer::new(&[6], &[2, 1, 3]);
         let mut number = |rank: u32| match &handle(&mut server, rank, "cmd=get_appnum")[..] {
             [PmiEffect::Send(_, line)] => {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn who_puts_for_ever_is_answered_and_fails() {
+    fn a_rank_that_puts_without_end_is_answered_and_fails() {
         let mut server = PmiServer::new(&[1], &[1]);
         let put = |number: u32| format!("cmd=put kvsname=job key=k{number} value=v");
         let out = (0..10_000).map(|number| handle(&mut server, 0, &put(number))).find(|out| out.len() > 1);

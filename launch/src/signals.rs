@@ -1,6 +1,6 @@
 //! Signals that reach the launcher and are meant for the ranks.
 
-use crate::ending::Stop;
+use crate::ending::StopReason;
 use crate::error::LaunchError;
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
@@ -32,7 +32,7 @@ pub(crate) fn is_end_request(signal: i32) -> bool {
 pub fn end_by_signals() -> Result<(), LaunchError> {
     let ignored = ignored();
     for signal in ENDING.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0) {
-        let stop = Stop::Signal(signal);
+        let stop = StopReason::Signal(signal);
         let said = format!("error: {stop} before any rank was started\n");
         die_of(signal, said, stop.status().into()).map_err(LaunchError::system("catch signals"))?;
     }

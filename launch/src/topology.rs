@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_told_each_processor_is_a_core() {
+    fn without_topology_files_each_processor_is_a_core() {
         let topology = Topology::read(Path::new("/nowhere"), &[2, 5]);
         assert_eq!((topology.cores, topology.numa_nodes), (vec![vec![2], vec![5]], vec![vec![2, 5]]));
     }

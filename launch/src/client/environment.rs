@@ -92,12 +92,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_job_of_one_rank() {
+    fn without_a_launcher_a_job_has_one_rank() {
         assert_eq!(of(&[("PMI_RANK", "3")]).expect("it is fine"), None);
     }
 
     #[test]
-    fn both_ways_are_found() {
+    fn an_inherited_socket_and_an_address_are_found() {
         let found = of(&[("PMI_FD", "7"), ("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("PMIX_RANK", "1")]);
         assert_eq!(found.expect("it is right"), Some(LauncherAddress::Inherited { fd: 7, rank: 1, size: 2 }));
         let found = of(&[("PMI_PORT", "node:1234"), ("PMI_ID", "5")]).expect("it is right");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn invalid_variables_are_named() {
         refused(&[("PMI_FD", "x")], "PMI_FD=\"x\"");
         refused(&[("PMI_FD", "-1")], "PMI_FD");
         refused(&[("PMI_FD", "4294967295"), ("PMI_RANK", "0"), ("PMI_SIZE", "1")], "PMI_FD");

@@ -52,7 +52,7 @@ fn slurm_is_understood() {
 }
 
 #[test]
-fn a_launcher_that_listens_says_who_this_is() {
+fn a_listening_launcher_tells_rank_and_size() {
     let mut client = served(1, |line| {
         assert_eq!(line, "cmd=initack pmiid=7");
         Some("cmd=initack\ncmd=set size=4\ncmd=set rank=3\ncmd=set debug=0\n".to_owned())
@@ -89,7 +89,7 @@ fn keys_and_values_keep_to_the_strictest_launcher() {
 }
 
 #[test]
-fn news_between_request_and_answer_is_kept() {
+fn a_peer_event_between_request_and_answer_is_kept() {
     let mut client = served(3, |line| {
         let lost = "cmd=lost rank=2 how=killed signal=9\n";
         slurm(line).map(|answer| lost.to_owned() + &answer)
@@ -103,7 +103,7 @@ fn news_between_request_and_answer_is_kept() {
 
 /// Another rank can end before this one has said a word.
 #[test]
-fn news_before_the_first_answer_is_kept() {
+fn a_peer_event_before_the_first_answer_is_kept() {
     let answer = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0 launcher=carrousel\n";
     let lost = "cmd=lost rank=2 how=exited code=5\n";
     let mut client = served(3, move |_| Some(lost.to_owned() + answer));
@@ -158,7 +158,7 @@ fn a_message_of_any_length_is_sent_as_far_as_launchers_read_it() {
 }
 
 #[test]
-fn a_number_of_parts_that_is_a_lie_ends() {
+fn a_false_number_of_parts_is_an_error() {
     for parts in ["999999999-".to_owned() + &"00".repeat(500), "999999999-".to_owned()] {
         let mut client =
             served(1, move |line| match PmiLine::parse(line.as_bytes()).expect("it is a line") {

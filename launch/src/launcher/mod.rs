@@ -2,7 +2,7 @@
 
 mod input;
 
-use crate::ending::{Ending, Stop};
+use crate::ending::{Ending, StopReason};
 use crate::error::{HOSTS, LaunchError};
 use crate::failure_policy::{Decision, FailurePolicy, Times};
 use crate::job::{ESCALATION_DELAY, Job};
@@ -45,7 +45,7 @@ pub enum Event<'a> {
     /// The launcher ends the job, although no rank has failed.
     Stopped {
         /// Why.
-        stop: Stop,
+        stop: StopReason,
         /// The ranks that were still there.
         ranks: &'a [u32],
     },
@@ -69,7 +69,7 @@ pub struct Outcome {
     /// The rank that failed first, and how.
     pub failure: Option<(u32, Ending)>,
     /// Why the launcher has ended the job, if no failure came before that.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopReason>,
 }
 
 /// Runs a job, and returns when all its processes are gone.
@@ -97,7 +97,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
     // A result that is not whole is no success.
     let stop = stop.or(launcher.output_cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
-    Ok(Outcome { status: stop.map_or(failed, Stop::status), failure, stop })
+    Ok(Outcome { status: stop.map_or(failed, StopReason::status), failure, stop })
 }
 
 struct Launcher {
@@ -126,9 +126,9 @@ struct Launcher {
     /// What ranks have written can be written nowhere.
     output_error: Option<Errno>,
     /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
-    end_requested: Option<Stop>,
+    end_requested: Option<StopReason>,
     /// Why what ranks have written was not waited for.
-    output_cut: Option<Stop>,
+    output_cut: Option<StopReason>,
     /// When nothing was left but to be read.
     ended_at: Option<Duration>,
 }
@@ -400,7 +400,7 @@ impl Launcher {
             self.policy.forwarded(number);
             self.signal_ranks(number);
             if is_end_request(number) {
-                self.end_requested.get_or_insert(Stop::Signal(number));
+                self.end_requested.get_or_insert(StopReason::Signal(number));
                 let mut decisions = Vec::new();
                 self.policy.end_requested(number, self.started_at.elapsed(), &mut decisions);
                 self.carry_out(decisions, watch);

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn invalid_frames_are_refused() {
         assert_eq!(decode::<AgentCommand>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::InvalidHeader));
         assert_eq!(decode::<AgentCommand>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::InvalidHeader));
         let length = 99_999_999;
