@@ -10,21 +10,21 @@ mod terminal;
 /// Not a test of its own: what the others start this program again for.
 #[test]
 fn child() {
-    support::play(|task| match task {
+    support::run_task(|task| match task {
         "exchange" => ranks::exchange(),
         "survive" => ranks::survive(),
         "barrier" => ranks::lose_in_barrier(),
         "abort" => ranks::abort(),
-        "vanish" => ranks::vanish(),
+        "exit_unfinalised" => ranks::exit_unfinalised(),
         "sleep" => ranks::sleep(),
         "hostile" => ranks::hostile(),
         "flood" => ranks::flood(),
-        "deaf" => ranks::deaf(),
-        "late" => ranks::late(),
-        "wander" => ranks::wander(),
+        "never_read" => ranks::never_read(),
+        "initialise_late" => ranks::initialise_late(),
+        "change_group" => ranks::change_group(),
         "endless" => ranks::endless(),
-        "again" => ranks::again(),
-        "leave" => ranks::leave(),
+        "initialise_again" => ranks::initialise_again(),
+        "finalize_in_turn" => ranks::finalize_in_turn(),
         "nodes" => hosts::nodes(),
         "others" => others::exchange(),
         other => panic!("unknown task {other}"),

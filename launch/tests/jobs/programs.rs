@@ -42,7 +42,7 @@ fn a_program_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn each_line_says_whose_it_is() {
+fn each_line_has_the_prefix_of_its_rank() {
     let done = finish(sh("3 prefix", "echo a; echo b >&2; printf c"));
     let expected = ["[0] a", "[0] c", "[1] a", "[1] c", "[2] a", "[2] c"];
     assert_eq!(output(&done), expected);
@@ -131,7 +131,7 @@ fn stop_and_continue_reach_the_ranks() {
 }
 
 #[test]
-fn ranks_that_do_not_listen_are_killed() {
+fn ranks_that_ignore_sigterm_are_killed() {
     let begun = Instant::now();
     let script = "test $PMI_RANK = 1 && exit 3; trap '' TERM; while :; do sleep 0.1; done";
     let done = finish(sh("2 grace=100", script));
@@ -193,7 +193,7 @@ fn a_slow_reader_loses_nothing() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
+fn a_killed_launcher_takes_programs_without_a_client_with_it() {
     let script = "sleep 61 & echo $!; echo $$; exec sleep 60";
     let mut running = Running(sh("3", script).spawn().expect("it can be started"));
     let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
@@ -205,7 +205,7 @@ fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
+fn a_killed_launcher_takes_processes_that_left_their_group_with_it() {
     // A session of its own, with a parent and without one, and one whose parent goes on to leave.
     let script = "setsid sh -c 'echo $$; exec sleep 61' & (setsid sh -c 'echo $$; exec sleep 62' &); \
                   setsid sh -c 'setsid sleep 63 & echo $!; echo $$; exec sleep 64' & echo; exec sleep 60";
@@ -219,7 +219,7 @@ fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_when_its_ranks_have_ended_takes_with_it_what_they_have_left() {
+fn a_launcher_killed_after_its_ranks_have_ended_takes_their_descendants_with_it() {
     // It has to be killed, which it is not at once.
     let script = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & sleep 0.5; echo $$";
     let mut running = Running(sh("1 prefix", script).spawn().expect("it can be started"));
@@ -250,13 +250,13 @@ fn signalled(mut command: Command, ranks: usize, signals: &[rustix::process::Sig
     done
 }
 
-const DEAF: &str = "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done";
+const IGNORES_SIGNALS: &str = "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done";
 
 #[test]
 fn ranks_that_ignore_a_signal_are_killed_when_their_time_is_over() {
     use rustix::process::Signal;
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let done = signalled(sh("2 kill_after=200", DEAF), 2, &[signal]);
+        let done = signalled(sh("2 kill_after=200", IGNORES_SIGNALS), 2, &[signal]);
         assert_eq!(done.status, status, "{}", done.stderr);
         assert!(done.stderr.contains("Stopped { stop: Signal("), "{}", done.stderr);
         assert!(done.stderr.contains("ranks: [0, 1]"), "{}", done.stderr);
@@ -267,7 +267,7 @@ fn ranks_that_ignore_a_signal_are_killed_when_their_time_is_over() {
 #[test]
 fn a_second_signal_kills_at_once() {
     use rustix::process::Signal;
-    let done = signalled(sh("2 kill_after=600000", DEAF), 2, &[Signal::INT, Signal::TERM]);
+    let done = signalled(sh("2 kill_after=600000", IGNORES_SIGNALS), 2, &[Signal::INT, Signal::TERM]);
     assert_eq!(done.status, 130, "{}", done.stderr);
 }
 
@@ -367,7 +367,7 @@ fn a_limit_that_is_too_low_is_an_error_before_anything_is_started() {
 }
 
 #[test]
-fn how_ranks_end_is_known_also_to_who_was_started_to_ignore_it() {
+fn exit_statuses_are_known_to_a_launcher_started_with_sigchld_ignored() {
     let done = finish(limited("exec env --ignore-signal=CHLD", "2", &["sh", "-c", "exit 7"]));
     assert_eq!(done.status, 7, "{}", done.stderr);
 }
@@ -398,7 +398,7 @@ fn each_rank_writes_to_files_of_its_own_and_starts_where_it_should() {
 }
 
 #[test]
-fn ranks_run_where_it_is_said_that_they_do() {
+fn ranks_run_on_the_processors_that_are_reported() {
     let script = "grep Cpus_allowed_list /proc/self/status | cut -f 2 | sed \"s/^/rank $PMI_RANK: /\"";
     let all = std::thread::available_parallelism().expect("it is told").get();
     let done = finish(sh("2 bind=room report_bindings", script));

@@ -97,7 +97,7 @@ fn an_abort_ends_the_job_with_its_code() {
 }
 
 /// Rank 0 ends as if all were well, but the others still count on it.
-pub(crate) fn vanish() {
+pub(crate) fn exit_unfinalised() {
     let mut client = client();
     client.barrier().expect("all come");
     if client.rank() > 0 {
@@ -107,14 +107,14 @@ pub(crate) fn vanish() {
 
 #[test]
 fn an_end_without_finalize_is_a_failure() {
-    let done = finish(launcher("2 grace=50", &["@vanish"]));
+    let done = finish(launcher("2 grace=50", &["@exit_unfinalised"]));
     assert_eq!(done.status, 1, "{}", done.stderr);
     assert!(done.stderr.contains("rank 0 ended without finalizing"), "{}", done.stderr);
     assert!(done.first_failure_ms() < 2000, "{}", done.stderr);
 }
 
 /// Ranks that finalize may leave one after the other.
-pub(crate) fn leave() {
+pub(crate) fn finalize_in_turn() {
     let client = client();
     let rank = client.rank();
     client.finalize().expect("it is acknowledged");
@@ -122,8 +122,8 @@ pub(crate) fn leave() {
 }
 
 #[test]
-fn an_end_after_finalize_is_none() {
-    let done = finish(launcher("3", &["@leave"]));
+fn an_end_after_finalize_is_no_failure() {
+    let done = finish(launcher("3", &["@finalize_in_turn"]));
     assert_eq!((done.status, done.stderr.contains("failed")), (0, false), "{}", done.stderr);
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn flood() {
 }
 
 #[test]
-fn a_rank_that_puts_values_for_ever_is_told_and_ends_the_job() {
+fn a_rank_that_puts_values_without_end_is_refused_and_ends_the_job() {
     let done = finish(launcher("2 grace=200", &["@flood"]));
     assert_eq!(done.status, 1, "{}", done.stderr);
     let expected = "rank 1 broke the launcher's protocol: it has put more than 4096 values for other ranks";
@@ -179,7 +179,7 @@ fn a_rank_that_puts_values_for_ever_is_told_and_ends_the_job() {
 }
 
 /// Asks, and never reads an answer, until nobody takes more.
-pub(crate) fn deaf() {
+pub(crate) fn never_read() {
     let client = client();
     let line = b"cmd=get kvsname=job key=PMI_process_mapping\n".repeat(100);
     let (mut taken, mut refused) = (0, 0);
@@ -197,12 +197,12 @@ pub(crate) fn deaf() {
 
 #[test]
 fn answers_to_a_rank_that_reads_none_do_not_pile_up() {
-    let done = finish(launcher("1 prefix", &["@deaf"]));
+    let done = finish(launcher("1 prefix", &["@never_read"]));
     assert!(done.stdout.contains("taken: bounded"), "{}{}", done.stdout, done.stderr);
 }
 
 /// Rank 1 comes when rank 0 has failed already.
-pub(crate) fn late() {
+pub(crate) fn initialise_late() {
     if std::env::var("PMI_RANK").as_deref() == Ok("0") {
         std::process::exit(4);
     }
@@ -213,13 +213,13 @@ pub(crate) fn late() {
 
 #[test]
 fn a_rank_that_comes_late_is_told_what_has_happened() {
-    let done = finish(launcher("2 grace=20000", &["@late"]));
+    let done = finish(launcher("2 grace=20000", &["@initialise_late"]));
     assert_eq!(done.status, 4, "{}", done.stderr);
     assert!(done.stdout.contains("told: rank 0 exited with status 4"), "{}{}", done.stdout, done.stderr);
 }
 
 /// Rank 1 takes part again and again when rank 0 has failed, and counts what it is told.
-pub(crate) fn again() {
+pub(crate) fn initialise_again() {
     if std::env::var("PMI_RANK").as_deref() == Ok("0") {
         std::process::exit(4);
     }
@@ -239,7 +239,7 @@ pub(crate) fn again() {
 
 #[test]
 fn a_rank_that_comes_again_and_again_is_not_told_everything_again() {
-    let done = finish(launcher("2 grace=20000", &["@again"]));
+    let done = finish(launcher("2 grace=20000", &["@initialise_again"]));
     // Behind the first answer, or behind the first of these: once at most.
     let told = done.stdout.lines().find_map(|line| line.strip_prefix("told: ")?.parse::<u32>().ok());
     assert!(told.is_some_and(|told| told <= 1), "{}{}", done.stdout, done.stderr);
@@ -271,7 +271,7 @@ pub(crate) const ENDLESS: &str =
     "rank 1 broke the launcher's protocol: a line is longer than 16384 KiB: `cmd=report xxx";
 
 /// Moves to the group of its launcher, and stays.
-pub(crate) fn wander() {
+pub(crate) fn change_group() {
     let group = rustix::process::getpgid(rustix::process::getppid()).expect("it is there");
     rustix::process::setpgid(None, Some(group)).expect("it is in the same session");
     sleep();
@@ -279,7 +279,7 @@ pub(crate) fn wander() {
 
 #[test]
 fn a_rank_that_has_moved_to_another_group_is_ended_too() {
-    let done = finish(launcher("2 timeout=500", &["@wander"]));
+    let done = finish(launcher("2 timeout=500", &["@change_group"]));
     assert_eq!(done.status, 124, "{}", done.stderr);
     let pids: Vec<u32> =
         done.lines("report ").iter().filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();

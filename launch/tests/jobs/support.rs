@@ -15,7 +15,7 @@ pub(crate) const SPEC: &str = "LAUNCH_SPEC";
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Does what the environment says, and does not return then. `ranks` knows the tasks of ranks.
-pub(crate) fn play(ranks: fn(&str)) {
+pub(crate) fn run_task(ranks: fn(&str)) {
     let Ok(task) = env::var(TASK) else { return };
     match task.as_str() {
         "launch" => std::process::exit(launch()),
