@@ -27,6 +27,8 @@ mod value;
 
 pub use file::{FILE_BYTES_MAX, read_bounded, read_text};
 pub use protocol::protocol;
-pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{Between, CheckUsage, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};
+pub use registry::{OPTIONS, OptionEntry, ValueKind, vocabulary};
+pub use settings::{
+    CheckUsage, OptionError, Origin, ReuseOptions, ReuseTable, SIMULATION, Settings, VerbsOptions, VerbsScope,
+};
 pub use value::parse_size;

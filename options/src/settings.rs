@@ -2,7 +2,7 @@
 
 use crate::file::read_text;
 use crate::protocol;
-use crate::registry::{ANY, OPTIONS, Spec, TABLES, written};
+use crate::registry::{ANY, OPTIONS, OptionEntry, TABLES, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ const TRACE: &str = "CARROUSEL_TRACE";
 /// Says that a program is to simulate its ranks, and how.
 pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
 /// Variables that are no options: the file, the trace of this one run, and what the simulator tells a program.
-const OTHERS: [&str; 3] = [FILE, TRACE, SIMULATION];
+const OTHER_VARIABLES: [&str; 3] = [FILE, TRACE, SIMULATION];
 
 /// What is wrong with an option, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -60,7 +60,7 @@ impl fmt::Display for Origin {
 
 /// Which ranks talk over InfiniBand or RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Between {
+pub enum VerbsScope {
     /// Those of different nodes.
     Nodes,
     /// None.
@@ -98,14 +98,14 @@ impl CheckUsage {
 
 /// After how many uses small buffers are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum ReuseTable {
     /// As published, for another machine.
     Published,
     /// As this file says.
     File(PathBuf),
 }
 
-impl Table {
+impl ReuseTable {
     fn named(word: String) -> Option<Self> {
         let [off, published] = TABLES;
         match word {
@@ -118,9 +118,9 @@ impl Table {
 
 /// How small buffers are sent without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reuse {
+pub struct ReuseOptions {
     /// After how many uses that pays.
-    pub table: Table,
+    pub table: ReuseTable,
     /// They are registered after this percentage of them.
     pub percent: u32,
     /// The least percentage of buffers that are used often, while further ones are counted.
@@ -132,9 +132,9 @@ pub struct Reuse {
 /// The options of the transport between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verbs {
+pub struct VerbsOptions {
     /// Which ranks use it.
-    pub between: Between,
+    pub scope: VerbsScope,
     /// The name of the device; `None` for any.
     pub device: Option<String>,
     /// The port; `None` for the first one that is up.
@@ -152,7 +152,7 @@ pub struct Verbs {
     /// Whether memory stays registered.
     pub cache: bool,
     /// How small buffers are sent without a copy, if they are.
-    pub reuse: Option<Reuse>,
+    pub reuse: Option<ReuseOptions>,
     /// The exponent of the time until an acknowledgement is missed.
     pub timeout: u8,
     /// How often something is sent again.
@@ -168,7 +168,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let values = OPTIONS.iter().map(|spec| (spec.default_value(), Origin::Default)).collect();
+        let values = OPTIONS.iter().map(|entry| (entry.default_value(), Origin::Default)).collect();
         Self { values, trace: None }
     }
 }
@@ -208,9 +208,10 @@ impl Settings {
         if let Some((_, path)) = variables.iter().find(|(name, _)| name == FILE) {
             settings.read_file(path)?;
         }
-        for (name, value) in variables.iter().filter(|(name, _)| !OTHERS.contains(&name.as_str())) {
-            let known = OPTIONS.iter().position(|spec| spec.variable() == *name);
-            let at = known.ok_or_else(|| unknown("the environment sets ", name, Spec::variable))?;
+        for (name, value) in variables.iter().filter(|(name, _)| !OTHER_VARIABLES.contains(&name.as_str())) {
+            let known = OPTIONS.iter().position(|entry| entry.variable() == *name);
+            let at =
+                known.ok_or_else(|| unknown_option("the environment sets ", name, OptionEntry::variable))?;
             let value = OPTIONS[at].parse(value);
             let value =
                 value.map_err(|error| OptionError { message: format!("{name}: {error}"), help: None })?;
@@ -231,8 +232,8 @@ impl Settings {
             }
             let (name, value) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
             let place = format!("{path}:{line}: ");
-            let known = OPTIONS.iter().position(|spec| spec.name == name);
-            let at = known.ok_or_else(|| unknown(&place, name, |spec| spec.name.to_owned()))?;
+            let known = OPTIONS.iter().position(|entry| entry.name == name);
+            let at = known.ok_or_else(|| unknown_option(&place, name, |entry| entry.name.to_owned()))?;
             let value = OPTIONS[at].parse(value.trim());
             let value =
                 value.map_err(|error| OptionError { message: format!("{place}{error}"), help: None })?;
@@ -246,7 +247,7 @@ impl Settings {
     pub fn with_scenario(mut self, scenario: &Scenario) -> Self {
         for setting in scenario.options.iter().filter(|setting| setting.window.is_none() && setting.line > 0)
         {
-            if let Some(at) = OPTIONS.iter().position(|spec| spec.name == setting.name) {
+            if let Some(at) = OPTIONS.iter().position(|entry| entry.name == setting.name) {
                 self.values[at] = (setting.value.clone(), Origin::Scenario(setting.line));
             }
         }
@@ -265,8 +266,8 @@ impl Settings {
 
     /// What is not a default, as a scenario would set it.
     pub fn chosen(&self) -> Vec<OptionSetting> {
-        let chosen = |(spec, value, _): (&Spec, &OptionValue, _)| {
-            let (name, value) = (spec.name.to_owned(), value.clone());
+        let chosen = |(entry, value, _): (&OptionEntry, &OptionValue, _)| {
+            let (name, value) = (entry.name.to_owned(), value.clone());
             // Line 0: it stands in no line of a file.
             OptionSetting { window: None, name, value, line: 0 }
         };
@@ -274,28 +275,28 @@ impl Settings {
     }
 
     /// Each option with its value, as it is written, and where that comes from.
-    pub fn all(&self) -> impl Iterator<Item = (&'static Spec, String, &Origin)> {
-        OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, written(value), origin))
+    pub fn all(&self) -> impl Iterator<Item = (&'static OptionEntry, String, &Origin)> {
+        OPTIONS.iter().zip(&self.values).map(|(entry, (value, origin))| (entry, written(value), origin))
     }
 
     /// What is not a default, `NAME VALUE` each.
     pub fn written(&self) -> Vec<String> {
-        self.set().map(|(spec, value, _)| format!("{} {}", spec.name, written(value))).collect()
+        self.set().map(|(entry, value, _)| format!("{} {}", entry.name, written(value))).collect()
     }
 
-    fn set(&self) -> impl Iterator<Item = (&'static Spec, &OptionValue, &Origin)> {
-        let all = OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, value, origin));
+    fn set(&self) -> impl Iterator<Item = (&'static OptionEntry, &OptionValue, &Origin)> {
+        let all = OPTIONS.iter().zip(&self.values).map(|(entry, (value, origin))| (entry, value, origin));
         all.filter(|(.., origin)| **origin != Origin::Default)
     }
 
     /// Where the value of an option comes from, for a message about it.
     pub fn origin(&self, name: &str) -> Option<&Origin> {
-        let at = OPTIONS.iter().position(|spec| spec.name == name)?;
+        let at = OPTIONS.iter().position(|entry| entry.name == name)?;
         Some(&self.values[at].1)
     }
 
     fn value(&self, name: &str) -> &OptionValue {
-        let at = OPTIONS.iter().position(|spec| spec.name == name);
+        let at = OPTIONS.iter().position(|entry| entry.name == name);
         debug_assert!(at.is_some(), "{name} is registered");
         &self.values[at.unwrap_or(0)].0
     }
@@ -312,7 +313,9 @@ impl Settings {
     /// The options of the protocols.
     pub fn protocol(&self) -> Options {
         let all = OPTIONS.iter().zip(&self.values);
-        all.fold(Options::default(), |options, (spec, (value, _))| protocol::with(options, spec.name, value))
+        all.fold(Options::default(), |options, (entry, (value, _))| {
+            protocol::with_option(options, entry.name, value)
+        })
     }
 
     /// `shm_ring`, in bytes.
@@ -326,20 +329,20 @@ impl Settings {
     }
 
     /// The options of the transport between nodes.
-    pub fn verbs(&self) -> Verbs {
+    pub fn verbs(&self) -> VerbsOptions {
         let small = |name: &str| u8::try_from(self.number(name)).unwrap_or(u8::MAX);
         let word = |name: &str| match self.value(name) {
             OptionValue::Word(word) => word.clone(),
             _ => String::new(),
         };
-        let between = match word("verbs").as_str() {
-            "off" => Between::None,
-            "always" => Between::All,
-            _ => Between::Nodes,
+        let scope = match word("verbs").as_str() {
+            "off" => VerbsScope::None,
+            "always" => VerbsScope::All,
+            _ => VerbsScope::Nodes,
         };
         let is_given = |name: &str| !matches!(self.value(name), OptionValue::Integer(..0));
-        Verbs {
-            between,
+        VerbsOptions {
+            scope,
             device: Some(word("verbs_device")).filter(|name| name != ANY),
             port: Some(small("verbs_port")).filter(|port| *port > 0),
             gid: is_given("verbs_gid").then(|| small("verbs_gid")),
@@ -352,7 +355,7 @@ impl Settings {
             window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
             receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
             cache: self.number("verbs_cache") != 0,
-            reuse: Table::named(word("verbs_reuse_table")).map(|table| Reuse {
+            reuse: ReuseTable::named(word("verbs_reuse_table")).map(|table| ReuseOptions {
                 table,
                 percent: self.number("verbs_reuse_percent") as u32,
                 share: self.number("verbs_reuse_share") as u32,
@@ -400,11 +403,11 @@ impl Settings {
     }
 }
 
-fn unknown(place: &str, name: &str, of: impl Fn(&Spec) -> String) -> OptionError {
+fn unknown_option(place: &str, name: &str, of: impl Fn(&OptionEntry) -> String) -> OptionError {
     /// More letters than these, and it is another word.
-    const FAR: usize = 4;
+    const DISTANCE_MAX: usize = 4;
     let distance = |known: &String| strsim::damerau_levenshtein(known, name);
-    let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= FAR);
+    let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= DISTANCE_MAX);
     let list = "`carrousel info` lists the options";
     let help = nearest.map_or(list.to_owned(), |known| format!("did you mean {known}? {list}"));
     OptionError { message: format!("{place}{name}, which is no option"), help: Some(help) }
