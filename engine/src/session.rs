@@ -9,7 +9,7 @@ use carrousel_options::{
 };
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
-use carrousel_trace::End;
+use carrousel_trace::TraceEnd;
 use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
@@ -251,7 +251,7 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
-        self.world.shared.with(|endpoint| endpoint.end_trace(End::Left));
+        self.world.shared.with(|endpoint| endpoint.end_trace(TraceEnd::Left));
         // It ends this process too; if it cannot be told, the end of this process tells it.
         let _ = self.link.abort(code, message);
         std::process::exit(code)

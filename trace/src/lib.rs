@@ -1,7 +1,7 @@
 //! What the ranks of a job were given, written down as it happened.
 //!
 //! A trace is a directory with a part for each rank, `rank-0.jsonl` and so on: lines of JSON, the first one a
-//! [`Head`], each other one a [`Record`] of what went into that rank's [`Rank`](carrousel_rank::Rank), or of an
+//! [`TraceHead`], each other one a [`Record`] of what went into that rank's [`Rank`](carrousel_rank::Rank), or of an
 //! answer that the application got from it. So a trace is all that is needed to run the same state machines once
 //! more. A record is called by its line; the head is line 1. Each line ends in a check value (`"crc32"`), which is
 //! left out here:
@@ -36,8 +36,8 @@ mod record;
 mod recorder;
 mod seal;
 
-pub use reader::{Part, RANKS_MAX, Trace, TraceError};
-pub use record::{Answer, End, Head, Record, VERSION};
+pub use reader::{RANKS_MAX, Trace, TraceError, TracePart};
+pub use record::{CallAnswer, Record, TraceEnd, TraceHead, VERSION};
 pub use recorder::{Recorder, prepare};
 pub use seal::sealed;
 

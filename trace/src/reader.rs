@@ -1,7 +1,7 @@
 //! Reading a trace, of which nothing is believed.
 
 use crate::seal::Seal;
-use crate::{End, Head, Record, VERSION, part_of, rank_of};
+use crate::{Record, TraceEnd, TraceHead, VERSION, part_of, rank_of};
 use carrousel_rank::Options;
 use serde::Deserialize;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ pub enum TraceError {
     },
     /// A directory is no place for a trace.
     #[error("{} is no part of a trace: a new trace does not go where other things are", path.display())]
-    InUse {
+    NotATrace {
         /// What is there.
         path: PathBuf,
     },
@@ -42,7 +42,7 @@ pub enum TraceError {
     },
     /// A line is not what should stand there.
     #[error("{}:{line}: {why}", path.display())]
-    Line {
+    InvalidLine {
         /// The part.
         path: PathBuf,
         /// From 1.
@@ -62,7 +62,7 @@ pub enum TraceError {
     },
     /// Two parts are not of one job.
     #[error("{} is of another job than {}: their {what} differ", path.display(), other.display())]
-    Strange {
+    OtherJob {
         /// A part.
         path: PathBuf,
         /// Another one.
@@ -76,13 +76,13 @@ impl TraceError {
     /// What to do about it, if that can be said.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::InUse { .. } => Some("name a directory that is empty, or not there yet"),
+            Self::NotATrace { .. } => Some("name a directory that is empty, or not there yet"),
             Self::Empty { .. } => Some("`carrousel run --trace DIRECTORY ..` writes one"),
-            Self::Strange { .. } => Some("remove what is left of an earlier trace, and record once more"),
+            Self::OtherJob { .. } => Some("remove what is left of an earlier trace, and record once more"),
             Self::Altered { .. } => Some(
                 "this is not what was recorded: copy it once more from where it was, or record once more",
             ),
-            Self::System { .. } | Self::Line { .. } => None,
+            Self::System { .. } | Self::InvalidLine { .. } => None,
         }
     }
 }
@@ -97,7 +97,7 @@ pub struct Trace {
     /// The program and its arguments, as the first rank that has a part was started with.
     pub command: Vec<String>,
     /// By rank; `None` for a rank that has recorded nothing.
-    pub parts: Vec<Option<Part>>,
+    pub parts: Vec<Option<TracePart>>,
     /// Bytes of all parts.
     pub bytes: u64,
 }
@@ -117,26 +117,26 @@ impl Trace {
         found.sort_unstable();
         let mut bytes = 0;
         let mut parts = Vec::new();
-        let mut first: Option<(Head, PathBuf)> = None;
+        let mut first: Option<(TraceHead, PathBuf)> = None;
         for rank in found {
             let path = part_of(directory, rank);
-            let (part, head) = Part::open(&path)?;
+            let (part, head) = TracePart::open(&path)?;
             bytes += part.bytes;
             let (of, other) = first.get_or_insert_with(|| (head.clone(), path.clone()));
-            let strange = |what| TraceError::Strange { path: path.clone(), other: other.clone(), what };
+            let other_job = |what| TraceError::OtherJob { path: path.clone(), other: other.clone(), what };
             if head.ranks != of.ranks {
-                return Err(strange("numbers of ranks"));
+                return Err(other_job("numbers of ranks"));
             }
             if head.options != of.options {
-                return Err(strange("options"));
+                return Err(other_job("options"));
             }
             if head.rank != rank {
-                return Err(part.wrong(format_args!("it is the part of rank {}", head.rank)));
+                return Err(part.invalid_line(format_args!("it is the part of rank {}", head.rank)));
             }
             parts.resize_with(rank as usize, || None);
             parts.push(Some(part));
         }
-        let Some((Head { ranks, options, command, .. }, _)) = first else {
+        let Some((TraceHead { ranks, options, command, .. }, _)) = first else {
             return Err(TraceError::Empty { path: directory.to_owned() });
         };
         parts.resize_with(ranks as usize, || None);
@@ -146,7 +146,7 @@ impl Trace {
 
 /// One rank's part, record after record.
 #[derive(Debug)]
-pub struct Part {
+pub struct TracePart {
     path: PathBuf,
     from: BufReader<File>,
     text: Vec<u8>,
@@ -155,7 +155,7 @@ pub struct Part {
     /// Bytes of the file.
     bytes: u64,
     read: u64,
-    end: Option<End>,
+    end: Option<TraceEnd>,
 }
 
 /// What every version of the format begins with.
@@ -164,8 +164,8 @@ struct Version {
     carrousel_trace: u32,
 }
 
-impl Part {
-    fn open(path: &Path) -> Result<(Self, Head), TraceError> {
+impl TracePart {
+    fn open(path: &Path) -> Result<(Self, TraceHead), TraceError> {
         let system = |source| TraceError::System { doing: "read", path: path.to_owned(), source };
         // Before it is opened: whoever opens a pipe waits for its writer.
         let metadata = fs::metadata(path).map_err(system)?;
@@ -184,25 +184,25 @@ impl Part {
             read: 0,
             end: None,
         };
-        if !part.take_line()? {
+        if !part.read_line()? {
             part.line = 1;
-            return Err(part.wrong("the head is missing, or cut short"));
+            return Err(part.invalid_line("the head is missing, or cut short"));
         }
         let version = serde_json::from_slice::<Version>(&part.text);
-        let version = version.map_err(|error| part.wrong(format_args!("no head of a trace: {error}")))?;
+        let version =
+            version.map_err(|error| part.invalid_line(format_args!("no head of a trace: {error}")))?;
         if version.carrousel_trace != VERSION {
             let found = version.carrousel_trace;
-            return Err(
-                part.wrong(format_args!("version {found} of the format, and this command reads {VERSION}"))
-            );
+            return Err(part.invalid_line(format_args!(
+                "version {found} of the format, and this command reads {VERSION}"
+            )));
         }
         part.open_seal()?;
-        let head: Head = serde_json::from_slice(&part.text).map_err(|error| part.wrong(error))?;
+        let head: TraceHead = serde_json::from_slice(&part.text).map_err(|error| part.invalid_line(error))?;
         if head.ranks > RANKS_MAX || head.rank >= head.ranks {
-            let Head { rank, ranks, .. } = head;
-            return Err(
-                part.wrong(format_args!("rank {rank} of {ranks}: expected one of at most {RANKS_MAX}"))
-            );
+            let TraceHead { rank, ranks, .. } = head;
+            return Err(part
+                .invalid_line(format_args!("rank {rank} of {ranks}: expected one of at most {RANKS_MAX}")));
         }
         Ok((part, head))
     }
@@ -223,7 +223,7 @@ impl Part {
     }
 
     /// How it ends; `None` as long as its last line has not been read, and for good if it is cut short.
-    pub fn end(&self) -> Option<End> {
+    pub fn end(&self) -> Option<TraceEnd> {
         self.end
     }
 
@@ -232,14 +232,14 @@ impl Part {
     /// # Errors
     /// When a line is no record, or not the one that was recorded there, or something stands behind the last one.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        if !self.take_line()? {
+        if !self.read_line()? {
             return Ok(None);
         }
         if self.end.is_some() {
-            return Err(self.wrong("something stands behind the end"));
+            return Err(self.invalid_line("something stands behind the end"));
         }
         self.open_seal()?;
-        let record = serde_json::from_slice(&self.text).map_err(|error| self.wrong(error))?;
+        let record = serde_json::from_slice(&self.text).map_err(|error| self.invalid_line(error))?;
         match record {
             Record::End(end) => {
                 self.end = Some(end);
@@ -249,23 +249,23 @@ impl Part {
         }
     }
 
-    fn wrong(&self, why: impl ToString) -> TraceError {
-        TraceError::Line { path: self.path.clone(), line: self.line, why: why.to_string() }
+    fn invalid_line(&self, why: impl ToString) -> TraceError {
+        TraceError::InvalidLine { path: self.path.clone(), line: self.line, why: why.to_string() }
     }
 
     /// Checks the value at the end of the line that was read, and takes it away.
     fn open_seal(&mut self) -> Result<(), TraceError> {
         let Self { seal, text, .. } = self;
         let opened = seal.open(text);
-        opened.map_err(|broken| TraceError::Altered {
+        opened.map_err(|error| TraceError::Altered {
             path: self.path.clone(),
             line: self.line,
-            why: broken.to_string(),
+            why: error.to_string(),
         })
     }
 
     /// Reads a line. False at the end; what is not ended by a line feed was cut short, and is none.
-    fn take_line(&mut self) -> Result<bool, TraceError> {
+    fn read_line(&mut self) -> Result<bool, TraceError> {
         self.text.clear();
         let mut from = (&mut self.from).take(LINE_MAX);
         let got = from.read_until(b'\n', &mut self.text).map_err(|source| TraceError::System {
@@ -280,7 +280,7 @@ impl Part {
         }
         if got as u64 == LINE_MAX {
             self.line += 1;
-            return Err(self.wrong(format_args!("a line of more than {LINE_MAX} bytes")));
+            return Err(self.invalid_line(format_args!("a line of more than {LINE_MAX} bytes")));
         }
         Ok(false)
     }

@@ -11,7 +11,7 @@ pub const VERSION: u32 = 2;
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Head {
+pub struct TraceHead {
     /// [`VERSION`].
     pub carrousel_trace: u32,
     /// Whose part it is.
@@ -35,7 +35,7 @@ pub enum Record {
         #[serde(with = "forms::CallForm")]
         call: Call,
         /// What came of it.
-        answer: Answer,
+        answer: CallAnswer,
         /// The file of the program that calls, or that it interprets, as a scenario is.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<Cow<'static, str>>,
@@ -84,13 +84,13 @@ pub enum Record {
         len: u64,
     },
     /// There is nothing more.
-    End(End),
+    End(TraceEnd),
 }
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum CallAnswer {
     /// The request that it opened, or was about.
     Request(#[serde(with = "forms::HandleForm")] Handle),
     /// Why nothing: a usage error.
@@ -100,7 +100,7 @@ pub enum Answer {
 /// How a part ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum TraceEnd {
     /// The process has left its job.
     Finalized,
     /// The process has ended without leaving its job.

@@ -18,16 +18,16 @@ const TAIL: usize = MEMBER.0.len() + DIGITS + MEMBER.1.len();
 
 /// A line is not the one that was recorded behind those before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum Broken {
+pub(crate) enum SealError {
     /// There is no check value.
     #[error("the line does not end in its check value, as in `\"crc32\":\"0123abcd\"}}`")]
-    Missing,
+    MissingValue,
     /// There is another one.
     #[error(
         "the check value is {found}, expected {expected}: the line was changed, or lines before it were removed, \
          added or moved"
     )]
-    Other {
+    WrongValue {
         /// What stands there.
         found: String,
         /// What all lines up to this one come to.
@@ -51,8 +51,8 @@ impl Seal {
     }
 
     /// Takes the next line, as it was read, and leaves the object without its check value.
-    pub(crate) fn open(&mut self, line: &mut Vec<u8>) -> Result<(), Broken> {
-        let found = value(line).ok_or(Broken::Missing)?;
+    pub(crate) fn open(&mut self, line: &mut Vec<u8>) -> Result<(), SealError> {
+        let found = value(line).ok_or(SealError::MissingValue)?;
         line.truncate(line.len() - TAIL);
         line.extend_from_slice(b"}\n");
         let expected = self.next(line);
@@ -60,7 +60,7 @@ impl Seal {
             return Ok(());
         }
         let text = |digits: [u8; DIGITS]| digits.escape_ascii().to_string();
-        Err(Broken::Other { found: text(found), expected: text(expected) })
+        Err(SealError::WrongValue { found: text(found), expected: text(expected) })
     }
 
     fn next(&mut self, line: &[u8]) -> [u8; DIGITS] {
@@ -121,11 +121,11 @@ mod tests {
         }
         let second = text.split_inclusive('\n').nth(1).expect("there are two").as_bytes();
         let refused = Seal::default().open(&mut second.to_vec());
-        assert!(matches!(refused, Err(Broken::Other { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(SealError::WrongValue { .. })), "{refused:?}");
         for short in
             [&b"{\"b\":2}\n"[..], b"\n", b"", &second[1..second.len() - 1], b",\"crc32\":\"0000000\"}\n"]
         {
-            assert_eq!(Seal::default().open(&mut short.to_vec()), Err(Broken::Missing));
+            assert_eq!(Seal::default().open(&mut short.to_vec()), Err(SealError::MissingValue));
         }
     }
 }

@@ -5,7 +5,7 @@ use carrousel_rank::{
     Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
 };
 use carrousel_trace::{
-    Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, prepare, sealed,
+    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
 };
 use proptest::prelude::*;
 use std::fs;
@@ -39,10 +39,10 @@ impl Drop for Place {
     }
 }
 
-fn head(rank: u32, ranks: u32) -> Head {
+fn head(rank: u32, ranks: u32) -> TraceHead {
     let options =
         Options { speculation: Speculation::Always, transfer: Transfer::Write, ..Options::default() };
-    Head { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
+    TraceHead { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
 }
 
 fn handle(index: u32) -> Handle {
@@ -96,7 +96,7 @@ fn records() -> Vec<Record> {
         len: 8,
         failure,
     });
-    let answers = [Answer::Request(handle(1)), Answer::Refused("a \"reason\"\n".to_owned())];
+    let answers = [CallAnswer::Request(handle(1)), CallAnswer::Refused("a \"reason\"\n".to_owned())];
     let events = packets
         .map(|packet| Event::Packet { from: RankId(1), context, packet })
         .into_iter()
@@ -142,14 +142,14 @@ fn text_of(records: &[Record]) -> String {
     let place = Place::new();
     let mut recorder = Recorder::create(&place.0, &head(0, 1)).expect("it can be made");
     records.iter().for_each(|record| recorder.record(record));
-    recorder.end(End::Finalized);
+    recorder.end(TraceEnd::Finalized);
     fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
 }
 
 #[test]
 fn what_is_recorded_is_read() {
     let place = Place::new();
-    for (rank, end) in [(0, Some(End::Finalized)), (1, None)] {
+    for (rank, end) in [(0, Some(TraceEnd::Finalized)), (1, None)] {
         let mut recorder = Recorder::create(&place.0, &head(rank, 3)).expect("it can be made");
         records().iter().for_each(|record| recorder.record(record));
         end.into_iter().for_each(|end| recorder.end(end));
@@ -158,7 +158,7 @@ fn what_is_recorded_is_read() {
     assert_eq!((trace.ranks, trace.options, &trace.command[1][..]), (3, head(0, 3).options, "a b"));
     assert_eq!(all, [records(), records()]);
     let ends = trace.parts.iter().map(|part| part.as_ref().map(|part| part.end()));
-    assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(End::Finalized)), Some(Some(End::Left)), None]);
+    assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(TraceEnd::Finalized)), Some(Some(TraceEnd::Left)), None]);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_part_of_another_run_is_not_taken_for_the_rest() {
     other.command.push("again".to_owned());
     let mut recorder = Recorder::create(&place.0, &other).expect("it can be made");
     records().iter().for_each(|record| recorder.record(record));
-    recorder.end(End::Finalized);
+    recorder.end(TraceEnd::Finalized);
     let again = fs::read_to_string(part_of(&place.0, 0)).expect("it can be read");
     let (first, _) = whole.split_once('\n').expect("there is a head");
     let (_, rest) = again.split_once('\n').expect("there is a head");
