@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_not_read_for_ever() {
+    fn a_file_without_end_is_refused() {
         assert_eq!(read_bounded(&b"abc"[..], 3).expect("it fits"), b"abc");
         let error = read_bounded(io::repeat(0), 3).expect_err("it has no end").to_string();
         assert_eq!(error, "it is too large, or has no end: expected at most 3 bytes");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_text_is_told_as_what_it_is() {
+    fn the_kind_of_a_file_other_than_text_is_named() {
         assert_eq!(read_text(Path::new("/dev/null")).expect("it is empty"), "");
         let told = |path: &Path| read_text(path).expect_err("it is no file of text").to_string();
         assert_eq!(told(Path::new("/")), "expected a file, found a directory");

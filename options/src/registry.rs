@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_language_has_by_itself_is_registered() {
+    fn options_that_the_language_itself_has_are_registered() {
         let all = vocabulary();
         for option in Vocabulary::default().engine {
             assert!(all.engine.contains(&option), "{}", option.name);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_values_are_refused() {
         for (name, text) in [
             ("eager_threshold", "big"),
             ("speculation", "on"),

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_scenario_sets_wins() {
+    fn options_of_the_scenario_take_precedence() {
         let settings =
             of(&[("CARROUSEL_EAGER_THRESHOLD", "1KiB"), ("CARROUSEL_RTR_LIMIT", "3"), ("HOME", "/")]);
         let settings = settings.expect("these are options");
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_sets_what_no_variable_does() {
+    fn a_file_sets_options_that_no_variable_sets() {
         let path = env::temp_dir().join(format!("carrousel-options-{}", std::process::id()));
         let path = path.to_string_lossy().into_owned();
         let read = |text: &str| {

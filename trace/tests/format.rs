@@ -147,7 +147,7 @@ fn text_of(records: &[Record]) -> String {
 }
 
 #[test]
-fn what_is_recorded_is_read() {
+fn recorded_records_are_read() {
     let place = Place::new();
     for (rank, end) in [(0, Some(TraceEnd::Finalized)), (1, None)] {
         let mut recorder = Recorder::create(&place.0, &head(rank, 3)).expect("it can be made");
@@ -175,7 +175,7 @@ fn a_part_may_be_cut_short_anywhere() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_its_place() {
+fn an_invalid_trace_is_refused_with_its_place() {
     let whole = text();
     let (first, rest) = whole.split_once('\n').expect("there is a head");
     let with_head = |from: &str, to: &str| format!("{}\n{rest}", first.replace(from, to));
@@ -293,7 +293,7 @@ fn a_part_of_another_run_is_not_taken_for_the_rest() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn a_directory_as_a_part_is_refused() {
     let place = Place::with::<&str>(&[]);
     fs::create_dir(part_of(&place.0, 0)).expect("it can be made");
     let error = read(&place.0).expect_err("it is a directory").to_string();
