@@ -1,25 +1,25 @@
-//! The registry: name, what it takes, default, range, and what it is for.
+//! The registry: for each option its name, the kind and range of its values, its default and its purpose.
 
 use crate::value::{parse_size, parse_time};
 use carrousel_rank::{Options, Speculation};
 use carrousel_scenario::{OptionKind, OptionSetting, OptionSpec, OptionValue, Vocabulary, units};
 
-/// What an option takes.
+/// The values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// Bytes.
     Size,
-    /// Bytes: a power of two between these two.
+    /// Bytes: a power of two, from the first to the second of these.
     Power(u64, u64),
     /// A time, in nanoseconds.
     Time,
-    /// A number between these two.
+    /// An integer, from the first to the second of these.
     Integer(i64, i64),
     /// `on` or `off`.
     OnOff,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// The name of something of this machine; a scenario, which is for any machine, cannot set it.
+    /// The name of a device of this machine; a scenario, which is for any machine, cannot set it.
     Name,
     /// One of these words, or a file of this machine.
     File(&'static [&'static str]),
@@ -28,11 +28,11 @@ pub enum ValueKind {
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionEntry {
-    /// As in a scenario.
+    /// Its name in a scenario.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     pub kind: ValueKind,
-    /// What it is for.
+    /// Its purpose, in a line.
     pub doc: &'static str,
     default: fn() -> OptionValue,
 }
@@ -45,7 +45,7 @@ pub(crate) const VERBS: [&str; 3] = ["auto", "off", "always"];
 pub(crate) const TABLES: [&str; 2] = ["off", "published"];
 /// The words of `check_usage`.
 pub(crate) const CHECK_USAGE: [&str; 4] = ["auto", "off", "warn", "error"];
-/// The name that stands for none in particular.
+/// The word for any device.
 pub(crate) const ANY: &str = "any";
 
 /// The words of `speculation`.
@@ -57,7 +57,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
     }
 }
 
-/// All of them: those of the protocols first, which simulation and proof know too.
+/// All options: first those of the protocols, which simulation and proof know too.
 pub const OPTIONS: [OptionEntry; 23] = [
     OptionEntry {
         name: "eager_threshold",
@@ -69,8 +69,8 @@ pub const OPTIONS: [OptionEntry; 23] = [
     OptionEntry {
         name: "eager_window",
         kind: ValueKind::Size,
-        doc: "how much of the eager messages to one rank, in one communicator, may be without a receive; beyond it a send \
-              waits for its receive, as one of a large message does",
+        doc: "bytes of eager messages to one rank, in one communicator, that may wait for a receive; beyond them a send \
+              waits for its receive, as that of a large message does",
         default: || OptionValue::Size(Options::default().eager_window),
     },
     OptionEntry {
@@ -88,8 +88,9 @@ pub const OPTIONS: [OptionEntry; 23] = [
     OptionEntry {
         name: "shm_ring",
         kind: ValueKind::Power(1 << 12, 1 << 30),
-        doc: "memory for messages on their way from one rank of a node to another, taken when they first talk; at \
-              most so much that those of all ranks to one take 4MiB, but 64KiB each, and all of a node 4GiB",
+        doc: "memory for messages in flight from one rank of a node to another, allocated when they first talk; \
+              made smaller where the rings from all ranks to one would exceed 4MiB (but to no less than 64KiB each) or all \
+              of a node 4GiB",
         default: || OptionValue::Size(256 << 10),
     },
     OptionEntry {
@@ -133,14 +134,14 @@ pub const OPTIONS: [OptionEntry; 23] = [
     OptionEntry {
         name: "verbs_control_sl",
         kind: ValueKind::Integer(-1, 15),
-        doc: "that of packets without data, which then have queue pairs of their own, and of the datagrams by which \
-              connections are made; -1: the same",
+        doc: "the service level of packets without data, which then have queue pairs of their own, and of the datagrams \
+              by which connections are made; -1: that of verbs_sl",
         default: || OptionValue::Integer(-1),
     },
     OptionEntry {
         name: "verbs_window",
         kind: ValueKind::Integer(2, 4096),
-        doc: "packets that may be on their way from one peer",
+        doc: "packets that may be in flight from one peer",
         default: || OptionValue::Integer(64),
     },
     OptionEntry {
@@ -186,28 +187,28 @@ pub const OPTIONS: [OptionEntry; 23] = [
     OptionEntry {
         name: "verbs_timeout",
         kind: ValueKind::Integer(1, 31),
-        doc: "what is not acknowledged is sent again after 4.096 us times 2 to the power of this, or up to four \
-              times as long",
+        doc: "a packet without an acknowledgement is sent again after 4.096 us times 2 to the power of this, or up \
+              to four times as long",
         default: || OptionValue::Integer(16),
     },
     OptionEntry {
         name: "verbs_retries",
         kind: ValueKind::Integer(0, 6),
-        doc: "how often something is sent again before its receiver is taken for lost",
+        doc: "how often a packet is sent again before its receiver is taken for lost",
         default: || OptionValue::Integer(6),
     },
     OptionEntry {
         name: "hang_report",
         kind: ValueKind::Time,
-        doc: "how long a rank waits in one call before it says what for; 0: never",
+        doc: "how long a rank waits in one call before it reports what it waits for; 0: never",
         default: || OptionValue::TimeNs(30_000_000_000),
     },
     OptionEntry {
         name: "check_usage",
         kind: ValueKind::Choice(&CHECK_USAGE),
-        doc: "what is done when ranks call different collectives, or have not received a message when they finalize: \
+        doc: "the reaction when ranks call different collectives, or have not received a message when they finalize: \
               nothing, a warning, or an error of the call; auto: an error in debug builds of the program, nothing in \
-              others; what rank 0 is told counts for all",
+              others; the value at rank 0 counts for all",
         default: || OptionValue::Word(CHECK_USAGE[0].to_owned()),
     },
 ];
@@ -223,12 +224,12 @@ impl OptionEntry {
         format!("CARROUSEL_{}", self.name.to_uppercase())
     }
 
-    /// What it is unless something sets it.
+    /// Its value unless something sets it.
     pub fn default_value(&self) -> OptionValue {
         (self.default)()
     }
 
-    /// What values there are, for a person.
+    /// The range of values, for messages.
     pub fn range(&self) -> String {
         match self.kind {
             ValueKind::Size => "a size".to_owned(),
@@ -244,10 +245,10 @@ impl OptionEntry {
         }
     }
 
-    /// A value from text.
+    /// Reads a value from text.
     ///
     /// # Errors
-    /// When it is none; the error says what is.
+    /// When the text is not a value of the option; the error says which values are.
     pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
         let wrong = || format!("`{text}` is no value of {}; it takes {}", self.name, self.range());
         let value = match self.kind {
@@ -287,10 +288,10 @@ impl OptionEntry {
         }
     }
 
-    /// Whether a file sets an option within its range; the language knows only its kind.
+    /// Checks that a scenario sets an option within its range; the language knows only the kind of its values.
     ///
     /// # Errors
-    /// When it does not; the error says what the range is.
+    /// When the value is out of range; the error names the range.
     pub fn check(setting: &OptionSetting) -> Result<(), String> {
         let entry = OptionEntry::named(&setting.name).filter(|_| setting.window.is_none());
         match entry {
@@ -302,7 +303,7 @@ impl OptionEntry {
     }
 }
 
-/// A value as it is written.
+/// The text of a value, as scenarios have it.
 pub(crate) fn written(value: &OptionValue) -> String {
     match value {
         OptionValue::Size(bytes) => units::size(*bytes),

@@ -1,4 +1,4 @@
-//! Which value each option has, and where it comes from.
+//! The value of each option, and its origin.
 
 use crate::file::read_text;
 use crate::protocol;
@@ -15,24 +15,24 @@ const PREFIX: &str = "CARROUSEL_";
 const FILE: &str = "CARROUSEL_OPTIONS";
 /// Names the directory of a trace.
 const TRACE: &str = "CARROUSEL_TRACE";
-/// Says that a program is to simulate its ranks, and how.
+/// Tells a program to simulate its ranks, and how.
 pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
-/// Variables that are no options: the file, the trace of this one run, and what the simulator tells a program.
+/// Variables that are not options: the file, the trace of this one run, and the simulator's message to a program.
 const OTHER_VARIABLES: [&str; 3] = [FILE, TRACE, SIMULATION];
 
-/// What is wrong with an option, and what would be right.
+/// An invalid option, or an invalid value of one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct OptionError {
     message: String,
-    /// The way out, if it is not in the message.
+    /// The remedy, if it is not in the message.
     pub help: Option<String>,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nothing sets it.
+    /// The option's default: nothing sets it.
     Default,
     /// A line of a file of options.
     File {
@@ -61,18 +61,18 @@ impl fmt::Display for Origin {
 /// Which ranks talk over InfiniBand or RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerbsScope {
-    /// Those of different nodes.
+    /// Ranks of different nodes.
     Nodes,
-    /// None.
+    /// No ranks.
     None,
-    /// All, also those of one node.
+    /// All ranks, also those of one node.
     All,
 }
 
-/// What is done about wrong use that no rank sees alone.
+/// The reaction to usage errors that no rank can detect alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckUsage {
-    /// Nothing: it is not looked for.
+    /// None: ranks do not check.
     Off,
     /// A warning on standard error.
     Warn,
@@ -81,7 +81,7 @@ pub enum CheckUsage {
 }
 
 impl CheckUsage {
-    /// As options name it.
+    /// Its name as an option's value.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -90,18 +90,18 @@ impl CheckUsage {
         }
     }
 
-    /// The one of this name.
+    /// The reaction of this name.
     pub fn named(word: &str) -> Option<Self> {
         [Self::Off, Self::Warn, Self::Error].into_iter().find(|check| check.word() == word)
     }
 }
 
-/// After how many uses small buffers are registered.
+/// The table of the numbers of uses after which small buffers are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReuseTable {
-    /// As published, for another machine.
+    /// The published table, of another machine.
     Published,
-    /// As this file says.
+    /// The table in this file.
     File(PathBuf),
 }
 
@@ -116,14 +116,14 @@ impl ReuseTable {
     }
 }
 
-/// How small buffers are sent without a copy.
+/// The options of small buffers that are sent without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReuseOptions {
-    /// After how many uses that pays.
+    /// The numbers of uses from which on registration pays.
     pub table: ReuseTable,
-    /// They are registered after this percentage of them.
+    /// The percentage of that number after which a buffer is registered.
     pub percent: u32,
-    /// The least percentage of buffers that are used often, while further ones are counted.
+    /// Further buffers are counted only while at least this percentage of them is used often.
     pub share: u32,
     /// Whether blocking sends are sent so, too.
     pub blocking: bool,
@@ -143,19 +143,19 @@ pub struct VerbsOptions {
     pub gid: Option<u8>,
     /// The service level of connections.
     pub service_level: u8,
-    /// That of packets without data, and of the datagrams by which connections are made.
+    /// The service level of packets without data, and of the datagrams by which connections are made.
     pub control_service_level: u8,
-    /// Packets that may be on their way from one peer.
+    /// Packets that may be in flight from one peer.
     pub window: u16,
     /// Receive buffers of a rank.
     pub receives: u32,
     /// Whether memory stays registered.
     pub cache: bool,
-    /// How small buffers are sent without a copy, if they are.
+    /// The options of small buffers, if they are sent without a copy.
     pub reuse: Option<ReuseOptions>,
-    /// The exponent of the time until an acknowledgement is missed.
+    /// The exponent of the time to wait for an acknowledgement.
     pub timeout: u8,
-    /// How often something is sent again.
+    /// How often a packet is sent again.
     pub retries: u8,
 }
 
@@ -174,18 +174,18 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What the environment of this process sets, and the file that it names.
+    /// The settings of this process's environment, and of the file of options that it names.
     ///
     /// # Errors
-    /// When a variable or a line is no option, or its value is none of the option's.
+    /// When a variable or a line names an unknown option, or has an invalid value.
     pub fn read() -> Result<Self, OptionError> {
         Self::of(env::vars_os())
     }
 
-    /// What these environment variables set.
+    /// The settings of these environment variables.
     ///
     /// # Errors
-    /// As [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn of(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
         let mut trace = None;
         let variables = variables.inspect(|(name, value)| {
@@ -198,7 +198,7 @@ impl Settings {
         };
         let mut variables: Vec<_> =
             variables.map(text).filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        // So that of several faults always the same is reported.
+        // Sorted, so that of several errors always the same is reported.
         variables.sort();
         let mut settings = Self { trace, ..Self::default() };
         if settings.trace.as_ref().is_some_and(|directory| directory.as_os_str().is_empty()) {
@@ -242,7 +242,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What a scenario sets comes before all others.
+    /// Applies the scenario's options, which take precedence over all others.
     #[must_use]
     pub fn with_scenario(mut self, scenario: &Scenario) -> Self {
         for setting in scenario.options.iter().filter(|setting| setting.window.is_none() && setting.line > 0)
@@ -254,7 +254,7 @@ impl Settings {
         self
     }
 
-    /// Sets in a scenario what is set here and not by the scenario itself.
+    /// Adds to a scenario the options that are set here and not by the scenario itself.
     pub fn apply(&self, scenario: &mut Scenario) {
         for chosen in self.chosen() {
             let same = |setting: &OptionSetting| setting.window.is_none() && setting.name == chosen.name;
@@ -264,22 +264,22 @@ impl Settings {
         }
     }
 
-    /// What is not a default, as a scenario would set it.
+    /// The options that do not have their default, in the form of a scenario's.
     pub fn chosen(&self) -> Vec<OptionSetting> {
         let chosen = |(entry, value, _): (&OptionEntry, &OptionValue, _)| {
             let (name, value) = (entry.name.to_owned(), value.clone());
-            // Line 0: it stands in no line of a file.
+            // Line 0: the option comes from no line of the scenario.
             OptionSetting { window: None, name, value, line: 0 }
         };
         self.set().map(chosen).collect()
     }
 
-    /// Each option with its value, as it is written, and where that comes from.
+    /// Each option with the text and the origin of its value.
     pub fn all(&self) -> impl Iterator<Item = (&'static OptionEntry, String, &Origin)> {
         OPTIONS.iter().zip(&self.values).map(|(entry, (value, origin))| (entry, written(value), origin))
     }
 
-    /// What is not a default, `NAME VALUE` each.
+    /// The options that do not have their default, each as `NAME VALUE`.
     pub fn written(&self) -> Vec<String> {
         self.set().map(|(entry, value, _)| format!("{} {}", entry.name, written(value))).collect()
     }
@@ -289,7 +289,7 @@ impl Settings {
         all.filter(|(.., origin)| **origin != Origin::Default)
     }
 
-    /// Where the value of an option comes from, for a message about it.
+    /// The origin of an option's value, for a message about it.
     pub fn origin(&self, name: &str) -> Option<&Origin> {
         let at = OPTIONS.iter().position(|entry| entry.name == name)?;
         Some(&self.values[at].1)
@@ -366,30 +366,30 @@ impl Settings {
         }
     }
 
-    /// The directory in which a trace is to be written: what `CARROUSEL_TRACE` says.
+    /// The directory of the trace that `CARROUSEL_TRACE` asks for.
     pub fn trace(&self) -> Option<&Path> {
         self.trace.as_deref()
     }
 
-    /// The same, but with the trace of a run in `directory`.
+    /// The same settings, but with the trace of a run in `directory`.
     #[must_use]
     pub fn with_trace(mut self, directory: PathBuf) -> Self {
         self.trace = Some(directory);
         self
     }
 
-    /// The variable that has [`Settings::trace`] write one there, for a process that is started.
+    /// The variable that asks a process for a trace in this directory: see [`Settings::trace`].
     pub fn trace_variable(directory: &Path) -> (OsString, OsString) {
         (TRACE.into(), directory.into())
     }
 
-    /// The variables of this process that [`Settings::read`] heeds, for processes elsewhere that are to do as it would.
+    /// The variables of this process that [`Settings::read`] reads, to give processes on other hosts the same settings.
     pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
         env::vars_os()
             .filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && name != SIMULATION)
     }
 
-    /// `check_usage`; `None` for what suits the build.
+    /// `check_usage`; `None` for `auto`.
     pub fn check_usage(&self) -> Option<CheckUsage> {
         match self.value("check_usage") {
             OptionValue::Word(word) => CheckUsage::named(word),
@@ -404,7 +404,7 @@ impl Settings {
 }
 
 fn unknown_option(place: &str, name: &str, of: impl Fn(&OptionEntry) -> String) -> OptionError {
-    /// More letters than these, and it is another word.
+    /// A word at a greater distance is not a misspelt name.
     const DISTANCE_MAX: usize = 4;
     let distance = |known: &String| strsim::damerau_levenshtein(known, name);
     let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= DISTANCE_MAX);
