@@ -1,4 +1,4 @@
-//! Reading a trace, of which nothing is believed.
+//! Reading a trace. Nothing about its files is trusted.
 
 use crate::seal::Seal;
 use crate::{Record, TraceEnd, TraceHead, VERSION, part_of, rank_of};
@@ -9,71 +9,71 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// More ranks than a trace may have are refused: whoever replays it names them by 16 bits.
+/// Ranks of the largest trace that is read: a replay numbers them with 16 bits.
 pub const RANKS_MAX: u32 = 1 << 16;
-/// Bytes of the longest line: a communicator of all ranks that there may be has fewer.
+/// Bytes of the longest line: the definition of a communicator of [`RANKS_MAX`] ranks has fewer.
 const LINE_MAX: u64 = 1 << 20;
 
-/// What is wrong with a trace.
+/// Why a trace cannot be read, or not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The system refuses.
+    /// The system has refused an operation.
     #[error("cannot {doing} {}: {source}", path.display())]
     System {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// With this file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A directory is no place for a trace.
+    /// A directory for a new trace contains a file that is not part of a trace.
     #[error("{} is no part of a trace: a new trace does not go where other things are", path.display())]
     NotATrace {
-        /// What is there.
+        /// That file.
         path: PathBuf,
     },
-    /// There is no part.
+    /// A directory has no part of a trace.
     #[error("{} has no part of a trace (rank-0.jsonl, rank-1.jsonl, ..)", path.display())]
     Empty {
         /// The directory.
         path: PathBuf,
     },
-    /// A line is not what should stand there.
+    /// A line is not valid there.
     #[error("{}:{line}: {why}", path.display())]
     InvalidLine {
         /// The part.
         path: PathBuf,
         /// From 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// A line is not the one that was recorded there.
+    /// A line is not the one that was recorded there: its check value is missing or wrong.
     #[error("{}:{line}: {why}", path.display())]
     Altered {
         /// The part.
         path: PathBuf,
         /// From 1.
         line: u64,
-        /// How that shows.
+        /// How it was detected.
         why: String,
     },
-    /// Two parts are not of one job.
+    /// Two parts belong to different jobs.
     #[error("{} is of another job than {}: their {what} differ", path.display(), other.display())]
     OtherJob {
         /// A part.
         path: PathBuf,
         /// Another one.
         other: PathBuf,
-        /// In what they differ.
+        /// The property in which they differ.
         what: &'static str,
     },
 }
 
 impl TraceError {
-    /// What to do about it, if that can be said.
+    /// The remedy, if one is known.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NotATrace { .. } => Some("name a directory that is empty, or not there yet"),
@@ -92,9 +92,9 @@ impl TraceError {
 pub struct Trace {
     /// How many ranks the job had.
     pub ranks: u32,
-    /// What all of them were made with.
+    /// The options that all ranks were made with.
     pub options: Options,
-    /// The program and its arguments, as the first rank that has a part was started with.
+    /// The program and its arguments, from the first part that there is.
     pub command: Vec<String>,
     /// By rank; `None` for a rank that has recorded nothing.
     pub parts: Vec<Option<TracePart>>,
@@ -106,7 +106,7 @@ impl Trace {
     /// Opens the trace in `directory`.
     ///
     /// # Errors
-    /// When there is none, a part has no head that can be read, or parts are not of one job.
+    /// When the directory has no part, a part has no valid head, or parts belong to different jobs.
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
         let system = |source| TraceError::System { doing: "read", path: directory.to_owned(), source };
         let mut found = Vec::new();
@@ -144,7 +144,7 @@ impl Trace {
     }
 }
 
-/// One rank's part, record after record.
+/// One rank's part, which is read record by record.
 #[derive(Debug)]
 pub struct TracePart {
     path: PathBuf,
@@ -158,7 +158,7 @@ pub struct TracePart {
     end: Option<TraceEnd>,
 }
 
-/// What every version of the format begins with.
+/// The field of the head that every version of the format has.
 #[derive(Deserialize)]
 struct Version {
     carrousel_trace: u32,
@@ -167,7 +167,7 @@ struct Version {
 impl TracePart {
     fn open(path: &Path) -> Result<(Self, TraceHead), TraceError> {
         let system = |source| TraceError::System { doing: "read", path: path.to_owned(), source };
-        // Before it is opened: whoever opens a pipe waits for its writer.
+        // Checked before it is opened: opening a pipe waits for a writer.
         let metadata = fs::metadata(path).map_err(system)?;
         if !metadata.is_file() {
             return Err(system(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
@@ -207,7 +207,7 @@ impl TracePart {
         Ok((part, head))
     }
 
-    /// Where it is.
+    /// The path of the part.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -222,15 +222,15 @@ impl TracePart {
         self.read
     }
 
-    /// How it ends; `None` as long as its last line has not been read, and for good if it is cut short.
+    /// How the part ends; `None` until its last line has been read, and always for a part that was cut short.
     pub fn end(&self) -> Option<TraceEnd> {
         self.end
     }
 
-    /// The next record; `None` behind the last one.
+    /// The next record; `None` after the last one.
     ///
     /// # Errors
-    /// When a line is no record, or not the one that was recorded there, or something stands behind the last one.
+    /// When a line is not a record, or not the one that was recorded there, or a line follows the last one.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
         if !self.read_line()? {
             return Ok(None);
@@ -253,7 +253,7 @@ impl TracePart {
         TraceError::InvalidLine { path: self.path.clone(), line: self.line, why: why.to_string() }
     }
 
-    /// Checks the value at the end of the line that was read, and takes it away.
+    /// Checks the check value of the line that was read, and removes it.
     fn open_seal(&mut self) -> Result<(), TraceError> {
         let Self { seal, text, .. } = self;
         let opened = seal.open(text);
@@ -264,7 +264,7 @@ impl TracePart {
         })
     }
 
-    /// Reads a line. False at the end; what is not ended by a line feed was cut short, and is none.
+    /// Reads a line. False at the end: bytes without a line feed are a line that was cut short, and do not count.
     fn read_line(&mut self) -> Result<bool, TraceError> {
         self.text.clear();
         let mut from = (&mut self.from).take(LINE_MAX);

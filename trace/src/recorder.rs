@@ -6,17 +6,17 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that wait to be written, at most: what a process that is killed loses.
+/// Bytes that wait to be written, at most: a process that is killed loses them.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Writes down what one rank is given.
+/// Records the inputs of one rank.
 ///
-/// Dropped before [`Recorder::end`], it says that the process has left without that. What cannot be written is told
-/// on standard error, once, and the part is cut short there: recording does not end a job.
+/// A recorder that is dropped before [`Recorder::end`] records that the process has left without it. An error of
+/// writing is reported on standard error, once, and the part is cut short there: recording does not end a job.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
-    /// `None` once something could not be written, or all is.
+    /// `None` after an error of writing, and after the last record.
     out: Option<BufWriter<File>>,
     /// The record that is being written.
     text: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Recorder {
 /// Makes `directory` ready for the parts of a new trace: it is created, or an old trace in it is removed.
 ///
 /// # Errors
-/// When there is something in it that is no part of a trace, which is left alone, or the system refuses.
+/// When the directory contains a file that is not part of a trace, which stays there, or the system refuses.
 pub fn prepare(directory: &Path) -> Result<(), TraceError> {
     let system = |doing| move |source| TraceError::System { doing, path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(system("create"))?;
@@ -71,7 +71,7 @@ impl Recorder {
         self.close_on_error(done);
     }
 
-    /// Hands what has been recorded to the system: from now on it survives this process.
+    /// Hands the records so far to the system: from now on they survive this process.
     pub fn flush(&mut self) {
         let done = self.try_flush();
         self.close_on_error(done);
@@ -91,7 +91,7 @@ impl Recorder {
         self.text.clear();
         serde_json::to_writer(&mut self.text, it)?;
         self.seal.close(&mut self.text);
-        // At once, so that the buffer is handed on between records and not within one.
+        // In one call, so that the buffer is flushed between records and not within one.
         out.write_all(&self.text)
     }
 
@@ -103,7 +103,7 @@ impl Recorder {
         if let Err(error) = done {
             eprintln!("carrousel: the trace {} ends here: {error}", self.path.display());
             if let Some(out) = self.out.take() {
-                // What is in the buffer would be tried again when it is dropped.
+                // A drop would try to write the bytes in the buffer again.
                 let _ = out.into_parts();
             }
         }

@@ -1,4 +1,4 @@
-//! What a recorder writes, a reader reads; what it has not written is refused with its place, or cut short.
+//! A reader reads the records of a recorder; any other line is refused with its place, or was cut short.
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed at the end of the test.
 struct Place(PathBuf);
 
 impl Place {
@@ -22,7 +22,7 @@ impl Place {
         Self(std::env::temp_dir().join(format!("carrousel-trace-{}-{number}", std::process::id())))
     }
 
-    /// With these parts.
+    /// A directory with these parts.
     fn with<T: AsRef<[u8]>>(parts: &[T]) -> Self {
         let place = Self::new();
         fs::create_dir_all(&place.0).expect("it can be made");
@@ -49,7 +49,7 @@ fn handle(index: u32) -> Handle {
     Handle { index, generation: 7 }
 }
 
-/// One of each.
+/// A record of each kind.
 fn records() -> Vec<Record> {
     let memory = Memory { address: u64::MAX, key: 3 };
     let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
@@ -179,7 +179,7 @@ fn an_invalid_trace_is_refused_with_its_place() {
     let whole = text();
     let (first, rest) = whole.split_once('\n').expect("there is a head");
     let with_head = |from: &str, to: &str| format!("{}\n{rest}", first.replace(from, to));
-    // With the check values that they need: what is wrong is told even if somebody meant to write it.
+    // With correct check values: errors are reported even in a trace that was written that way.
     let refused = |parts: &[&str], says: &[&str]| {
         let sealed: Vec<String> = parts.iter().map(|text| sealed(text.lines())).collect();
         let place = Place::with(&sealed);
@@ -239,7 +239,7 @@ fn no_changed_byte_goes_unnoticed() {
                 let message = error.to_string();
                 assert!(message.contains(&format!("rank-0.jsonl:{line}: ")), "byte {at}: {message}");
             }
-            // Without its line feed the last line is one that was cut short.
+            // Without its line feed, the last line counts as cut short.
             Ok((trace, _)) => {
                 let end = trace.parts[0].as_ref().and_then(|part| part.end());
                 assert_eq!((at, end), (whole.len() - 1, None));
@@ -276,7 +276,7 @@ fn no_line_is_removed_added_or_moved_unnoticed() {
 
 #[test]
 fn a_part_of_another_run_is_not_taken_for_the_rest() {
-    // The same records behind another head: two parts that somebody has put together.
+    // The same records after another head: two parts that were put together by mistake.
     let whole = text();
     let place = Place::new();
     let mut other = head(0, 1);
@@ -330,7 +330,7 @@ proptest! {
             bytes[at] = byte;
         }
         if with_values {
-            // What only the check values would notice otherwise.
+            // With correct check values, so that other checks are reached.
             bytes = sealed(String::from_utf8_lossy(&bytes).lines()).into_bytes();
         }
         let place = Place::with(&[""]);
