@@ -1,4 +1,4 @@
-//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and those of others.
+//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and other launchers.
 
 mod hosts;
 mod others;
@@ -7,7 +7,7 @@ mod ranks;
 mod support;
 mod terminal;
 
-/// Not a test of its own: what the others start this program again for.
+/// Not a test of its own: the other tests start this program again for the tasks of launchers, agents and ranks.
 #[test]
 fn child() {
     support::run_task(|task| match task {

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) fn exchange() {
     let mut client = client();
     assert!(client.is_watched());
-    // More than one value of the protocol can hold, and nothing at all.
+    // Values that are longer than one value of the protocol, and an empty one.
     exchange_values(&mut client, |rank| 200 * rank as usize);
     client.barrier().expect("all come");
     let size = client.size();
@@ -24,11 +24,11 @@ fn four_ranks_exchange_values() {
     let long = "x".repeat(300_000);
     let expected = (0..4).map(|rank| format!(r#"{rank}: {{"size": 4, "blank": "a = b", "long": "{long}"}}"#));
     assert_eq!(done.lines("report "), expected.collect::<Vec<_>>());
-    // Although the job is over sooner than reports are.
+    // Although the job ends before the time after which reports count as over.
     assert_eq!(done.stderr.matches("ReportsOver").count(), 1, "{}", done.stderr);
 }
 
-/// Rank 1 kills itself; the others wait for the news, say so, and go on until they are ended.
+/// Rank 1 kills itself; the others wait for the event, report it, and go on until they are ended.
 pub(crate) fn survive() {
     let mut client = client();
     client.barrier().expect("all come");
@@ -71,7 +71,7 @@ pub(crate) fn lose_in_barrier() {
 #[test]
 fn a_barrier_that_nobody_can_open_is_an_error() {
     let done = finish(launcher("3", &["@barrier"]));
-    // The first failure counts, not what follows from it.
+    // The first failure counts, not the failures that follow from it.
     assert_eq!(done.status, 5, "{}", done.stderr);
     assert_eq!(done.stderr.matches("exited with status 6").count(), 2, "{}", done.stderr);
 }
@@ -96,7 +96,7 @@ fn an_abort_ends_the_job_with_its_code() {
     );
 }
 
-/// Rank 0 ends as if all were well, but the others still count on it.
+/// Rank 0 exits with status 0, but the others still count on it.
 pub(crate) fn exit_unfinalised() {
     let mut client = client();
     client.barrier().expect("all come");
@@ -127,7 +127,7 @@ fn an_end_after_finalize_is_no_failure() {
     assert_eq!((done.status, done.stderr.contains("failed")), (0, false), "{}", done.stderr);
 }
 
-/// Says who it is, and waits longer than the test.
+/// Reports its process number, and waits longer than the test.
 pub(crate) fn sleep() {
     let mut client = client();
     client.report(&std::process::id().to_string()).expect("it is sent");
@@ -139,7 +139,7 @@ fn a_launcher_that_is_killed_takes_its_ranks_with_it() {
     ends_with_its_launcher(launcher("3", &["@sleep"]));
 }
 
-/// Rank 1 writes to the launcher what no rank writes.
+/// Rank 1 sends the launcher invalid lines.
 pub(crate) fn hostile() {
     let mut client = client();
     if client.rank() == 1 {
@@ -158,7 +158,7 @@ fn a_hostile_rank_is_a_failed_one() {
     assert!(done.stderr.contains(expected), "{}", done.stderr);
 }
 
-/// Rank 1 puts values for ever.
+/// Rank 1 puts values without end.
 pub(crate) fn flood() {
     let mut client = client();
     if client.rank() == 1 {
@@ -178,7 +178,7 @@ fn a_rank_that_puts_values_without_end_is_refused_and_ends_the_job() {
     assert!(done.stdout.contains("refused: the launcher refused `cmd=put"), "{}", done.stdout);
 }
 
-/// Asks, and never reads an answer, until nobody takes more.
+/// Sends requests, and never reads an answer, until the launcher takes no more.
 pub(crate) fn never_read() {
     let client = client();
     let line = b"cmd=get kvsname=job key=PMI_process_mapping\n".repeat(100);
@@ -201,7 +201,7 @@ fn answers_to_a_rank_that_reads_none_do_not_pile_up() {
     assert!(done.stdout.contains("taken: bounded"), "{}{}", done.stdout, done.stderr);
 }
 
-/// Rank 1 comes when rank 0 has failed already.
+/// Rank 1 calls `init` when rank 0 has failed already.
 pub(crate) fn initialise_late() {
     if std::env::var("PMI_RANK").as_deref() == Ok("0") {
         std::process::exit(4);
@@ -218,7 +218,7 @@ fn a_rank_that_comes_late_is_told_what_has_happened() {
     assert!(done.stdout.contains("told: rank 0 exited with status 4"), "{}{}", done.stdout, done.stderr);
 }
 
-/// Rank 1 takes part again and again when rank 0 has failed, and counts what it is told.
+/// Rank 1 calls `init` again and again when rank 0 has failed, and counts the lines about lost ranks.
 pub(crate) fn initialise_again() {
     if std::env::var("PMI_RANK").as_deref() == Ok("0") {
         std::process::exit(4);
@@ -240,7 +240,7 @@ pub(crate) fn initialise_again() {
 #[test]
 fn a_rank_that_comes_again_and_again_is_not_told_everything_again() {
     let done = finish(launcher("2 grace=20000", &["@initialise_again"]));
-    // Behind the first answer, or behind the first of these: once at most.
+    // The line comes after the client's own `init`, or after the first of these: once at most.
     let told = done.stdout.lines().find_map(|line| line.strip_prefix("told: ")?.parse::<u32>().ok());
     assert!(told.is_some_and(|told| told <= 1), "{}{}", done.stdout, done.stderr);
 }
@@ -266,7 +266,7 @@ fn a_line_without_an_end_is_the_fault_of_its_rank() {
     assert!(done.stderr.contains(ENDLESS), "{}", done.stderr);
 }
 
-/// What is said of such a rank.
+/// The message about such a rank.
 pub(crate) const ENDLESS: &str =
     "rank 1 broke the launcher's protocol: a line is longer than 16384 KiB: `cmd=report xxx";
 
