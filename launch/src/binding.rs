@@ -10,31 +10,31 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Bind {
-    /// Wherever the system puts them.
+    /// On any processor: the system decides.
     #[default]
     None,
     /// Each on a core of its own, or, if there are too few cores, on a processor (hardware thread) of its own.
     /// More ranks than processors are an error.
     Core,
-    /// As [`Self::Core`] where several ranks of a node fit its processors, and [`Self::None`] where they do not:
-    /// and for a rank that is alone on its node, which nobody disturbs and whose threads need room.
+    /// As [`Self::Core`] where several ranks of a node fit its processors. As [`Self::None`] where they do not, and
+    /// for a rank that is alone on its node: no other rank disturbs it, and its threads need room.
     CoreIfRoom,
     /// Blocks of consecutive ranks on each NUMA node.
     Numa,
 }
 
-/// The processors of each rank of a node, while they are started.
+/// The processors of each rank of a node, while its ranks are started.
 pub(crate) struct CpuBindings {
-    /// Of each rank; empty: all that are allowed.
+    /// By the rank's position on the node; empty: all that are allowed.
     cpus_by_index: Vec<Vec<usize>>,
     allowed: Vec<usize>,
     original: Option<CpuSet>,
 }
 
 impl CpuBindings {
-    /// For so many ranks on this node.
+    /// Assigns processors to this number of ranks on this node.
     pub(crate) fn assign(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
-        // A node with more processors than such a set can hold does not tell, and is left alone.
+        // The system call fails on a node with more processors than a set can hold: its ranks are not bound.
         let original = sched_getaffinity(None).ok();
         let is_allowed = |cpu: &usize| original.as_ref().is_some_and(|set| set.is_set(*cpu));
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(is_allowed).collect();
@@ -48,8 +48,8 @@ impl CpuBindings {
         Some(self.allowed.len()).filter(|count| *count > 0)
     }
 
-    /// What is started from now on runs where the rank with this position on the node is to run: a child inherits
-    /// that, so that it never runs elsewhere.
+    /// Binds this process to the processors of the rank at this position on the node. A child that is started next
+    /// inherits the binding, so that it never runs elsewhere.
     pub(crate) fn apply(&self, index: u32) -> Result<(), LaunchError> {
         let Some(cpus) = self.cpus_by_index.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
             return Ok(());
@@ -59,7 +59,7 @@ impl CpuBindings {
         sched_setaffinity(None, &set).map_err(LaunchError::system("bind a rank to its processors"))
     }
 
-    /// One line about where the rank with this position runs.
+    /// A line that says on which processors the rank at this position runs.
     pub(crate) fn describe(&self, rank: u32, index: u32) -> String {
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
@@ -72,7 +72,7 @@ impl CpuBindings {
 }
 
 impl Drop for CpuBindings {
-    /// This process may run again where it did before.
+    /// Restores the affinity of this process.
     fn drop(&mut self) {
         if let Some(original) =
             self.original.filter(|_| self.cpus_by_index.iter().any(|cpus| !cpus.is_empty()))
@@ -82,7 +82,7 @@ impl Drop for CpuBindings {
     }
 }
 
-/// The processors of each rank: none in particular, if that is an empty list.
+/// The processors of each rank; a rank with an empty list, or without a list, is not bound.
 fn assign_cpus(
     bind: Bind,
     topology: &Topology,
@@ -93,7 +93,7 @@ fn assign_cpus(
     let nodes = &topology.numa_nodes;
     Ok(match bind {
         Bind::None => Vec::new(),
-        // Which there are, the system does not tell.
+        // The system does not tell which processors this process may use.
         _ if allowed == 0 => Vec::new(),
         Bind::CoreIfRoom if ranks < 2 || ranks > allowed => Vec::new(),
         Bind::Core if ranks > allowed => {

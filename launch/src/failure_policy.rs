@@ -1,31 +1,31 @@
-//! When a rank's end is a failure, and what is done about it. Pure: time is an input.
+//! Decides when a rank's end is a failure, and what follows from it. Pure: time is an input.
 
 use crate::ending::{Ending, StopReason};
 use crate::job::ESCALATION_DELAY;
 use std::time::Duration;
 
-/// A second request of the user counts as one if it comes so much later than the first: `timeout`, for one, sends
-/// each signal to its child and to its child's group.
+/// A second signal of the user counts only if it comes this long after the first: `timeout`, for one, sends each
+/// signal to its child and to its child's group.
 const REPEAT_MIN_DELAY: Duration = Duration::from_millis(500);
 
-/// What follows from what happened.
+/// A decision of the policy, for the launcher to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The rank has failed: the user and the other ranks are told.
+    /// The rank has failed: tell the user and the other ranks.
     Failed { rank: u32, ending: Ending, expected: bool },
-    /// The launcher ends the job, although no rank has failed: the user is told.
+    /// The launcher ends the job, although no rank has failed: tell the user.
     Stopped { stop: StopReason },
-    /// All that still run are asked to end.
+    /// Send SIGTERM to all ranks that still run.
     Terminate,
-    /// All that still run are killed.
+    /// Send SIGKILL to all ranks that still run.
     Kill,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
-    /// It has taken part before.
+    /// It has called `init` before.
     initialised_before: bool,
-    /// It takes part, and has not said that it is done.
+    /// It has called `init`, and not `finalize`: it counts on the other ranks.
     participates: bool,
     finalised: bool,
     ended: bool,
@@ -35,7 +35,7 @@ struct Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// The user has asked the ranks to end, and they may take their time until then.
+    /// The user has sent a signal that asks for the end; ranks may go on until then.
     EndRequested {
         until: Option<Duration>,
     },
@@ -43,44 +43,45 @@ enum Phase {
     Grace {
         until: Duration,
     },
-    /// They have been asked to end.
+    /// The ranks have been sent SIGTERM.
     Terminated {
         until: Duration,
     },
     Killed,
 }
 
-/// How long the ranks of a job have for what.
+/// The time limits of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// After another has failed.
+    /// How long ranks may go on after one has failed.
     pub(crate) grace: Duration,
-    /// After a signal of the user; `None`: until the next one.
+    /// How long ranks may go on after a signal of the user; `None`: until the next one.
     pub(crate) kill_after: Option<Duration>,
-    /// For everything, if that is bounded.
+    /// How long the whole job may take, if that is bounded.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// The history of a job, as far as it decides what a rank's end means.
+/// The history of a job, as far as it decides whether a rank's end is a failure.
 ///
-/// A rank fails by a status other than 0, a signal, an abort, or nonsense; and by ending with status 0
-/// while another still counts on it: one that has called `init`, and not `finalize`. A program that never
-/// calls `init` is free to end at any time.
+/// A rank fails by a status other than 0, a signal, an abort, or a violation of the protocol; and by ending with
+/// status 0 while another rank still counts on it: one that has called `init`, and not `finalize`. A program that
+/// never calls `init` is free to end at any time.
 #[derive(Debug)]
 pub(crate) struct FailurePolicy {
     ranks: Vec<Rank>,
-    /// How many of them have not ended, and how many count on the others.
+    /// How many ranks have not ended, and how many count on the others.
     running: usize,
     participants: usize,
-    /// Those that have ended with status 0 and have not said that they are done: failures, once one counts.
+    /// Ranks that have ended with status 0 and without `finalize`: failures, as soon as another rank counts on them.
     exited_unfinalised: Vec<u32>,
     times: Times,
     phase: Phase,
     first_failure: Option<(u32, Ending)>,
     stopped: Option<StopReason>,
-    /// The first signal of the user that asks for the end, when it came, and whether a rank had failed before.
+    /// The first signal of the user that asks for the end, the time at which it came, and whether a rank had failed
+    /// before.
     end_request: Option<(i32, Duration, bool)>,
-    /// Signals that the ranks were sent on behalf of the user.
+    /// Signals that were forwarded to the ranks on behalf of the user.
     forwarded: Vec<i32>,
 }
 
@@ -115,7 +116,7 @@ impl FailurePolicy {
         (0..).zip(&self.ranks).filter(|(_, state)| !state.ended).map(|(rank, _)| rank).collect()
     }
 
-    /// The ranks beside this one that take part.
+    /// The other ranks that have called `init`, and not `finalize`.
     pub(crate) fn others(&self, rank: u32) -> Vec<u32> {
         if self.participants == 0 {
             return Vec::new();
@@ -127,7 +128,7 @@ impl FailurePolicy {
             .collect()
     }
 
-    /// When [`Self::tick`] has something to do.
+    /// The time at which [`Self::tick`] has something to do.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Grace { until } | Phase::Terminated { until } => Some(until),
@@ -137,7 +138,7 @@ impl FailurePolicy {
         }
     }
 
-    /// The rank takes part. Whether it does for the first time.
+    /// The rank has called `init`. Returns whether it did for the first time.
     pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Decision>) -> bool {
         let state = &mut self.ranks[rank as usize];
         state.finalised = false;
@@ -147,7 +148,7 @@ impl FailurePolicy {
         is_new
     }
 
-    /// The rank is done.
+    /// The rank has called `finalize`.
     pub(crate) fn finalised(&mut self, rank: u32) {
         self.set_participates(rank, false);
         self.ranks[rank as usize].finalised = true;
@@ -157,7 +158,7 @@ impl FailurePolicy {
     pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
         self.set_participates(rank, false);
         let state = &mut self.ranks[rank as usize];
-        // What a rank does when it has been asked to end is no failure of its own.
+        // The end of a rank after SIGTERM is no failure of its own.
         let asked = matches!(self.phase, Phase::Terminated { .. } | Phase::Killed);
         if std::mem::replace(&mut state.failed, true) || asked {
             return;
@@ -184,12 +185,12 @@ impl FailurePolicy {
         self.find_unfinished(now, out);
     }
 
-    /// A signal of this number goes to all ranks; who dies of it is not to blame.
+    /// A signal of this number is forwarded to all ranks; a rank that dies of it is not to blame.
     pub(crate) fn forwarded(&mut self, signal: i32) {
         self.forwarded.push(signal);
     }
 
-    /// The user has sent the launcher a signal that asks for the job's end, which the ranks get as well.
+    /// The user has sent the launcher a signal that asks for the job's end, and that the ranks get as well.
     pub(crate) fn end_requested(&mut self, signal: i32, now: Duration, out: &mut Vec<Decision>) {
         match self.end_request {
             _ if self.all_ended() || self.phase == Phase::Killed => {}
@@ -204,12 +205,12 @@ impl FailurePolicy {
         }
     }
 
-    /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
+    /// The reader of the output has closed it. In a pipeline, that ends the writer.
     pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Decision>) {
         self.stop(StopReason::ReaderLeft, now + ESCALATION_DELAY, out);
     }
 
-    /// The launcher cannot do its part any more.
+    /// The launcher cannot go on: the output cannot be written.
     pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
@@ -217,12 +218,12 @@ impl FailurePolicy {
         }
     }
 
-    /// That the job has taken longer than it may.
+    /// The reason to stop, once the job has taken longer than it may.
     pub(crate) fn timed_out(&self, now: Duration) -> Option<StopReason> {
         self.times.timeout.filter(|timeout| now >= *timeout).map(StopReason::TimedOut)
     }
 
-    /// Time passes.
+    /// Takes the decisions whose time has come.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
         match (self.phase, self.timed_out(now)) {
             (Phase::Running | Phase::EndRequested { .. }, Some(stop)) if !self.all_ended() => {
@@ -241,7 +242,7 @@ impl FailurePolicy {
         }
     }
 
-    /// Ranks have not ended by the user's signal.
+    /// Kills the ranks that have not ended by the user's signal.
     fn escalate(&mut self, out: &mut Vec<Decision>) {
         self.phase = Phase::Killed;
         if let Some((signal, _, had_failed)) = self.end_request
@@ -267,7 +268,7 @@ impl FailurePolicy {
         out.extend([Decision::Stopped { stop }, Decision::Terminate]);
     }
 
-    /// Whether the rank counts on the others.
+    /// Sets whether the rank counts on the others.
     fn set_participates(&mut self, rank: u32, participates: bool) {
         let before = std::mem::replace(&mut self.ranks[rank as usize].participates, participates);
         self.participants = self.participants + usize::from(participates) - usize::from(before);
@@ -303,7 +304,7 @@ mod tests {
 
     const TIMES: Times = Times { grace: SECOND, kill_after: Some(Duration::from_secs(5)), timeout: None };
 
-    /// Two ranks; what the steps lead to.
+    /// Compares the decisions that the steps of two ranks lead to. Returns the first failure.
     fn check(steps: impl IntoIterator<Item = Step>, expected: &[Decision]) -> Option<(u32, Ending)> {
         outcome(TIMES, steps, expected).0
     }
@@ -361,7 +362,7 @@ mod tests {
     fn a_rank_that_is_still_needed_may_not_end() {
         let expected = [failed(0, Ending::Unfinished)];
         assert_eq!(check([Init(0), Init(1), fine(0)], &expected), Some((0, Ending::Unfinished)));
-        // Also when that turns out later.
+        // Also when the other rank calls `init` later.
         check([fine(0), Init(1)], &expected);
     }
 
@@ -407,7 +408,7 @@ mod tests {
         let (first, by) =
             outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Decision::Kill]);
         assert_eq!((first, by), (None, Some(stop)));
-        // Not if all have: then their own statuses count.
+        // If all ranks have ended, their own statuses count.
         let (first, by) = outcome(TIMES, [Ask(15), fine(0), fine(1), Tick(9)], &[]);
         assert_eq!((first, by), (None, None));
     }

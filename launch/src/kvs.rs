@@ -1,19 +1,20 @@
-//! The values that the ranks of a job put for each other. A rank may be hostile, or wrong in a loop: what it can
-//! put is bounded.
+//! The key-value store of a job (the key-value space of PMI), with the values that ranks put for each other. A rank may
+//! be hostile, or have a wrong loop: the number and size of its values are bounded.
 
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// What PMI-1 says a key and a value may have, their ends in C included.
+/// Bytes of the longest key and value in PMI-1, including the terminating zero in C.
 pub(crate) const KEY_MAX: usize = 64;
 pub(crate) const VALUE_MAX: usize = 1024;
-/// A rank needs one address, in some parts; these are for everything that a library may have in mind beside.
+/// Limits of a rank. It needs one address, in some parts; the rest is for any other use that a library may make of
+/// values.
 const KEYS_PER_RANK: u32 = 4096;
 const BYTES_PER_RANK: usize = 4 << 20;
-/// All together: 1 KiB for each of as many ranks as there can be.
+/// The limit of all ranks together: 1 KiB for each of as many ranks as a job can have.
 const BYTES_MAX: usize = 1 << 30;
 
-/// Why a value is not kept.
+/// Why a value is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PutError {
     #[error("the key has been put before")]
@@ -37,7 +38,7 @@ pub(crate) struct KeyValueStore {
 }
 
 impl KeyValueStore {
-    /// With values of the launcher's own.
+    /// A store with these values of the launcher.
     pub(crate) fn new(ranks: u32, values: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { values: values.into_iter().collect(), by_rank: vec![(0, 0); ranks as usize], bytes: 0 }
     }
@@ -85,7 +86,7 @@ mod tests {
     fn a_rank_cannot_put_for_ever() {
         let mut store = KeyValueStore::new(2, []);
         assert_eq!(fill(&mut store, 0, "x"), (KEYS_PER_RANK, PutError::TooManyKeys));
-        // Another one still can.
+        // Another rank still can.
         assert_eq!(store.put(1, "a", "b"), Ok(()));
         assert_eq!((store.get("a"), store.get("0.17"), store.get("c")), (Some("b"), Some("x"), None));
         assert_eq!(store.put(1, "a", "c"), Err(PutError::DuplicateKey));

@@ -1,13 +1,13 @@
-//! Limits of the system that a large job meets: found out before anything is started.
+//! Limits of the system on files and processes, checked and raised before a job is started.
 
 use crate::error::LaunchError;
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 
-/// What this process has open beside its ranks, and opens for a moment while it starts one.
+/// Descriptors of this process besides those for ranks, including those that are open only while a rank is started.
 const OWN_DESCRIPTORS: u64 = 64;
 
-/// Makes room for so many ranks on this host, or so many connections to others, each with so many descriptors here:
-/// raises the limits as far as this process may.
+/// Raises the limits, as far as this process may, for this number of ranks on this host, or of connections to other
+/// hosts, each with so many descriptors here.
 pub(crate) fn ensure_limits(count: u32, of: &'static str, descriptors: u64) -> Result<(), LaunchError> {
     let many = (u64::from(count), of);
     raise_limit(
@@ -16,18 +16,18 @@ pub(crate) fn ensure_limits(count: u32, of: &'static str, descriptors: u64) -> R
         many,
         descriptors * many.0 + OWN_DESCRIPTORS,
     )?;
-    // It does not hold for root.
+    // The limit does not apply to root.
     if !getuid().is_root() {
         raise_limit(Resource::Nproc, "processes of one user (RLIMIT_NPROC, ulimit -u)", many, many.0 + 1)?;
     }
     Ok(())
 }
 
-/// For a program that opens many files and starts no ranks: raises its limit on them as far as it may. Where that is
-/// not far enough, opening one says so.
+/// Raises the limit on open files as far as this process may, for a program that opens many files and starts no ranks.
+/// If that is not enough, opening a file fails.
 pub fn raise_open_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // Up to what it may be, it is not refused.
+    // Raising the limit up to its maximum is always permitted.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
@@ -62,7 +62,7 @@ mod tests {
             .expect_err("that many are not allowed");
         let expected = format!("7 ranks on this host need {} open files, and the limit is {hard}", hard + 1);
         assert!(error.to_string().starts_with(&expected), "{error}");
-        // Raising has changed nothing for others.
+        // A limit that is high enough stays as it is.
         raise_limit(Resource::Nofile, "open files", (7, RANKS), hard).expect("as many as are allowed");
         assert_eq!(getrlimit(Resource::Nofile).current, Some(hard));
         let _ = setrlimit(Resource::Nofile, limit);

@@ -5,21 +5,21 @@ use thiserror::Error;
 /// A line that was read. It borrows the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PmiLine<'a> {
-    /// What is asked or answered.
+    /// The name of the request or the answer.
     pub(crate) command: &'a str,
     words: Vec<(&'a str, &'a str)>,
 }
 
-/// Why a line is none.
+/// Why bytes are not a line of PMI-1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PmiLineError {
-    /// Bytes that are no text.
+    /// The line is not text.
     #[error("the line is not UTF-8")]
     NotUtf8,
-    /// Something else stands first.
+    /// The line does not begin with a command.
     #[error("the line does not begin with `cmd=`")]
     NoCommand,
-    /// A key has no value, or none can be told.
+    /// A word has a value without a key.
     #[error("a word has an empty key")]
     EmptyKey,
 }
@@ -75,7 +75,7 @@ impl PmiLineWriter {
         Self(String::new()).word("cmd", command)
     }
 
-    /// Appends a word. What would end the line is replaced: a value must not become a second request.
+    /// Appends a word. Characters that would end the line are replaced: a value must not become a second request.
     pub(crate) fn word(mut self, key: &str, value: impl std::fmt::Display) -> Self {
         if !self.0.is_empty() {
             self.0.push(' ');
@@ -91,12 +91,12 @@ impl PmiLineWriter {
     }
 }
 
-/// Any text as letters and digits, which no launcher takes for anything else.
+/// Encodes any bytes in letters and digits, which have no other meaning to a launcher.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What [`to_hex`] was given, unless this is no such text.
+/// Decodes the text of [`to_hex`]. `None` for any other text.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {

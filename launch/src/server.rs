@@ -1,4 +1,4 @@
-//! The launcher's side of PMI-1: what each line of a rank means. One function from a line to effects.
+//! The launcher's side of PMI-1: one function from a line of a rank to effects.
 
 use crate::ending::Ending;
 use crate::kvs::{KEY_MAX, KeyValueStore, PutError, VALUE_MAX};
@@ -7,33 +7,33 @@ use crate::mapping;
 
 /// The longest line that a rank may send. Reports are the only long ones.
 pub(crate) const LINE_MAX: usize = 16 << 20;
-/// The longest one that is no report: PMI-1 has 1,024 bytes, and other clients may say more in an abort.
+/// The longest line other than a report: PMI-1 allows 1,024 bytes, and other clients may send more in an abort.
 const REQUEST_MAX: usize = 64 << 10;
-/// What is kept of that, and what our own clients send: every rank is told.
+/// Bytes of an abort's message that are kept, and that our own clients send: every rank is sent the message.
 pub(crate) const MESSAGE_MAX: usize = 8 << 10;
-/// What this launcher adds to the answer to `init`, so that a client knows that it may report.
+/// The name that this launcher adds to the answer to `init`, so that a client knows that it may send reports.
 pub(crate) const OURS: &str = "carrousel";
-/// What a report begins with. The rest of the line is the caller's.
+/// The beginning of a report. The rest of the line is the caller's.
 pub(crate) const REPORT: &[u8] = b"cmd=report ";
 const KVS_NAME: &str = "job";
 
-/// How long a line that begins so may be.
+/// The longest line with this beginning.
 pub(crate) fn line_max(begin: &[u8]) -> usize {
     if begin.starts_with(REPORT) { LINE_MAX } else { REQUEST_MAX }
 }
 
-/// What follows from a line.
+/// An effect of a line, for the launcher to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PmiEffect {
-    /// This rank is sent this line.
+    /// Send this line to this rank.
     Send(u32, String),
-    /// The rank takes part: others may wait for it from now on.
+    /// The rank has called `init`: others may wait for it from now on.
     Initialised(u32),
-    /// Nobody needs to wait for the rank any more.
+    /// The rank has called `finalize`: no other rank waits for it any more.
     Finalised(u32),
-    /// The rank cannot go on, or must not.
+    /// The rank has aborted, or has broken the protocol.
     Failed(u32, Ending),
-    /// The rank has said something that the caller understands.
+    /// The rank has sent a report for the caller.
     Report(u32, String),
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum PmiEffect {
 #[derive(Debug)]
 pub(crate) struct PmiServer {
     size: u32,
-    /// The first rank behind each program.
+    /// The first rank after those of each program.
     programs: Vec<u32>,
     kvs: KeyValueStore,
     waiting: Vec<bool>,
@@ -49,7 +49,7 @@ pub(crate) struct PmiServer {
 }
 
 impl PmiServer {
-    /// For ranks that are on nodes 0, 1, ..., so many on each, and run programs 0, 1, ..., so many each.
+    /// A server for ranks of which so many are on each of nodes 0, 1, ..., and so many run each of programs 0, 1, ...
     pub(crate) fn new(ranks_by_node: &[u32], ranks_by_program: &[u32]) -> Self {
         let size = ranks_by_node.iter().sum();
         let ends = ranks_by_program.iter().scan(0, |end, ranks| {
@@ -57,14 +57,14 @@ impl PmiServer {
             Some(*end)
         });
         let mapping = mapping::write(ranks_by_node);
-        // A client does without it: too long a value would break it.
+        // A client can do without the mapping; a value that is too long would break it.
         let mapping = (mapping.len() < VALUE_MAX).then(|| (mapping::KEY.to_owned(), mapping));
         let (programs, kvs) = (ends.collect(), KeyValueStore::new(size, mapping));
         Self { size, programs, kvs, waiting: vec![false; size as usize], arrived: 0 }
     }
 
-    /// Takes a line of an existing rank, without its end. It has one effect; but `init`, `finalize` and a `put` too
-    /// many are answered as well, and the last `barrier_in` is for every rank.
+    /// Takes a line of an existing rank, without its end. A line has one effect; but `init`, `finalize` and one `put`
+    /// too many are answered as well, and the last `barrier_in` has an effect for every rank.
     pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<PmiEffect>) {
         let max = line_max(bytes);
         if bytes.len() > max {
@@ -122,7 +122,7 @@ impl PmiServer {
                 let message = String::from_utf8_lossy(message).into_owned();
                 return out.push(PmiEffect::Failed(rank, Ending::Aborted { code, message }));
             }
-            // Whoever asks for more than PMI-1 needs (spawn, publish) can do without it, or says so.
+            // A client that requests more than PMI-1 needs (spawn, publish) can do without it, or reports an error.
             other => {
                 PmiLineWriter::new(&format!("{other}_result")).word("rc", -1).word("msg", "unknown_command")
             }
@@ -130,7 +130,7 @@ impl PmiServer {
         out.push(PmiEffect::Send(rank, answer.finish()));
     }
 
-    /// The answer, or by what the rank has shown that it will never stop.
+    /// The answer to a `put`, or the limit that the rank has exceeded: it would never stop.
     fn put(&mut self, rank: u32, line: &PmiLine<'_>) -> Result<PmiLineWriter, PutError> {
         let answer =
             |rc: i32, msg: &str| Ok(PmiLineWriter::new("put_result").word("rc", rc).word("msg", msg));
@@ -174,8 +174,8 @@ impl PmiServer {
     }
 }
 
-/// An abort's words, and its message: a sentence that may contain anything, and stands behind them. Other clients
-/// write it as it is, too.
+/// Splits an abort into its words and its message: a sentence that may contain anything, and comes last. Other clients
+/// do not encode it either.
 fn split_message(bytes: &[u8]) -> (&[u8], &[u8]) {
     const KEY: &[u8] = b" message=";
     let is_abort = bytes.trim_ascii_start().starts_with(b"cmd=abort ");
@@ -188,17 +188,17 @@ fn split_message(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The end of a rank that is not understood.
+/// The failure of a rank that has broken the protocol.
 fn misbehaved(rank: u32, what: &str) -> PmiEffect {
     PmiEffect::Failed(rank, Ending::Misbehaved { what: what.to_owned() })
 }
 
-/// The line that tells a rank that another has ended.
+/// The line that tells a rank that another has failed.
 pub(crate) fn lost(rank: u32, ending: &Ending) -> String {
     ending.write(PmiLineWriter::new("lost").word("rank", rank)).finish()
 }
 
-/// The beginning of what was sent, as a person can read it on one line.
+/// The beginning of a line that was sent, readable on one line.
 fn excerpt(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(60)];
     let more = if shown.len() < bytes.len() { "..." } else { "" };

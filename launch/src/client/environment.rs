@@ -1,4 +1,4 @@
-//! What a launcher has told this process by its environment.
+//! The environment variables by which a launcher tells a rank how to reach it.
 
 use crate::error::LaunchError;
 use std::env::VarError;
@@ -16,7 +16,7 @@ pub(crate) enum LauncherAddress {
     Listening { address: String, id: String },
 }
 
-/// Reads the environment through `get`, which is [`std::env::var`] except in tests.
+/// Finds the launcher by the environment, which it reads through `get`: [`std::env::var`] except in tests.
 pub(crate) fn find_launcher(
     get: impl Fn(&str) -> Result<String, VarError>,
 ) -> Result<Option<LauncherAddress>, LaunchError> {

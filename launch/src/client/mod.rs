@@ -1,4 +1,4 @@
-//! A rank's side of PMI-1, and what only our own launcher adds to it.
+//! A rank's side of PMI-1, and the extensions of our own launcher.
 
 mod channel;
 pub(crate) mod environment;
@@ -17,15 +17,15 @@ use std::collections::VecDeque;
 use std::env;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Set by our own launcher: the number of the process whose child a rank is. Not `CARROUSEL_...`: those
-/// are options, and the command refuses what it does not know.
+/// Set by our own launcher: the process number of a rank's parent. Not `CARROUSEL_...`: those variables
+/// are options, and the command refuses unknown ones.
 pub(crate) const LAUNCHER: &str = "LAUNCHED_BY_CARROUSEL";
 
 /// Set by our own launcher: how many processors the ranks of a node have together.
 pub(crate) const PROCESSORS: &str = "LAUNCHED_ON_PROCESSORS";
 
-/// How many processors the ranks of this node have together, as far as that is known: what the launcher says, which
-/// may have bound each of them to some, or else what this process may use.
+/// How many processors the ranks of this node have together, as far as that is known: the launcher's number, since
+/// the launcher may have bound each rank to some of them, or else the number that this process may use.
 pub fn processors() -> Option<usize> {
     let told = env::var(PROCESSORS).ok().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
     told.or_else(|| std::thread::available_parallelism().ok().map(usize::from))
@@ -34,25 +34,25 @@ pub fn processors() -> Option<usize> {
 /// The answer to the first request.
 const INITIALISED: &str = "response_to_init";
 
-/// What every launcher can store: Slurm is the strictest.
+/// Bytes of a key that every launcher can store: Slurm is the strictest.
 const KEY_MAX: usize = 31;
-/// Of those, what is kept for the number of a part.
+/// Of those, bytes reserved for the number of a part.
 const PART_MAX: usize = 7;
 /// The longest request, its end included: Slurm's plugin reads no more at a time, and takes the rest for another
 /// request; MPICH's clients have the same bound (`PMIU_MAXLINE`).
 const REQUEST_MAX: usize = 1024;
-/// More than an address needs, by far; a store is no way to send data.
+/// Far more than an address needs; the store is not meant for data.
 const VALUE_MAX: usize = 64 << 10;
 
-/// What has happened to another rank.
+/// An event of another rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerEvent {
-    /// It has ended, and will not answer. The job is over: its ranks are ended after a grace period.
+    /// The rank has ended, and will not answer. The job is over: its ranks are ended after a grace period.
     Lost {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// In which way.
+        /// How it ended.
         how: Ending,
     },
 }
@@ -69,11 +69,12 @@ pub struct Client {
     kvs: Option<KvsInfo>,
     watched: bool,
     peer_events: VecDeque<PeerEvent>,
-    /// The first of them, also when it has been taken.
+    /// The rank that was lost first, kept when its event has been taken.
     first_lost: Option<(u32, Ending)>,
 }
 
-/// Where values are put. Asked for when the first is: a job that needs none starts sooner.
+/// The key-value space of the job. The client asks for it when the first value is put or read: a job that needs no
+/// values starts sooner.
 #[derive(Clone, Debug)]
 struct KvsInfo {
     name: String,
@@ -83,10 +84,10 @@ struct KvsInfo {
 
 impl Client {
     /// Finds the launcher that has started this process, by `PMI_FD`, `PMI_RANK` and `PMI_SIZE`, or by
-    /// `PMI_PORT` and `PMI_ID`. `None` if there is none: a job of one rank. At most once in a process.
+    /// `PMI_PORT` and `PMI_ID`. `None` without a launcher: a job of one rank. To be called at most once in a process.
     ///
     /// If the launcher is our own, and the parent of this process, the system is asked to kill this
-    /// process when the launcher dies; so none is left behind, whatever happens to it.
+    /// process when the launcher dies; so no rank is left behind, whatever happens to the launcher.
     pub fn from_environment() -> Result<Option<Self>, LaunchError> {
         let mut client = match environment::find_launcher(|name| env::var(name))? {
             None => return Ok(None),
@@ -135,7 +136,7 @@ impl Client {
         self.size
     }
 
-    /// Whether the launcher is our own: whether [`Self::report`] reaches someone and [`Self::peer_events`] tells.
+    /// Whether the launcher is our own: only then is [`Self::report`] read, and do [`Self::peer_events`] come.
     pub fn is_watched(&self) -> bool {
         self.watched
     }
@@ -159,7 +160,7 @@ impl Client {
         // In the first part the number of parts stands before the value, in the others it is behind the key.
         let room = REQUEST_MAX.saturating_sub(request(key, "").finish().len() + PART_MAX);
         let digits_max = room.clamp(1, kvs.digits_max);
-        // The first part says how many there are. `+` occurs in no key: so parts meet no other key.
+        // The first part holds the number of parts. `+` occurs in no key: so a part's key equals no other key.
         let parts = digits.len().div_ceil(digits_max).max(1);
         for part in 0..parts {
             let begin = part * digits_max;
@@ -187,7 +188,7 @@ impl Client {
         for part in 1..parts {
             let more = self.get_raw(&format!("{key}+{part}"))?.ok_or_else(|| foreign(&first))?;
             digits += &more;
-            // A wrong number of parts must not keep this going: none is empty.
+            // A wrong number of parts must not keep this loop going: every part has digits.
             if more.is_empty() || digits.len() > 2 * VALUE_MAX {
                 return Err(foreign(&first));
             }
@@ -196,9 +197,9 @@ impl Client {
         String::from_utf8(bytes).map(Some).map_err(|_| foreign(&first))
     }
 
-    /// Waits until every rank has called this. What was put before is found after.
+    /// Waits until every rank has called this. Values that were put before it are found after it.
     ///
-    /// Fails with [`LaunchError::RankLost`] if a rank has ended that would be needed.
+    /// Fails with [`LaunchError::RankLost`] if a rank has ended that the barrier needs.
     pub fn barrier(&mut self) -> Result<(), LaunchError> {
         match &self.first_lost {
             Some((rank, ending)) => Err(LaunchError::RankLost { rank: *rank, ending: ending.clone() }),
@@ -208,7 +209,7 @@ impl Client {
 
     /// The node of each rank. Nodes are numbers; ranks with the same one share memory.
     ///
-    /// To be called by every rank: where the launcher does not know, the ranks ask each other.
+    /// To be called by every rank: if the launcher has no mapping, the ranks exchange the names of their hosts.
     pub fn nodes(&mut self) -> Result<Vec<u32>, LaunchError> {
         if let Some(text) = self.get_raw(mapping::KEY)? {
             return mapping::parse(&text, self.size).ok_or_else(|| LaunchError::UnexpectedAnswer {
@@ -237,13 +238,13 @@ impl Client {
         Ok(nodes)
     }
 
-    /// Says that this rank is done: from now on it may exit without being missed.
+    /// Tells the launcher that this rank is done: from now on its exit with status 0 is no failure.
     pub fn finalize(mut self) -> Result<(), LaunchError> {
         self.request(PmiLineWriter::new("finalize"), "finalize_ack").map(drop)
     }
 
-    /// Says that the job cannot go on. The launcher ends its ranks, this one too, in a moment. Of a long message it
-    /// gets the beginning: 8 KiB, or, if it is not our own, what it reads at once.
+    /// Tells the launcher that the job cannot go on. The launcher soon ends all ranks, this one too. A long message
+    /// is cut: to 8 KiB, or, for other launchers, to the length that they read at once.
     pub fn abort(&mut self, code: i32, message: &str) -> Result<(), LaunchError> {
         let line =
             |message| PmiLineWriter::new("abort").word("exitcode", code).word("message", message).finish();
@@ -251,7 +252,7 @@ impl Client {
         self.send("abort", &line(&message[..message.floor_char_boundary(max)]))
     }
 
-    /// Sends a line of JSON to our own launcher, without waiting for an answer. Other launchers get none.
+    /// Sends a line of JSON to our own launcher, without waiting for an answer. Other launchers are sent nothing.
     pub fn report(&mut self, json: &str) -> Result<(), LaunchError> {
         let max = LINE_MAX - REPORT.len() - 1;
         if let Some(at) = json.find('\n') {
@@ -266,8 +267,8 @@ impl Client {
         self.send("report", &format!("cmd=report {json}\n"))
     }
 
-    /// What has arrived about other ranks since the last call. Does not wait: when there may be something,
-    /// the descriptor ([`AsFd`]) is readable. Nothing comes from launchers that are not our own.
+    /// The events of other ranks that have arrived since the last call. Does not wait: when there may be events,
+    /// the descriptor ([`AsFd`]) is readable. Only our own launcher sends them.
     ///
     /// Fails with [`LaunchError::LauncherGone`] when the launcher has died.
     pub fn peer_events(&mut self) -> Result<Vec<PeerEvent>, LaunchError> {
@@ -275,7 +276,7 @@ impl Client {
             match self.channel.receive(false) {
                 Ok(Received::WouldBlock) => break,
                 Ok(Received::Line(line)) => self.record_lost(&line, "events of other ranks")?,
-                // What was said before the end is told before it.
+                // Events that arrived before the end are returned before the error.
                 Ok(Received::Closed) if !self.peer_events.is_empty() => break,
                 Ok(Received::Closed) => {
                     return Err(LaunchError::LauncherGone { asked: "events of other ranks".to_owned() });
@@ -286,7 +287,8 @@ impl Client {
         Ok(self.peer_events.drain(..).collect())
     }
 
-    /// After connecting to a launcher that listens: who is this? It says, in lines of their own.
+    /// After connecting to a launcher that listens: asks it for the rank of this process, the size of the job and
+    /// the debug level, which come in a line each.
     fn introduce(&mut self, id: &str) -> Result<(), LaunchError> {
         self.request(PmiLineWriter::new("initack").word("pmiid", id), "initack")?;
         let mut of = |key: &'static str| {
@@ -308,7 +310,7 @@ impl Client {
     }
 
     fn initialise(&mut self) -> Result<(), LaunchError> {
-        // Slurm takes 1.1 and 2.0, MPICH gives up the latter.
+        // Slurm takes versions 1.1 and 2.0, MPICH gives up 2.0.
         let request = PmiLineWriter::new("init").word("pmi_version", 1).word("pmi_subversion", 1);
         let bytes = self.request(request, INITIALISED)?;
         self.watched = PmiLine::parse(&bytes).is_ok_and(|line| line.get("launcher") == Some(OURS));
@@ -330,7 +332,7 @@ impl Client {
         Ok(self.kvs.insert(KvsInfo { name, digits_max }).clone())
     }
 
-    /// The text under a key, as it is in the store.
+    /// The text under a key, as it is in the store: hexadecimal, or in parts.
     fn get_raw(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
         let kvs = self.kvs_info()?;
         let request = PmiLineWriter::new("get").word("kvsname", &kvs.name).word("key", key);
@@ -338,17 +340,19 @@ impl Client {
             Ok(bytes) => {
                 Ok(PmiLine::parse(&bytes).ok().and_then(|line| line.get("value").map(ToOwned::to_owned)))
             }
-            // That there is no such key is all that launchers refuse a `get` for.
+            // Launchers refuse a `get` only if there is no such key.
             Err(LaunchError::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
+    /// Sends a request and waits for its answer.
     fn request(&mut self, request: PmiLineWriter, expected: &'static str) -> Result<Vec<u8>, LaunchError> {
         self.exchange(request, expected, false)
     }
 
-    /// One request, one answer, never two at a time: Slurm reads one request with one `read`.
+    /// Sends a request and waits for its answer, never two at a time: Slurm reads one request with one `read`. Lines
+    /// about lost ranks that come first are recorded, and are an error if `fails_if_rank_lost`.
     fn exchange(
         &mut self,
         request: PmiLineWriter,
@@ -361,7 +365,7 @@ impl Client {
         loop {
             let bytes = self.wait_for_line(asked)?;
             let line = PmiLine::parse(&bytes).map_err(|_| unexpected_answer(asked, &bytes, expected))?;
-            // Our launcher may tell of others before it has said that it is ours; no other says this at all.
+            // Our launcher may announce lost ranks before the answer that identifies it; other launchers never do.
             let may_announce = self.watched || expected == INITIALISED;
             if may_announce && line.command == "lost" {
                 self.record_lost(&bytes, asked)?;
@@ -402,7 +406,7 @@ impl Client {
         }
     }
 
-    /// Keeps a line that tells about another rank.
+    /// Records the lost rank that a line announces.
     fn record_lost(&mut self, bytes: &[u8], asked: &str) -> Result<(), LaunchError> {
         let line = PmiLine::parse(bytes).ok().filter(|line| line.command == "lost");
         let lost = line.and_then(|line| {
@@ -427,13 +431,13 @@ fn unexpected_answer(asked: &str, got: &[u8], expected: &'static str) -> LaunchE
     LaunchError::UnexpectedAnswer { asked: shorten(asked), got, expected }
 }
 
-/// So that a message stays readable whatever the other side sends.
+/// Shortens text of the other side, so that an error message stays readable whatever it is.
 fn shorten(text: &str) -> String {
     let shown: String = text.chars().take(120).map(|c| if c.is_control() { '.' } else { c }).collect();
     if text.chars().nth(120).is_some() { shown + "..." } else { shown }
 }
 
-/// What ranks of one node have in common: names alone are equal in containers, too.
+/// A text that ranks of one node have in common: names alone may be equal in containers.
 fn host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     format!("{} {}", rustix::system::uname().nodename().to_string_lossy(), boot.trim())
@@ -447,7 +451,7 @@ fn die_with_launcher() -> Result<(), LaunchError> {
     }
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(LaunchError::system("ask to be killed with the launcher"))?;
-    // It may have died just before.
+    // The launcher may have died before the system call.
     if getppid() != launcher {
         return Err(LaunchError::LauncherGone { asked: "init".to_owned() });
     }

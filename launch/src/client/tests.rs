@@ -1,4 +1,4 @@
-//! The client against servers that are scripts: what it asks, and what it makes of any answer.
+//! The client against scripted servers: its requests, and its handling of any answer.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn pair() -> (OwnedFd, OwnedFd) {
         .expect("there are sockets")
 }
 
-/// A client whose requests are answered by `answer`, until that gives none.
+/// A client whose requests are answered by `answer`, until it returns `None`.
 fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Client {
     let (ours, theirs) = pair();
     thread::spawn(move || {
@@ -28,7 +28,7 @@ fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -
     Client::new(Channel::new(ours), 0, size)
 }
 
-/// As Slurm answers: no mapping, `rc=1` for what is missing.
+/// Slurm's answers: no mapping, `rc=1` for a missing key.
 fn slurm(line: &str) -> Option<String> {
     Some(match PmiLine::parse(line.as_bytes()).expect("the client writes lines").command {
         "init" => "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned(),
@@ -101,7 +101,7 @@ fn a_peer_event_between_request_and_answer_is_kept() {
     assert_eq!(client.peer_events().expect("it is there"), vec![expected; 3]);
 }
 
-/// Another rank can end before this one has said a word.
+/// Another rank can end before this one has sent its first request.
 #[test]
 fn a_peer_event_before_the_first_answer_is_kept() {
     let answer = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0 launcher=carrousel\n";
@@ -121,7 +121,7 @@ fn a_barrier_ends_when_a_rank_is_lost() {
     for _ in 0..3 {
         let error = client.barrier().expect_err("nobody opens it");
         assert!(matches!(error, LaunchError::RankLost { rank: 1, ending: Ending::Exited(3) }), "{error}");
-        // Told once; but the rank does not come back.
+        // The event comes once; but the rank does not come back.
         told += client.peer_events().expect("the launcher lives").len();
     }
     assert_eq!(told, 1);
@@ -178,7 +178,7 @@ fn a_false_number_of_parts_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the launcher says: a result or an error, no panic, no endless loop.
+    /// Any lines of a launcher lead to a result or an error, not to a panic or an endless loop.
     #[test]
     fn any_launcher_is_understood_or_refused(answers in proptest::collection::vec(prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..30),

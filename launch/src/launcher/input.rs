@@ -1,4 +1,4 @@
-//! Standard input on its way to rank 0, where that rank cannot read it itself.
+//! Reads standard input for rank 0, where that rank cannot read it itself.
 
 use crate::flow::Inbox;
 use crate::poll::{Interest, Poll, Token};
@@ -7,27 +7,27 @@ use rustix::termios::tcgetpgrp;
 use std::io::{IsTerminal, Stdin};
 use std::time::Duration;
 
-/// With more than this on its way, no more is read.
+/// While rank 0 has this many bytes left to take, no more are read.
 const BACKLOG_MAX: usize = 256 << 10;
 
-/// How often to look whether this process is in the foreground of its terminal: a shell does not say so.
+/// How often to check whether this process is in the foreground of its terminal: a shell does not tell.
 const FOREGROUND_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What there is to read from.
+/// Standard input of the launcher.
 #[derive(Debug)]
 pub(super) struct StdinReader {
     stdin: Stdin,
     inbox: Inbox,
     watched: bool,
-    /// A file: it never makes one wait, and cannot be waited for.
+    /// A file: reading it never blocks, and epoll cannot watch it.
     always_ready: bool,
     at_end: bool,
     is_terminal: bool,
-    /// It is wanted, and another's now.
+    /// Input is wanted, but this process is in the background of its terminal.
     in_background: bool,
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StdinRead {
     Bytes(Vec<u8>),
@@ -49,7 +49,8 @@ impl StdinReader {
         }
     }
 
-    /// Before waiting: reads from now on, unless enough is on its way, or nobody wants it (`None`).
+    /// To be called before waiting: watches standard input, unless rank 0 has too much of it left to take, or takes no
+    /// more (`None`).
     pub(super) fn prepare(&mut self, backlog: Option<usize>, poll: &Poll) {
         self.at_end |= backlog.is_none();
         let wanted = !self.at_end && backlog.is_some_and(|backlog| backlog < BACKLOG_MAX);
@@ -65,13 +66,13 @@ impl StdinReader {
         self.always_ready &= wanted;
     }
 
-    /// Whether reading does not stop this process, as a terminal stops those in its background. One that does not
-    /// control this process stops nobody.
+    /// Whether this process may read: a terminal stops processes in its background that do. A terminal that does not
+    /// control this process stops none.
     fn may_read(&self) -> bool {
         !self.is_terminal || tcgetpgrp(&self.stdin).map_or(true, |group| group == getpgrp())
     }
 
-    /// After how long [`Self::prepare`] has to be called in any case.
+    /// The longest time until [`Self::prepare`] has to be called again.
     pub(super) fn recheck_after(&self) -> Option<Duration> {
         self.in_background.then_some(FOREGROUND_CHECK_INTERVAL)
     }

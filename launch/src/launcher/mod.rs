@@ -1,4 +1,4 @@
-//! Runs a job to its end: one loop over everything that can happen.
+//! Runs a job to its end: one event loop over ranks, hosts, signals, input, output and time.
 
 mod input;
 
@@ -20,64 +20,64 @@ use rustix::process::Signal;
 use std::io::{IsTerminal, Stderr, Stdout};
 use std::time::{Duration, Instant};
 
-/// What the caller of [`run`] is told while the job runs.
+/// An event of a running job, for the caller of [`run`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A rank has failed. The others have been told, and are ended after the grace period.
     Failed {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// How.
+        /// How it ended.
         ending: &'a Ending,
-        /// The user has sent the signal that it died of.
+        /// Whether the user has sent the signal that the rank died of.
         expected: bool,
     },
-    /// A rank has said something to its launcher, by [`Client::report`](crate::Client::report).
+    /// A rank has sent its launcher a report, by [`Client::report`](crate::Client::report).
     Report {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// What.
+        /// The report.
         json: &'a str,
     },
-    /// Ranks have said something, and for [`SETTLED`], or to the end of the job, none has said more.
+    /// Ranks have sent reports, and for [`SETTLED`], or to the end of the job, no rank has sent another.
     ReportsOver,
     /// The launcher ends the job, although no rank has failed.
     Stopped {
-        /// Why.
+        /// The reason.
         stop: StopReason,
-        /// The ranks that were still there.
+        /// The ranks that were still running.
         ranks: &'a [u32],
     },
     /// Processes that the ranks have left behind, or ranks themselves, cannot be ended.
     Left {
-        /// Which, each as a person knows it: `process 123 (sleep)`, or `rank 3, process 124 (cat)`.
+        /// Descriptions of the processes: `process 123 (sleep)`, or `rank 3, process 124 (cat)`.
         processes: &'a [String],
     },
 }
 
-/// How long after the last report [`Event::ReportsOver`] comes: ranks that wait for each other find out
-/// at about the same time that they do.
+/// How long after the last report [`Event::ReportsOver`] comes: ranks that wait for each other notice it at about
+/// the same time.
 pub const SETTLED: Duration = Duration::from_secs(1);
 
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// What the launcher should exit with: 0, or the status of what ended the job.
+    /// The exit status for the launcher: 0, or the status of the failure or the stop that ended the job.
     pub status: u8,
     /// The rank that failed first, and how.
     pub failure: Option<(u32, Ending)>,
-    /// Why the launcher has ended the job, if no failure came before that.
+    /// Why the launcher has ended the job, unless a failure came first.
     pub stop: Option<StopReason>,
 }
 
 /// Runs a job, and returns when all its processes are gone.
 ///
-/// `watch` is told what happens; what it appends goes to standard error, whole, between the lines of the
-/// ranks. To be called from the thread that is there longest, in a process that has no other children and
-/// does nothing else meanwhile: signals are caught, all descendants adopted, and those that are left at
-/// the end are ended.
+/// `watch` gets each event; the text that it appends goes to standard error, whole, between the lines of the
+/// ranks. To be called from the thread that lives longest, in a process that has no other children and
+/// does nothing else meanwhile: the launcher catches signals, adopts all descendants, and ends those that are left
+/// at the end.
 pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<Outcome, LaunchError> {
     let layout = job.layout()?;
     let mut launcher = Launcher::new(job, &layout)?;
@@ -86,7 +86,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
         launcher.kill_everything();
     }
     done?;
-    // Nothing of a job that did not begin is its result.
+    // A job that did not begin has no other result than the host's error.
     if let Some(failure) = launcher.agents.iter().find_map(AgentConnection::failure) {
         return Err(failure);
     }
@@ -94,7 +94,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
         return Err(LaunchError::Output { source: error.into() });
     }
     let (failure, stop) = launcher.policy.into_outcome();
-    // A result that is not whole is no success.
+    // A job whose output was cut is no success.
     let stop = stop.or(launcher.output_cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
     Ok(Outcome { status: stop.map_or(failed, StopReason::status), failure, stop })
@@ -111,33 +111,34 @@ struct Launcher {
     output: Sink<Stdout>,
     errors: Sink<Stderr>,
     started_at: Instant,
-    /// When everything was killed.
+    /// When all ranks were sent SIGKILL.
     killed_at: Option<Duration>,
-    /// Since when hosts have said nothing, although nothing is left for them to do but to say that they are done.
+    /// Since when hosts have sent nothing, although all that is left for them is to send that they are done.
     hosts_silent_since: Option<Duration>,
-    /// When reports are over, if there are any.
+    /// When reports count as over, if there were any.
     reports_settle_at: Option<Duration>,
-    /// What has happened while the ranks were started.
+    /// The events of ranks while others were still being started.
     start_events: Vec<RankEvent>,
-    /// The failures so far, for ranks that take part later.
+    /// The lines about failures so far, for ranks that call `init` later.
     lost_lines: Vec<String>,
-    /// A slow reader makes the ranks wait.
+    /// The reader of the output is slow: the ranks wait.
     output_full: bool,
-    /// What ranks have written can be written nowhere.
+    /// Why the output of the ranks cannot be written.
     output_error: Option<Errno>,
-    /// The user, or a timeout, has asked for the end: a reader that takes nothing does not prevent it.
+    /// The user's signal or the timeout that asks for the end: a reader that takes nothing does not prevent it.
     end_requested: Option<StopReason>,
-    /// Why what ranks have written was not waited for.
+    /// Why the launcher did not wait until all output was read.
     output_cut: Option<StopReason>,
-    /// When nothing was left but to be read.
+    /// When all processes had ended, and only output was left to be read.
     ended_at: Option<Duration>,
 }
 
-/// How long a host may say nothing while it ends what its ranks have left: longer than that takes.
+/// How long a host may send nothing while it ends the descendants of its ranks: longer than that takes.
 const HOST_SILENCE_MAX: Duration = KILL_TIMEOUT.saturating_add(ESCALATION_DELAY.saturating_mul(3));
-/// With more than this on its way to a host, no more is read from there.
+/// While more than this many bytes wait to be sent to a host, the launcher reads no more from it.
 const AGENT_BACKLOG_MAX: usize = 4 << 20;
-/// With more than this to write, nothing is read from hosts: they have been told to send no more long before.
+/// While more than this many bytes of output wait to be written, the launcher reads nothing from hosts. Long before, it
+/// has told them to send no more output.
 const OUTPUT_BACKLOG_MAX: usize = 64 << 20;
 
 impl Launcher {
@@ -177,19 +178,19 @@ impl Launcher {
         let stdin = std::io::stdin();
         let ranks = job.ranks();
         let Self { signals, policy, local_ranks, poll, start_events, agents, .. } = self;
-        // Other signals are for ranks that are there to get them.
+        // Other signals are for ranks that run already.
         let mut may_continue =
             |started: u32| match signals.take().into_iter().find(|signal| is_end_request(*signal)) {
                 Some(signal) => Err(LaunchError::Interrupted { signal, started, ranks }),
                 None => Ok(()),
             };
         if job.hosts.is_empty() {
-            // In its group of its own, a rank that reads from the terminal would be stopped.
+            // A rank, which has a process group of its own, would be stopped if it read from the terminal.
             let piped = stdin.is_terminal();
             let share = job.node_share(0, ranks);
             let direct = ranks == 1 && !job.prefix;
             if direct {
-                // A shell says nothing of that either.
+                // A shell does not report a SIGPIPE either.
                 policy.forwarded(Signal::PIPE.as_raw());
             }
             let from = if piped { Stdin::Piped } else { Stdin::Inherited };
@@ -256,13 +257,13 @@ impl Launcher {
         Ok(())
     }
 
-    /// Whether all has ended and has been said.
+    /// Whether all processes have ended, and all output and events have been passed on.
     fn is_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> bool {
         let now = self.started_at.elapsed();
         if !self.policy.all_ended() || self.agents.iter().any(|agent| !agent.is_over()) {
             return false;
         }
-        // Only now: the connections to hosts are children, too.
+        // After the agents' connections: those are children of this process, too.
         if !self.local_ranks.is_over(now, self.end_requested.is_some()) {
             return false;
         }
@@ -275,7 +276,7 @@ impl Launcher {
         }
         let ended_at = *self.ended_at.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();
-        // In a hurry, ranks may have been ended for that whose output was not read for the sake of a slow reader.
+        // When the end was requested, ranks have been ended whose output was not read yet, because the reader was slow.
         if is_read && (self.end_requested.is_none() || self.local_ranks.is_silent()) {
             return true;
         }
@@ -288,7 +289,7 @@ impl Launcher {
         if self.input.as_ref().is_some_and(StdinReader::is_ready) {
             return Some(Duration::ZERO);
         }
-        // What has happened already is not waited for.
+        // Events that have happened already need no wait.
         if !self.start_events.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -319,7 +320,7 @@ impl Launcher {
                     match effect {
                         PmiEffect::Send(rank, line) => self.send_line(rank, &line),
                         PmiEffect::Initialised(rank) => {
-                            // Once: what a rank says again and again must not multiply what is kept for it.
+                            // Once: repeated `init` requests of a rank must not multiply the lines kept for it.
                             if self.policy.initialised(rank, now, &mut decisions) {
                                 let known: String = self.lost_lines.concat();
                                 self.send_line(rank, &known);
@@ -345,7 +346,7 @@ impl Launcher {
             match decision {
                 Decision::Terminate => self.signal_ranks(Signal::TERM.as_raw()),
                 Decision::Kill => self.kill(),
-                // Of a job that has not begun, the host's reason is all that matters.
+                // If a host could not start its ranks, its error is the result: failures that follow are not told.
                 Decision::Failed { .. } if self.has_failed_host() => {}
                 Decision::Stopped { stop } => {
                     self.end_requested.get_or_insert(stop);
@@ -364,7 +365,7 @@ impl Launcher {
         }
     }
 
-    /// Tells the caller, and passes on what it says to that.
+    /// Passes an event to the caller, and the caller's text to standard error.
     fn notify(&mut self, event: Event<'_>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         let mut said = Vec::new();
         watch(event, &mut said);
@@ -394,7 +395,7 @@ impl Launcher {
         self.signal_ranks(Signal::KILL.as_raw());
     }
 
-    /// Passes on what the user has sent to this process.
+    /// Forwards the signals that the user has sent to this process.
     fn forward_signals(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
             self.policy.forwarded(number);
@@ -434,7 +435,7 @@ impl Launcher {
         }
     }
 
-    /// A host that cannot start its ranks ends the job; one that says nothing in the end is given up.
+    /// Ends the job if a host cannot start its ranks, and gives up hosts that send nothing at the end.
     fn check_hosts(&mut self, host_heard: bool, events: &mut Vec<RankEvent>) {
         if self.killed_at.is_none() && self.has_failed_host() {
             self.kill();
@@ -445,7 +446,7 @@ impl Launcher {
             return;
         }
         let now = self.started_at.elapsed();
-        // One that is not read cannot say anything, and a user who is in a hurry waits for neither.
+        // A host whose output is not read cannot send that it is done. Once the end was requested, neither counts.
         if (host_heard || self.output_full) && self.end_requested.is_none() {
             self.hosts_silent_since = Some(now);
         }
@@ -461,15 +462,15 @@ impl Launcher {
         self.agents.iter().any(|agent| agent.failure().is_some())
     }
 
-    /// Writes what is taken; while the reader is slow, what ranks write is not read, here or on other hosts. Their ends
-    /// and failures are.
+    /// Writes the output that the reader takes. While the reader is slow, the output of ranks is not read, here or on
+    /// other hosts; their ends and failures are.
     fn write_output(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for flushed in [self.output.flush(&self.poll), self.errors.flush(&self.poll)] {
             let Err(error) = flushed else { continue };
             let (now, mut decisions) = (self.started_at.elapsed(), Vec::new());
             if error == Errno::PIPE {
-                // As in any pipeline. What the ranks write meanwhile is read, and goes nowhere: they end because the
-                // launcher says so, and not by whatever each makes of a pipe that is closed.
+                // As in any pipeline. Output that the ranks write meanwhile is read and dropped: they end by the
+                // launcher's signal, and not by their own handling of a closed pipe.
                 self.policy.reader_left(now, &mut decisions);
             } else {
                 self.output_error = Some(error);
@@ -486,7 +487,7 @@ impl Launcher {
         }
     }
 
-    /// After an error: nothing of the job stays.
+    /// After an error: ends all processes of the job.
     fn kill_everything(&mut self) {
         self.local_ranks.signal(Signal::KILL.as_raw());
         for agent in &mut self.agents {

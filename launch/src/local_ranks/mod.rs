@@ -28,7 +28,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use watchdog::{Watchdog, job_name};
 
-/// What a local rank has done.
+/// An event of a local rank.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RankEvent {
     /// A rank has sent a line.
@@ -39,29 +39,29 @@ pub(crate) enum RankEvent {
     Ended { rank: u32, ending: Ending },
 }
 
-/// Where rank 0 reads from, if it is one of these.
+/// Standard input of rank 0, if it is one of these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdin {
-    /// What this process reads from.
+    /// The standard input of this process.
     Inherited,
-    /// What [`LocalRanks::write_stdin`] is given.
+    /// The bytes that [`LocalRanks::write_stdin`] gets.
     Piped,
 }
 
-/// With more than this in hand for a rank that does not read its answers, it is not asked for more.
+/// While a rank has more than this many bytes of answers left to read, the launcher reads no more of its requests.
 const UNREAD_MAX: usize = 256 << 10;
 
 /// The processes of a job's ranks on this node, their PMI connections and their output.
 #[derive(Debug)]
 pub(crate) struct LocalRanks {
     ranks: Vec<LocalRank>,
-    /// How many have not ended.
+    /// How many ranks have not ended.
     running: usize,
     first: u32,
     prefix: bool,
     stdin: Option<StdinPipe>,
     output_paused: bool,
-    /// No lines are read, either.
+    /// The ranks' PMI connections are not read.
     lines_paused: bool,
     watchdog: Option<Watchdog>,
     reaper: Reaper,
@@ -74,13 +74,13 @@ struct LocalRank {
     pid: Pid,
     pidfd: OwnedFd,
     control: Option<OwnedFd>,
-    /// For what the poll watches it.
+    /// The events for which the poll watches the connection.
     watched: Option<Interest>,
     inbox: Inbox,
     outbox: Outbox,
     outputs: [Option<OutputPipe>; 2],
     ended: bool,
-    /// It cannot be killed.
+    /// SIGKILL has not ended it in time.
     abandoned: bool,
 }
 
@@ -94,7 +94,7 @@ struct OutputPipe {
 struct StdinPipe {
     pipe: OwnedFd,
     outbox: Outbox,
-    /// No more will come: close when all is written.
+    /// No more input will come: the pipe is closed when all is written.
     over: bool,
     watched: bool,
 }
@@ -102,10 +102,11 @@ struct StdinPipe {
 const OUTPUT_TOKENS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
 
 impl LocalRanks {
-    /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between. Before
-    /// each, `may` is asked, with the number of those that have been started. What is to be said goes to `out`.
+    /// Starts the ranks of a share. `direct` ranks inherit the output of this process. Before each start,
+    /// `may_continue` gets the number of ranks started so far, and can end this with an error. Reports of bindings go
+    /// to `out`.
     ///
-    /// On an error those that were started are still there: [`Self::signal`] and [`Self::reap_descendants`] end them.
+    /// On an error the ranks that were started still run: [`Self::signal`] and [`Self::reap_descendants`] end them.
     pub(crate) fn start(
         &mut self,
         share: &NodeShare,
@@ -127,7 +128,7 @@ impl LocalRanks {
                 source,
             })?;
         }
-        // Its end, its lines, and its output.
+        // The process, the PMI connection, and two pipes of output.
         let descriptors = if matches!(target, OutputTarget::Piped) { 4 } else { 2 };
         ensure_limits(share.count, RANKS, descriptors)?;
         let bindings = CpuBindings::assign(share.bind, share.count)?;
@@ -208,24 +209,24 @@ impl LocalRanks {
         self.running == 0
     }
 
-    /// When all ranks have ended: whether nothing is left of them, nor of their output. Sweeps; if false, to be
-    /// asked again after [`REAP_INTERVAL`]. Output that nobody ends is waited for as long as [`ESCALATION_DELAY`]; what is not
-    /// read for the sake of a slow reader has not had its time, unless there is a `hurry`.
-    pub(crate) fn is_over(&mut self, now: Duration, hurry: bool) -> bool {
+    /// When all ranks have ended: whether no descendants and no output of them are left. Reaps descendants; if false,
+    /// to be called again after [`REAP_INTERVAL`]. Waits for the end of output for [`ESCALATION_DELAY`]; while output
+    /// is paused for a slow reader, that time does not begin, unless the end was requested.
+    pub(crate) fn is_over(&mut self, now: Duration, end_requested: bool) -> bool {
         if self.reaped_at.is_none() && self.reap_descendants(now)
-            || self.reaped_at.is_some() && self.output_paused && !hurry
+            || self.reaped_at.is_some() && self.output_paused && !end_requested
         {
             self.reaped_at = Some(now);
         }
         self.reaped_at.is_some_and(|since| self.is_silent() || now >= since + ESCALATION_DELAY)
     }
 
-    /// Whether all output has come to its end.
+    /// Whether all output has ended.
     pub(crate) fn is_silent(&self) -> bool {
         self.ranks.iter().flat_map(|local_rank| &local_rank.outputs).all(Option::is_none)
     }
 
-    /// The processes that [`Self::is_over`] could not end, for a person. Told once.
+    /// Descriptions of the processes that [`Self::is_over`] could not end. Returned once.
     pub(crate) fn take_left(&mut self) -> Vec<String> {
         let name = |process: Pid| {
             let is_it = |local_rank: &LocalRank| local_rank.abandoned && local_rank.pid == process;
@@ -237,10 +238,10 @@ impl LocalRanks {
         self.reaper.take_left().into_iter().map(name).collect()
     }
 
-    /// When all ranks have ended: ends what they have left behind, and all other children of this process.
-    /// `true` when nothing is left; otherwise to be called again after [`REAP_INTERVAL`].
+    /// When all ranks have ended: ends their descendants, and all other children of this process.
+    /// `true` when none is left; otherwise to be called again after [`REAP_INTERVAL`].
     pub(crate) fn reap_descendants(&mut self, now: Duration) -> bool {
-        // Where the system does not list children, the watchdog cannot be told from what is left.
+        // Where the system does not list children, the watchdog cannot be told from descendants of ranks.
         if let Some(watchdog) =
             self.watchdog.take_if(|watchdog| !reaper::children().contains(&watchdog.pid()))
         {
@@ -253,7 +254,7 @@ impl LocalRanks {
         is_over
     }
 
-    /// Something is ready. Appends what has happened.
+    /// Handles a descriptor that is ready. Appends the events that follow.
     pub(crate) fn handle_ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
             Token::Ended(index) => self.collect_status(index, poll, out),
@@ -283,14 +284,14 @@ impl LocalRanks {
         for local_rank in self.ranks.iter().filter(|local_rank| !local_rank.ended) {
             local_rank.signal(signal);
             if is_end_request(number) {
-                // One that was stopped would notice only when it goes on.
+                // A stopped rank handles the signal only when it is continued.
                 local_rank.signal(Signal::CONT);
             }
         }
     }
 
-    /// Ranks that have been killed, and are there still, are not waited for any longer: they are among what
-    /// [`Self::is_over`] tries to end, and [`Self::take_left`] names.
+    /// Stops waiting for ranks that have been sent SIGKILL and still have not ended: they count as ended, and are among
+    /// the processes that [`Self::is_over`] tries to end and [`Self::take_left`] names.
     pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         for (local_rank, rank) in
             self.ranks.iter_mut().zip(self.first..).filter(|(local_rank, _)| !local_rank.ended)
@@ -323,7 +324,7 @@ impl LocalRanks {
         self.stdin.as_ref().map(|stdin| stdin.outbox.len())
     }
 
-    /// Reads no output, so that the ranks wait when they write; or reads it again.
+    /// Stops reading output, so that ranks block when they write; or resumes.
     pub(crate) fn pause_output(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.output_paused, paused) == paused {
             return;
@@ -339,7 +340,7 @@ impl LocalRanks {
         }
     }
 
-    /// Reads no lines, so that the ranks wait for their answers; or reads them again.
+    /// Stops reading PMI connections, so that ranks wait for their answers; or resumes.
     pub(crate) fn pause_lines(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.lines_paused, paused) != paused {
             for (local_rank, index) in self.ranks.iter_mut().zip(0..) {
@@ -354,7 +355,7 @@ impl LocalRanks {
         let status = match waitid(WaitId::PidFd(local_rank.pidfd.as_fd()), options) {
             Ok(Some(status)) => Some(status),
             Ok(None) | Err(Errno::INTR) => return,
-            // It is gone, and will never be more so.
+            // There is no such child any more: its status will never be known.
             Err(_) => None,
         };
         self.running -= usize::from(!std::mem::replace(&mut local_rank.ended, true));
@@ -364,7 +365,7 @@ impl LocalRanks {
             Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
             None => Ending::Misbehaved { what: "the system does not say how it ended".to_owned() },
         };
-        // What it said before comes before its end.
+        // The lines that it sent come before its end.
         self.read_lines(index, poll, out);
         out.push(RankEvent::Ended { rank: self.first + index, ending });
     }
@@ -374,12 +375,12 @@ impl LocalRanks {
         let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
         let Some(control) = &local_rank.control else { return };
         let mut open = local_rank.inbox.fill(control);
-        // When the rank has ended, all that it has written is there to be read, and nothing will follow.
+        // When the rank has ended, all its lines have arrived, and no more will follow.
         while open && local_rank.ended {
             let before = local_rank.inbox.len();
             open = local_rank.inbox.fill(control) && local_rank.inbox.len() > before;
         }
-        // Of one that is too long, the server needs no more to refuse it; and no more fits a frame.
+        // A line that is too long is cut: the server needs no more to refuse it, and a frame holds no more.
         let cut = |mut line: Vec<u8>| {
             line.truncate(LINE_MAX + 1);
             RankEvent::Line { rank, line }
@@ -404,7 +405,7 @@ impl LocalRanks {
             return;
         }
         if local_rank.outbox.flush(control, usize::MAX, || true).is_err() {
-            // It has closed its end, or died: its own end says more.
+            // The rank has closed the connection, or died: its exit status says more.
             local_rank.outbox.clear();
         }
         local_rank.watch(index, self.lines_paused, poll);
@@ -445,16 +446,16 @@ impl LocalRanks {
 
 impl LocalRank {
     fn signal(&self, signal: Signal) {
-        // The number cannot be another's: nobody has collected the rank yet.
+        // The number cannot be another process's: the rank has not been reaped yet.
         let _ = kill_process_group(self.pid, signal);
         if getpgid(Some(self.pid)) != Ok(self.pid) {
-            // It has moved to another group of its session.
+            // The rank has moved to another group of its session.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }
     }
 
-    /// Waits for what can be done at its connection: a rank that reads no answers is not read either, so that they
-    /// do not pile up here.
+    /// Watches the connection for the events that can be handled. The requests of a rank that reads no answers are not
+    /// read, so that answers do not pile up here.
     fn watch(&mut self, index: u32, lines_paused: bool, poll: &Poll) {
         let Some(control) = &self.control else { return };
         let read = !lines_paused && self.outbox.len() <= UNREAD_MAX;

@@ -18,11 +18,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a PMIx launcher, or another of ours, has left for its own ranks. Ours are not those.
+/// Variables that a PMIx launcher, or another launcher of ours, has set for its own ranks. They are removed: the ranks
+/// of this launcher are not those.
 const FOREIGN_VARIABLES: [&str; 6] =
     ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_VERSION"];
 
-/// A rank that has been started: its process, and our ends of its connections.
+/// A rank that has been started: its process, and the launcher's ends of its connections.
 #[derive(Debug)]
 pub(super) struct StartedRank {
     pub(super) pid: Pid,
@@ -33,28 +34,28 @@ pub(super) struct StartedRank {
     pub(super) stderr: Option<OwnedFd>,
 }
 
-/// What all ranks of a node are started with.
+/// The values that are the same for all ranks of a node.
 pub(super) struct SpawnContext<'a> {
     pub(super) share: &'a NodeShare,
-    /// What no other job has.
+    /// The unique name of the job.
     pub(super) job: String,
     /// How many processors they have together, if that is known.
     pub(super) processors: Option<usize>,
 }
 
-/// Where a rank writes to.
+/// The destination of a rank's output.
 #[derive(Clone, Copy)]
 pub(super) enum OutputTarget<'a> {
-    /// Where this process does.
+    /// The output of this process.
     Inherited,
-    /// To this process.
+    /// A pipe to this process.
     Piped,
-    /// To files in this directory.
+    /// Files in this directory.
     Files(&'a Path),
 }
 
 impl OutputTarget<'_> {
-    /// For a stream of a rank: its name ends the file's.
+    /// Opens a stream of a rank. The stream's name is the file's extension.
     fn of(self, rank: u32, stream: &str) -> Result<Stdio, LaunchError> {
         let Self::Files(directory) = self else {
             return Ok(if matches!(self, Self::Piped) { Stdio::piped() } else { Stdio::inherit() });
@@ -65,7 +66,7 @@ impl OutputTarget<'_> {
     }
 }
 
-/// The command of the ranks that run one of the programs: what differs between them is set for each.
+/// The command of the ranks that run one of the programs. [`start`] sets the parts that differ between them.
 pub(super) fn command(context: &SpawnContext<'_>, program: &Program) -> Result<Command, LaunchError> {
     let share = context.share;
     let mut command =
@@ -83,7 +84,7 @@ pub(super) fn command(context: &SpawnContext<'_>, program: &Program) -> Result<C
         None => command.env_remove(PROCESSORS),
     };
     if let Some(path) = &program.directory {
-        // Otherwise it would be said of the program that it is not there.
+        // Otherwise the error would say that the program does not exist.
         std::fs::read_dir(path).map_err(|source| LaunchError::File {
             doing: "start ranks in",
             path: path.clone(),
@@ -91,12 +92,12 @@ pub(super) fn command(context: &SpawnContext<'_>, program: &Program) -> Result<C
         })?;
         command.current_dir(path);
     }
-    // A group of its own: its children end with it, and a key at the terminal reaches it once, from us.
+    // A group of its own: its children end with it, and a key at the terminal reaches it once, from the launcher.
     command.process_group(0);
     Ok(command)
 }
 
-/// Where the program is, if that is a question of `PATH`. Asked once: otherwise every rank would try all
+/// The path of the program, if it is to be found in `PATH`. Searched once: otherwise every rank would try all
 /// directories.
 fn find_in_path(share: &NodeShare, program: &Program) -> Option<PathBuf> {
     if program.program.as_bytes().contains(&b'/') {
@@ -121,12 +122,12 @@ pub(super) fn start(
     let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
     let (control, theirs) =
         socketpair(kind.0, kind.1, kind.2, None).map_err(system("make a socket for a rank"))?;
-    // Only the child that is started next inherits it: no other thread of a launcher starts programs.
+    // Only the next child inherits this end: no other thread of a launcher starts programs.
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(system("make a socket for a rank"))?;
     command.env("PMI_RANK", rank.to_string()).env("PMI_FD", theirs.as_raw_fd().to_string());
     command.stdin(stdin).stdout(output.of(rank, "out")?).stderr(output.of(rank, "err")?);
     let child = command.spawn();
-    // These are the child's now: they must not stay open here until the next one is started.
+    // The child has these descriptors now: they must not stay open here until the next one is started.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.map_err(|source| match source.kind() {
         ErrorKind::WouldBlock => LaunchError::TooManyProcesses { rank, source },

@@ -1,4 +1,4 @@
-//! Processes that cannot be killed, which real jobs cannot produce on demand.
+//! Tests with processes that cannot be killed, which real jobs cannot produce on demand.
 
 use super::*;
 use crate::job::Job;

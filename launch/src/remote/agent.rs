@@ -1,4 +1,4 @@
-//! The other host's side: starts the ranks that a launcher wants there, and ends them when it is gone.
+//! The agent on another host: starts the ranks that a launcher wants there, and ends them when the launcher is gone.
 
 use super::frame::{AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::error::LaunchError;
@@ -12,9 +12,9 @@ use rustix::process::Signal;
 use std::io::{Stdin as Input, Stdout};
 use std::time::{Duration, Instant};
 
-/// Carries out what a launcher on another host says on standard input, until its ranks have ended, or it
-/// is gone. For the command that [`Job::agent`](crate::Job::agent) names; like [`run`](crate::run), it
-/// wants a process of its own.
+/// Executes the commands that a launcher on another host sends by standard input, until the ranks have ended, or the
+/// launcher is gone. For the command that [`Job::agent`](crate::Job::agent) names; like [`run`](crate::run), it needs
+/// a process of its own.
 pub fn agent() -> Result<(), LaunchError> {
     notice_children()?;
     adopt();
@@ -29,11 +29,11 @@ struct Agent {
     output: Sink<Stdout>,
     started_at: Instant,
     ranks_started: bool,
-    /// Standard input of which the launcher does not know yet that rank 0 has taken it.
+    /// Bytes of standard input that have arrived, and have not been reported to the launcher as taken by rank 0.
     stdin_backlog: usize,
-    /// Whether the launcher takes no output.
+    /// Whether the launcher has paused the output.
     output_paused: bool,
-    /// When the launcher was found to be gone, and the ranks were asked to end.
+    /// When the launcher was found to be gone, and the ranks were sent SIGTERM.
     orphaned_since: Option<Duration>,
 }
 
@@ -45,7 +45,7 @@ impl Agent {
             .map_err(LaunchError::system("watch standard input"))?;
         let mut output = Sink::new(std::io::stdout(), 0);
         output.push(format!("{HELLO}\n").as_bytes());
-        // One that is closed is noticed when the launcher's orders end.
+        // A closed pipe is noticed when the launcher's commands end.
         let _ = output.flush(&poll);
         Ok(Self {
             poll,
@@ -84,7 +84,7 @@ impl Agent {
             }
             let is_open = self.output.flush(&self.poll).is_ok();
             let full = self.output.is_full();
-            // Nobody is spared for a launcher that is gone.
+            // A pause by a launcher that is gone no longer counts.
             self.local_ranks
                 .pause_output(full || self.output_paused && self.orphaned_since.is_none(), &self.poll);
             self.local_ranks.pause_lines(full, &self.poll);
@@ -96,7 +96,7 @@ impl Agent {
                 self.local_ranks.signal(Signal::KILL.as_raw());
             }
             if self.orphaned_since.is_some_and(|since| now >= since + ESCALATION_DELAY + KILL_TIMEOUT) {
-                // Nobody hears of it.
+                // The launcher, to which the events would be sent, is gone.
                 self.local_ranks.abandon(&self.poll, &mut Vec::new());
             }
             if self.is_over(now) {
@@ -126,7 +126,7 @@ impl Agent {
         }
     }
 
-    /// Whether the ranks have ended, what they have left behind too, and all has been passed on.
+    /// Whether the ranks and their descendants have ended, and all output has been passed on.
     fn is_over(&mut self, now: Duration) -> bool {
         if !self.local_ranks.all_ended() || !(self.ranks_started || self.orphaned_since.is_some()) {
             return false;
@@ -140,7 +140,7 @@ impl Agent {
             match decode(&mut self.inbox) {
                 Ok(Some((command, payload))) => self.execute(command, &payload),
                 Ok(None) if open => return,
-                // The launcher is gone, or is none.
+                // The launcher is gone, or does not keep to the protocol.
                 Ok(None) | Err(_) => break,
             }
         }

@@ -1,4 +1,4 @@
-//! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
+//! The launcher's connection to an agent: a host, the ssh that leads there, and the ranks on that host.
 
 use super::frame::{AGENT, AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::ending::Ending;
@@ -11,27 +11,27 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What a login may say before the agent does.
+/// Bytes that a login may print before the agent's first line.
 const GREETING_MAX: usize = 1 << 20;
 
-/// A host, and its ranks.
+/// The connection to the agent on a host, and the ranks there.
 #[derive(Debug)]
 pub(crate) struct AgentConnection {
     host: String,
     index: u32,
     first: u32,
     ended: Vec<bool>,
-    /// To and from ssh; `None` when that is over.
+    /// The pipes to and from ssh; `None` when the connection has ended.
     pipes: Option<(OwnedFd, OwnedFd)>,
     inbox: Inbox,
     outbox: Outbox,
-    /// Standard input that rank 0 has not taken.
+    /// Bytes of standard input that rank 0 has not taken.
     stdin_backlog: usize,
     has_greeted: bool,
     paused: bool,
-    /// Whether its agent has been told to take no output.
+    /// Whether the agent has been told to read no output of its ranks.
     output_paused: bool,
-    /// Why the ranks could not be started, and the status of that.
+    /// Why the ranks could not be started, and the exit status for that error.
     failure: Option<(String, Option<u8>)>,
 }
 
@@ -45,11 +45,11 @@ impl AgentConnection {
         poll: &Poll,
     ) -> Result<Self, LaunchError> {
         let mut command = Command::new(&job.ssh);
-        // A question for a password would have nobody to answer it; a dead network should be noticed.
-        // A connection that the user shares among logins would be ended with what the ranks have left.
+        // Nobody could answer a question for a password; a dead network should be noticed.
+        // A connection that the user shares among logins would be ended with the descendants of the ranks.
         command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-oControlPath=none"]);
         command.args(["-T", "--", host]).arg(&job.agent);
-        // Keys at the terminal are for the ranks, which get them from us.
+        // Signals of keys at the terminal are for the ranks, which get them from the launcher.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let program = || job.ssh.to_string_lossy().into_owned();
         let mut child =
@@ -83,33 +83,33 @@ impl AgentConnection {
         Ok(connection)
     }
 
-    /// Whether this rank is there.
+    /// Whether this rank is on the host.
     pub(crate) fn has(&self, rank: u32) -> bool {
         rank.checked_sub(self.first).is_some_and(|index| (index as usize) < self.ended.len())
     }
 
-    /// Whether nothing more will come.
+    /// Whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.pipes.is_none()
     }
 
-    /// Why its ranks could not be started.
+    /// Why the host's ranks could not be started.
     pub(crate) fn failure(&self) -> Option<LaunchError> {
         let (message, status) = self.failure.clone()?;
         Some(LaunchError::HostFailed { host: self.host.clone(), message, status })
     }
 
-    /// How many bytes have not been taken yet.
+    /// How many bytes of frames ssh has not taken yet.
     pub(crate) fn backlog(&self) -> usize {
         self.outbox.len()
     }
 
-    /// How much standard input rank 0 has not taken yet, wherever it is.
+    /// How many bytes of standard input rank 0 has not taken yet, wherever they are on the way.
     pub(crate) fn stdin_backlog(&self) -> usize {
         self.stdin_backlog
     }
 
-    /// Says something to the agent. One that is gone hears nothing.
+    /// Sends a command to the agent. Does nothing if the connection has ended.
     pub(crate) fn send(&mut self, command: &AgentCommand, payload: &[u8], poll: &Poll) {
         if self.pipes.is_some() {
             if *command == AgentCommand::Input {
@@ -123,14 +123,14 @@ impl AgentConnection {
         }
     }
 
-    /// Lets the ranks wait when they write, or no longer; of all else the host tells.
+    /// Pauses the output of the host's ranks, or resumes it; all other events still come.
     pub(crate) fn pause_output(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.output_paused, paused) != paused {
             self.send(&AgentCommand::Pause(paused), b"", poll);
         }
     }
 
-    /// Reads nothing that the host says; or reads again.
+    /// Stops reading from the host; or resumes.
     pub(crate) fn pause(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.paused, paused) == paused {
             return;
@@ -142,7 +142,7 @@ impl AgentConnection {
         }
     }
 
-    /// Something is ready. Appends what has happened.
+    /// Handles a pipe that is ready. Appends the events that follow.
     pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
             Token::AgentIn(_) => self.receive(poll, out),
@@ -150,7 +150,7 @@ impl AgentConnection {
         }
     }
 
-    /// The host has not answered for too long, or has said enough.
+    /// Ends the connection. Ranks that had not ended are lost.
     pub(crate) fn give_up(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((to, from)) = self.pipes.take() else { return };
         poll.remove(&to);
@@ -163,7 +163,7 @@ impl AgentConnection {
         }
     }
 
-    /// Gives it up, and says why.
+    /// Gives up the host, and reports why on standard error.
     pub(crate) fn give_up_because(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
         let text = format!("host {} is given up: {why}\n", self.host);
         out.push(RankEvent::Output { stream: 1, bytes: text.into_bytes() });
@@ -201,7 +201,7 @@ impl AgentConnection {
 
     fn handle_event(&mut self, event: AgentEvent, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
         match event {
-            // Of another's ranks it cannot speak.
+            // Events of ranks on other hosts are ignored.
             AgentEvent::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
             AgentEvent::Ended { rank, ending } if self.has(rank) && self.set_ended(rank) => {
                 out.push(RankEvent::Ended { rank, ending });
@@ -210,7 +210,7 @@ impl AgentConnection {
                 out.push(RankEvent::Output { stream, bytes: payload });
             }
             AgentEvent::StdinTaken { bytes } => self.stdin_backlog = self.stdin_backlog.saturating_sub(bytes),
-            // None of them is a success.
+            // A failure to start never has status 0.
             AgentEvent::Failed { message, status } => {
                 self.failure = Some((message, status.filter(|status| *status > 0)));
             }
@@ -218,7 +218,7 @@ impl AgentConnection {
         }
     }
 
-    /// A rank of this host has ended. Whether that is new.
+    /// A rank of this host has ended. Returns whether it had not before.
     fn set_ended(&mut self, rank: u32) -> bool {
         !std::mem::replace(&mut self.ended[(rank - self.first) as usize], true)
     }
@@ -226,7 +226,7 @@ impl AgentConnection {
     fn flush(&mut self, poll: &Poll) {
         let Some((to, _)) = &self.pipes else { return };
         if self.outbox.flush(to, usize::MAX, || true).is_err() {
-            // What comes from there says more; this direction is over.
+            // The pipe from ssh says more; this direction has ended.
             self.outbox.clear();
         }
         poll.remove(to);
@@ -236,7 +236,7 @@ impl AgentConnection {
     }
 }
 
-/// What is wrong with a host that greets with this version.
+/// The error of a host whose agent has another version.
 fn other_version(theirs: &[u8]) -> String {
     let theirs = theirs[..theirs.len().min(40)].escape_ascii();
     let ours = HELLO.trim_start_matches(AGENT);

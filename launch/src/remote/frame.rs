@@ -1,5 +1,5 @@
-//! What a launcher and its agent on another host say to each other: a line of a length and JSON, and then
-//! so many bytes.
+//! The frames between a launcher and its agent on another host: a line with a length and a header in JSON, and then
+//! as many bytes.
 
 use crate::ending::Ending;
 use crate::flow::Inbox;
@@ -9,48 +9,48 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The first line of an agent, behind whatever a login says on its own.
+/// The first line of an agent, after any text that the login itself prints.
 pub(crate) const HELLO: &str = concat!("carrousel agent ", env!("CARGO_PKG_VERSION"));
-/// What it begins with in every version.
+/// The beginning of that line in every version.
 pub(crate) const AGENT: &str = "carrousel agent ";
-/// A header holds a job's arguments and environment, at most.
+/// Bytes of the longest header, which holds a job's arguments and environment.
 const HEADER_MAX: usize = 8 << 20;
 
-/// From the launcher to the agent.
+/// A command of the launcher to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentCommand {
-    /// Start these ranks. The first frame, and only that.
+    /// Start these ranks. Always the first frame, and only the first.
     Start(NodeShare),
-    /// The bytes are for this rank's PMI connection.
+    /// Write the bytes to this rank's PMI connection.
     Line { rank: u32 },
-    /// All ranks get this signal.
+    /// Send this signal to all ranks.
     Signal(i32),
     /// The bytes are standard input of rank 0.
     Input,
     /// Standard input has ended.
     InputOver,
-    /// What ranks write is not to be read, so that they wait; or again. All else is told as ever.
+    /// Stop reading the output of ranks, so that they block; or resume. All other events are sent as before.
     Pause(bool),
 }
 
-/// From the agent to the launcher.
+/// An event of the ranks of an agent, which the agent sends to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentEvent {
-    /// The bytes are a line of this rank.
+    /// This rank has sent the line in the bytes.
     Line { rank: u32 },
-    /// The bytes are lines for standard output (0) or error (1).
+    /// Ranks have written the lines in the bytes, for standard output (0) or error (1).
     Output { stream: u32 },
-    /// Rank 0 has taken so many more bytes of standard input.
+    /// Rank 0 has taken this many more bytes of standard input.
     StdinTaken { bytes: usize },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
-    /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.
+    /// The ranks cannot be started: the error's text and its [`LaunchError::status`](crate::LaunchError::status).
     Failed { message: String, status: Option<u8> },
     /// Nothing is left on this host.
     Done,
 }
 
-/// The other side does not keep to this. Both sides are this library, so the connection is broken.
+/// The other side does not keep to the format. Both sides are this library, so the connection is broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum FrameError {
     #[error("a frame has no valid header")]
@@ -67,7 +67,7 @@ pub(crate) fn encode(header: &impl Serialize, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Takes a frame, if one has arrived whole.
+/// Takes a frame, if a whole one has arrived.
 pub(crate) fn decode<H: DeserializeOwned>(inbox: &mut Inbox) -> Result<Option<(H, Vec<u8>)>, FrameError> {
     let Some(end) = inbox.line_end() else {
         return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::InvalidHeader) };
