@@ -11,7 +11,7 @@ use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::memory;
 use crate::wrap::wrapped;
-use carrousel_options::{Between, Origin, Settings};
+use carrousel_options::{Origin, Settings, VerbsScope};
 use carrousel_transport_sim::{Network, Protocol};
 use serde::Serialize;
 
@@ -136,10 +136,10 @@ fn transports(settings: &Settings) -> Vec<Named> {
         "directly, unless a container forbids it".to_owned()
     };
     let shm = format!("used between ranks of one node; large messages are copied {copies}");
-    let verbs = match (settings.verbs().between, carrousel::describe_verbs(settings)) {
-        (Between::None, _) => "not used (verbs is off): ranks of different nodes cannot talk".to_owned(),
-        (Between::Nodes, Ok(device)) => format!("used between ranks of different nodes: {device}"),
-        (Between::All, Ok(device)) => format!("used between all ranks (verbs is always): {device}"),
+    let verbs = match (settings.verbs().scope, carrousel::describe_verbs(settings)) {
+        (VerbsScope::None, _) => "not used (verbs is off): ranks of different nodes cannot talk".to_owned(),
+        (VerbsScope::Nodes, Ok(device)) => format!("used between ranks of different nodes: {device}"),
+        (VerbsScope::All, Ok(device)) => format!("used between all ranks (verbs is always): {device}"),
         (_, Err(why)) => format!("ranks of different nodes cannot talk: {why}"),
     };
     vec![Named { name: "shm".to_owned(), doc: shm }, Named { name: "verbs".to_owned(), doc: verbs }]

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::status::Status;
 use crate::style::{Paint, Style};
-use carrousel_options::{OptionError, Settings, Spec, read_bounded, vocabulary};
+use carrousel_options::{OptionEntry, OptionError, Settings, read_bounded, vocabulary};
 use carrousel_scenario::{Scenario, load_with};
 use std::fmt::Display;
 use std::fs::File;
@@ -66,7 +66,7 @@ pub(crate) fn scenario(path: &Path, settings: &Settings, errors: Style) -> Resul
     let mut scenario =
         loaded.map_err(|error| Failure::diagnostic(error.render(errors.color), Status::Wrong))?;
     for setting in &scenario.options {
-        Spec::check(setting).map_err(|message| at_line(&scenario, setting.line, message, errors))?;
+        OptionEntry::check(setting).map_err(|message| at_line(&scenario, setting.line, message, errors))?;
     }
     settings.apply(&mut scenario);
     Ok(scenario)

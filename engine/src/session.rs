@@ -4,10 +4,12 @@ use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{Between, CheckUsage, OptionError, Reuse, SIMULATION, Settings, Table, read_text};
+use carrousel_options::{
+    CheckUsage, OptionError, ReuseOptions, ReuseTable, SIMULATION, Settings, VerbsScope, read_text,
+};
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
-use carrousel_trace::End;
+use carrousel_trace::TraceEnd;
 use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
@@ -67,7 +69,7 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
             let is_here = |(_, node): &(u32, &u32)| Some(**node) == own;
             let here: Vec<_> = (0..).zip(&nodes).filter(is_here).map(|(rank, _)| RankId(rank)).collect();
             let (me, count, apart) =
-                (RankId(client.rank()), here.len(), settings.verbs().between == Between::All);
+                (RankId(client.rank()), here.len(), settings.verbs().scope == VerbsScope::All);
             let neighbours = if apart { vec![me] } else { here };
             NodeTopology { me, ranks: client.size(), neighbours, here: count }
         }
@@ -134,7 +136,7 @@ fn net(
     if topology.neighbours.len() == topology.ranks as usize {
         return Ok(None);
     }
-    if settings.verbs().between == Between::None {
+    if settings.verbs().scope == VerbsScope::None {
         return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
     }
     let verbs = Verbs::new(topology.me, topology.ranks, verbs);
@@ -177,10 +179,10 @@ fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
 const TABLE: &str = "verbs_reuse_table";
 
 /// When small buffers are registered, as the options say: all whose messages would be copied otherwise may be.
-fn policy(settings: &Settings, reuse: &Reuse, bytes_max: u64) -> Result<Policy, Error> {
+fn policy(settings: &Settings, reuse: &ReuseOptions, bytes_max: u64) -> Result<Policy, Error> {
     let thresholds = match &reuse.table {
-        Table::Published => Thresholds::PUBLISHED,
-        Table::File(file) => {
+        ReuseTable::Published => Thresholds::PUBLISHED,
+        ReuseTable::File(file) => {
             let origin = settings.origin(TABLE).map_or_else(String::new, |origin| format!(" ({origin})"));
             let wrong = |why: String| Error::Option(format!("{TABLE}{origin}: {}: {why}", file.display()));
             let text = read_text(file).map_err(|why| wrong(why.to_string()))?;
@@ -249,7 +251,7 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
-        self.world.shared.with(|endpoint| endpoint.end_trace(End::Left));
+        self.world.shared.with(|endpoint| endpoint.end_trace(TraceEnd::Left));
         // It ends this process too; if it cannot be told, the end of this process tells it.
         let _ = self.link.abort(code, message);
         std::process::exit(code)
@@ -259,7 +261,7 @@ impl Job {
 impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Self {
         match error {
-            LaunchError::Lost { rank, .. } => Error::PeerLost { rank, why: None },
+            LaunchError::RankLost { rank, .. } => Error::PeerLost { rank, why: None },
             other => Error::Launch(other.to_string()),
         }
     }

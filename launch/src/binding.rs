@@ -10,37 +10,37 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Bind {
-    /// Wherever the system puts them.
+    /// On any processor: the system decides.
     #[default]
     None,
     /// Each on a core of its own, or, if there are too few cores, on a processor (hardware thread) of its own.
     /// More ranks than processors are an error.
     Core,
-    /// As [`Self::Core`] where several ranks of a node fit its processors, and [`Self::None`] where they do not:
-    /// and for a rank that is alone on its node, which nobody disturbs and whose threads need room.
+    /// As [`Self::Core`] where several ranks of a node fit its processors. As [`Self::None`] where they do not, and
+    /// for a rank that is alone on its node: no other rank disturbs it, and its threads need room.
     CoreIfRoom,
     /// Blocks of consecutive ranks on each NUMA node.
     Numa,
 }
 
-/// The processors of each rank of a node, while they are started.
-pub(crate) struct Places {
-    /// Of each rank; empty: all that are allowed.
-    places: Vec<Vec<usize>>,
+/// The processors of each rank of a node, while its ranks are started.
+pub(crate) struct CpuBindings {
+    /// By the rank's position on the node; empty: all that are allowed.
+    cpus_by_index: Vec<Vec<usize>>,
     allowed: Vec<usize>,
-    before: Option<CpuSet>,
+    original: Option<CpuSet>,
 }
 
-impl Places {
-    /// For so many ranks on this node.
-    pub(crate) fn find(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
-        // A node with more processors than such a set can hold does not tell, and is left alone.
-        let before = sched_getaffinity(None).ok();
-        let is_allowed = |cpu: &usize| before.as_ref().is_some_and(|set| set.is_set(*cpu));
+impl CpuBindings {
+    /// Assigns processors to this number of ranks on this node.
+    pub(crate) fn assign(bind: Bind, ranks: u32) -> Result<Self, LaunchError> {
+        // The system call fails on a node with more processors than a set can hold: its ranks are not bound.
+        let original = sched_getaffinity(None).ok();
+        let is_allowed = |cpu: &usize| original.as_ref().is_some_and(|set| set.is_set(*cpu));
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(is_allowed).collect();
         let topology = Topology::read(Path::new(SYSTEM), &allowed);
-        let places = assign(bind, &topology, allowed.len(), ranks as usize)?;
-        Ok(Self { places, allowed, before })
+        let cpus_by_index = assign_cpus(bind, &topology, allowed.len(), ranks as usize)?;
+        Ok(Self { cpus_by_index, allowed, original })
     }
 
     /// How many processors the ranks of this node have together, if the system tells.
@@ -48,10 +48,10 @@ impl Places {
         Some(self.allowed.len()).filter(|count| *count > 0)
     }
 
-    /// What is started from now on runs where the rank with this position on the node is to run: a child inherits
-    /// that, so that it never runs elsewhere.
-    pub(crate) fn enter(&self, index: u32) -> Result<(), LaunchError> {
-        let Some(cpus) = self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
+    /// Binds this process to the processors of the rank at this position on the node. A child that is started next
+    /// inherits the binding, so that it never runs elsewhere.
+    pub(crate) fn apply(&self, index: u32) -> Result<(), LaunchError> {
+        let Some(cpus) = self.cpus_by_index.get(index as usize).filter(|cpus| !cpus.is_empty()) else {
             return Ok(());
         };
         let mut set = CpuSet::new();
@@ -59,11 +59,11 @@ impl Places {
         sched_setaffinity(None, &set).map_err(LaunchError::system("bind a rank to its processors"))
     }
 
-    /// One line about where the rank with this position runs.
+    /// A line that says on which processors the rank at this position runs.
     pub(crate) fn describe(&self, rank: u32, index: u32) -> String {
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
-        match self.places.get(index as usize).filter(|cpus| !cpus.is_empty()) {
+        match self.cpus_by_index.get(index as usize).filter(|cpus| !cpus.is_empty()) {
             Some(cpus) => format!("rank {rank} on {host}: bound to processors {}\n", list(cpus)),
             None if self.allowed.is_empty() => format!("rank {rank} on {host}: not bound\n"),
             None => format!("rank {rank} on {host}: not bound, processors {}\n", list(&self.allowed)),
@@ -71,17 +71,19 @@ impl Places {
     }
 }
 
-impl Drop for Places {
-    /// This process may run again where it did before.
+impl Drop for CpuBindings {
+    /// Restores the affinity of this process.
     fn drop(&mut self) {
-        if let Some(before) = self.before.filter(|_| self.places.iter().any(|cpus| !cpus.is_empty())) {
-            let _ = sched_setaffinity(None, &before);
+        if let Some(original) =
+            self.original.filter(|_| self.cpus_by_index.iter().any(|cpus| !cpus.is_empty()))
+        {
+            let _ = sched_setaffinity(None, &original);
         }
     }
 }
 
-/// The processors of each rank: none in particular, if that is an empty list.
-fn assign(
+/// The processors of each rank; a rank with an empty list, or without a list, is not bound.
+fn assign_cpus(
     bind: Bind,
     topology: &Topology,
     allowed: usize,
@@ -91,10 +93,12 @@ fn assign(
     let nodes = &topology.numa_nodes;
     Ok(match bind {
         Bind::None => Vec::new(),
-        // Which there are, the system does not tell.
+        // The system does not tell which processors this process may use.
         _ if allowed == 0 => Vec::new(),
         Bind::CoreIfRoom if ranks < 2 || ranks > allowed => Vec::new(),
-        Bind::Core if ranks > allowed => return Err(LaunchError::Crowded { ranks, processors: allowed }),
+        Bind::Core if ranks > allowed => {
+            return Err(LaunchError::TooFewProcessors { ranks, processors: allowed });
+        }
         Bind::Core | Bind::CoreIfRoom if ranks <= cores.len() => cores[..ranks].to_vec(),
         Bind::Core | Bind::CoreIfRoom => cores.iter().flatten().take(ranks).map(|cpu| vec![*cpu]).collect(),
         Bind::Numa => (0..ranks).map(|rank| nodes[rank * nodes.len() / ranks].clone()).collect(),
@@ -108,7 +112,7 @@ mod tests {
     fn of(bind: Bind, ranks: usize) -> Vec<Vec<usize>> {
         let cores = [[0, 4], [1, 5], [2, 6], [3, 7]].map(|core| core.to_vec()).to_vec();
         let numa_nodes = vec![vec![0, 1, 4, 5], vec![2, 3, 6, 7]];
-        assign(bind, &Topology { cores, numa_nodes }, 8, ranks).expect("they fit")
+        assign_cpus(bind, &Topology { cores, numa_nodes }, 8, ranks).expect("they fit")
     }
 
     #[test]
@@ -120,27 +124,27 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_or_has_no_room_is_not_bound_unless_that_is_wanted() {
+    fn a_rank_alone_or_without_room_is_not_bound_unless_asked_for() {
         assert_eq!(of(Bind::CoreIfRoom, 1), [[0usize; 0]; 0]);
         assert_eq!(of(Bind::CoreIfRoom, 9), [[0usize; 0]; 0]);
         let topology = Topology { cores: vec![vec![0]], numa_nodes: vec![vec![0]] };
-        let error = assign(Bind::Core, &topology, 1, 2).expect_err("there is no room");
+        let error = assign_cpus(Bind::Core, &topology, 1, 2).expect_err("there is no room");
         assert!(error.to_string().starts_with("2 ranks cannot have a core each"), "{error}");
     }
 
     #[test]
-    fn where_the_system_does_not_tell_nobody_is_bound() {
+    fn without_an_affinity_mask_no_rank_is_bound() {
         let topology = Topology { cores: Vec::new(), numa_nodes: Vec::new() };
         for bind in [Bind::None, Bind::Core, Bind::CoreIfRoom, Bind::Numa] {
-            assert_eq!(assign(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
+            assert_eq!(assign_cpus(bind, &topology, 0, 3).expect("that is no error"), [[0usize; 0]; 0]);
         }
-        let places = Places { places: Vec::new(), allowed: Vec::new(), before: None };
-        assert_eq!(places.processors(), None);
-        assert!(places.describe(0, 0).ends_with(": not bound\n"), "{}", places.describe(0, 0));
+        let bindings = CpuBindings { cpus_by_index: Vec::new(), allowed: Vec::new(), original: None };
+        assert_eq!(bindings.processors(), None);
+        assert!(bindings.describe(0, 0).ends_with(": not bound\n"), "{}", bindings.describe(0, 0));
     }
 
     #[test]
-    fn blocks_of_ranks_share_the_nodes_of_memory() {
+    fn blocks_of_ranks_share_numa_nodes() {
         let nodes = of(Bind::Numa, 4);
         assert_eq!(nodes, [[0, 1, 4, 5], [0, 1, 4, 5], [2, 3, 6, 7], [2, 3, 6, 7]]);
         assert_eq!(of(Bind::Numa, 1), [[0, 1, 4, 5]]);

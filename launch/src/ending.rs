@@ -1,34 +1,34 @@
-//! How a rank ended, as its launcher and the other ranks are told.
+//! How a rank ended, in the form that its launcher and the other ranks get.
 
-use crate::line::{Line, Writer, from_hex, to_hex};
+use crate::line::{PmiLine, PmiLineWriter, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGPIPE;
 use std::fmt;
 use std::time::Duration;
 
-/// How a rank ended. Its text goes behind `rank 3 `.
+/// How a rank ended. Its text follows `rank 3 ` in a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Ending {
-    /// It returned or called `exit`, with this status.
+    /// The rank returned or called `exit`, with this status.
     Exited(i32),
-    /// A signal of this number killed it.
+    /// A signal of this number killed the rank.
     Killed(i32),
-    /// It said that the job cannot go on.
+    /// The rank told the launcher that the job cannot go on.
     Aborted {
-        /// The status that it wants the job to have.
+        /// The status that the job is to have.
         code: i32,
-        /// Its reason, for a person.
+        /// The reason, in words.
         message: String,
     },
-    /// It exited with status 0 before it had said that it is done, while others still counted on it.
+    /// The rank exited with status 0 and without `finalize`, while others still counted on it.
     Unfinished,
-    /// It sent the launcher what no rank sends.
+    /// The rank broke the launcher's protocol.
     Misbehaved {
-        /// What is wrong with it.
+        /// The violation.
         what: String,
     },
-    /// The connection to its host ended.
+    /// The connection to the rank's host ended.
     HostLost {
         /// The host.
         host: String,
@@ -36,7 +36,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What a shell would say: the exit status, or 128 + the signal. Never 0 for a failure.
+    /// The status that a shell would give: the exit status, or 128 + the signal. Never 0 for a failure.
     pub fn status(&self) -> u8 {
         match self {
             Self::Exited(0) => 0,
@@ -48,7 +48,7 @@ impl Ending {
     }
 
     /// Appends this to a line.
-    pub(crate) fn write(&self, line: Writer) -> Writer {
+    pub(crate) fn write(&self, line: PmiLineWriter) -> PmiLineWriter {
         match self {
             Self::Exited(code) => line.word("how", "exited").word("code", code),
             Self::Killed(signal) => line.word("how", "killed").word("signal", signal),
@@ -61,8 +61,8 @@ impl Ending {
         }
     }
 
-    /// Reads what [`Self::write`] has written.
-    pub(crate) fn read(line: &Line<'_>) -> Option<Self> {
+    /// Reads the ending that [`Self::write`] has written.
+    pub(crate) fn read(line: &PmiLine<'_>) -> Option<Self> {
         let text = || String::from_utf8(from_hex(line.get("text")?)?).ok();
         Some(match line.get("how")? {
             "exited" => Self::Exited(line.number("code")?),
@@ -76,7 +76,8 @@ impl Ending {
     }
 }
 
-/// Only the low 8 bits reach the system, and other hosts may say any number: none of them is a success.
+/// The exit status of a failure. Only the low 8 bits of a code reach the system, and other hosts may send any number:
+/// none may become a success.
 fn failure(code: i32) -> u8 {
     (code as u8).max(1)
 }
@@ -95,20 +96,20 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why a launcher has ended a job of which no rank had failed. Its text is a sentence's beginning.
+/// Why a launcher has ended a job of which no rank had failed. Its text begins a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Stop {
-    /// The user has sent this signal, and ranks have not ended by it, or nobody has read all that they have written.
+pub enum StopReason {
+    /// The user has sent this signal, and ranks have not ended by it, or their output has not been read to its end.
     Signal(i32),
-    /// It was to take no longer than this.
+    /// The job has reached this time limit.
     TimedOut(Duration),
-    /// Nobody reads its output any more.
+    /// The reader of the output has closed it.
     ReaderLeft,
 }
 
-impl Stop {
-    /// What a shell, or `timeout`, would say.
+impl StopReason {
+    /// The status that a shell, or `timeout`, would give.
     pub fn status(self) -> u8 {
         match self {
             Self::Signal(signal) => (128 + signal) as u8,
@@ -118,7 +119,7 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Signal(signal) => write!(f, "ended by {}", signal_text(*signal)),
@@ -152,8 +153,8 @@ mod tests {
             Ending::HostLost { host: text() },
         ];
         for ending in all {
-            let line = ending.write(Writer::new("lost")).finish();
-            let line = Line::parse(line.as_bytes()).expect("it was written here");
+            let line = ending.write(PmiLineWriter::new("lost")).finish();
+            let line = PmiLine::parse(line.as_bytes()).expect("it was written here");
             assert_eq!(Ending::read(&line), Some(ending));
         }
     }

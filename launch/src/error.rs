@@ -1,12 +1,12 @@
-//! What can go wrong, by where it comes from: the environment, the launcher, another rank, the caller, or
-//! this node.
+//! The errors of a launch, by their cause: the environment, the launcher, another rank, the caller, or this
+//! node.
 
-use crate::ending::{Ending, Stop, signal_text};
+use crate::ending::{Ending, StopReason, signal_text};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What a launcher starts on its own host, and what it starts to get to others.
+/// The subjects of [`LaunchError::LimitTooLow`]: processes of a launcher on its own host, and connections to others.
 pub(crate) const RANKS: &str = "ranks on this host";
 pub(crate) const HOSTS: &str = "hosts";
 
@@ -14,26 +14,26 @@ pub(crate) const HOSTS: &str = "hosts";
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A variable of the environment holds what no launcher puts there.
+    /// A variable of the environment has a value that no launcher gives it.
     #[error(
         "{variable}={value:?} is wrong: expected {expected}; the program that starts the ranks sets it: \
          unset it to run as a job of one rank"
     )]
-    Variable {
+    InvalidVariable {
         /// Its name.
         variable: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it should hold.
+        /// The values that it may have.
         expected: &'static str,
     },
-    /// One variable is there, and another that goes with it is not.
+    /// One variable is set, and another that goes with it is not.
     #[error(
         "{variable} is set, but {missing} is not: a launcher sets both; start the program with \
          `carrousel run`, or unset {variable} to run as a job of one rank"
     )]
-    Missing {
-        /// The one that is there.
+    MissingVariable {
+        /// The one that is set.
         variable: &'static str,
         /// The one that is not.
         missing: &'static str,
@@ -43,35 +43,35 @@ pub enum LaunchError {
         "the program was started by a PMIx launcher ({variable} is set), and speaks PMI-1 only: start it \
          with `srun --mpi=pmi2`, with `mpiexec` of MPICH (hydra), or with `carrousel run`"
     )]
-    Pmix {
-        /// The variable that gives it away.
+    PmixOnly {
+        /// The variable by which it was recognised.
         variable: &'static str,
     },
     /// The launcher cannot be reached.
     #[error("cannot connect to the launcher at {address} (PMI_PORT): {source}")]
     Connect {
-        /// Where it should be.
+        /// Its address.
         address: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The launcher has ended, or has given up on this rank.
+    /// The launcher has ended, or has closed the connection to this rank.
     #[error("the launcher has closed the connection, so the job is over (while asking for `{asked}`)")]
-    Gone {
-        /// What was going on.
+    LauncherGone {
+        /// The request that was under way.
         asked: String,
     },
-    /// The launcher has answered what cannot be understood.
+    /// The launcher's answer cannot be understood.
     #[error("the launcher answered `{got}` to `{asked}`: expected {expected}")]
-    Answer {
+    UnexpectedAnswer {
         /// The request.
         asked: String,
         /// The answer, or its beginning.
         got: String,
-        /// What PMI-1 says.
+        /// The answer that PMI-1 expects.
         expected: &'static str,
     },
-    /// The launcher has refused.
+    /// The launcher has refused a request.
     #[error("the launcher refused `{asked}`: {message}")]
     Refused {
         /// The request.
@@ -81,16 +81,16 @@ pub enum LaunchError {
     },
     /// A key that not every launcher can store.
     #[error("the key {key:?} cannot be put: expected 1 to {max} letters, digits, `_`, `.` or `-`")]
-    Key {
+    InvalidKey {
         /// The key.
         key: String,
         /// Bytes that a key may have.
         max: usize,
     },
-    /// More than the store should hold.
+    /// A value or a report exceeds its limit.
     #[error("{what} of {len} bytes is too long: at most {max} can be sent")]
     TooLong {
-        /// Of what.
+        /// `a value`, or `a report`.
         what: &'static str,
         /// Its length.
         len: usize,
@@ -99,16 +99,16 @@ pub enum LaunchError {
     },
     /// A report is not one line.
     #[error("a report has to be one line: it contains a line end at byte {at}")]
-    NotALine {
-        /// Where.
+    ReportNotOneLine {
+        /// The byte at which its first line ends.
         at: usize,
     },
-    /// What was waited for will not happen, because another rank has ended.
+    /// The barrier will never open, because another rank has ended.
     #[error("rank {rank} {ending}, and will never enter the barrier")]
-    Lost {
-        /// Which.
+    RankLost {
+        /// The rank that has ended.
         rank: u32,
-        /// How.
+        /// How it ended.
         ending: Ending,
     },
     /// A program cannot be started.
@@ -116,45 +116,45 @@ pub enum LaunchError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A host has not done what it was asked to.
+    /// A host could not carry out its part of the job.
     #[error("host {host}: {message}")]
-    Host {
+    HostFailed {
         /// The host.
         host: String,
-        /// What happened there.
+        /// The error there.
         message: String,
-        /// What [`LaunchError::status`] would be, had it happened here.
+        /// The [`LaunchError::status`] that the error would have here.
         status: Option<u8>,
     },
     /// A list of hosts is wrong.
     #[error("`{text}` is not a host: expected NAME or NAME:RANKS, as in `node1:4`")]
-    HostText {
+    InvalidHost {
         /// The entry.
         text: String,
     },
     /// A file of hosts is wrong.
     #[error("{file}{}: found `{found}`, expected {expected}", line.map(|line| format!(":{line}")).unwrap_or_default())]
-    HostFile {
+    InvalidHostFile {
         /// The file.
         file: String,
         /// The line, from 1; `None` if it is the whole file.
         line: Option<usize>,
-        /// What is there.
+        /// The text that stands there.
         found: String,
-        /// What should be.
+        /// The text that may stand there.
         expected: &'static str,
     },
     /// A file or directory cannot be used.
     #[error("cannot {doing} {}: {source}", path.display())]
     File {
-        /// What cannot be done with it.
+        /// The operation that failed.
         doing: &'static str,
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A limit of the system is too low for the job. Nothing was started.
@@ -162,16 +162,16 @@ pub enum LaunchError {
         "{count} {of} need {needed} {what}, and the limit is {limit}: raise it, or use {} hosts",
         if *of == HOSTS { "fewer" } else { "more" }
     )]
-    Limit {
-        /// How many there are.
+    LimitTooLow {
+        /// How many ranks or hosts there are.
         count: u64,
-        /// Of what: `ranks on this host`, or `hosts`.
+        /// `ranks on this host`, or `hosts`.
         of: &'static str,
-        /// What they need.
+        /// The resource that is limited.
         what: &'static str,
-        /// How many of that.
+        /// How much of it they need.
         needed: u64,
-        /// How many there may be.
+        /// How much of it the system allows.
         limit: u64,
     },
     /// The system allows no more processes.
@@ -179,19 +179,19 @@ pub enum LaunchError {
         "cannot start rank {rank}: {source}: the limit on processes is reached (RLIMIT_NPROC, ulimit -u; or \
          pids.max of the control group)"
     )]
-    Processes {
-        /// The first that could not be started.
+    TooManyProcesses {
+        /// The first rank that could not be started.
         rank: u32,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// More ranks than processors, and each was to have one.
+    /// A host has more ranks than processors, and each rank was to have one of its own.
     #[error(
         "{ranks} ranks cannot have a core each: this host lets them use {processors} processors; bind them to \
          NUMA nodes, or not at all"
     )]
-    Crowded {
-        /// How many are on this host.
+    TooFewProcessors {
+        /// How many ranks are on this host.
         ranks: usize,
         /// How many processors they may use.
         processors: usize,
@@ -203,18 +203,18 @@ pub enum LaunchError {
         signal: i32,
         /// How many ranks, or hosts, had been started.
         started: u32,
-        /// Of how many.
+        /// How many ranks the job has.
         ranks: u32,
     },
-    /// What the ranks write can be written nowhere.
+    /// The output of the ranks cannot be written.
     #[error("cannot write the output: {source}; the job was ended")]
     Output {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A job needs a rank, and there is a limit.
+    /// A job has no rank, or too many.
     #[error("a job has 1 to {max} ranks, not {ranks}")]
-    Ranks {
+    InvalidRankCount {
         /// How many were asked for.
         ranks: u32,
         /// The limit.
@@ -223,27 +223,27 @@ pub enum LaunchError {
     /// The system has refused something that a launcher needs.
     #[error("cannot {doing}: {source}")]
     System {
-        /// What.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl LaunchError {
-    /// The exit status by which a shell says the same, if there is one: 127 when there is no such program, 126 when
-    /// it cannot be started, 128 and the number of the signal that has ended the job before it had begun.
+    /// The exit status that a shell gives for such an error, if there is one: 127 for a program that does not exist,
+    /// 126 for one that cannot be started, 128 and the number of the signal that ended the job before it had begun.
     pub fn status(&self) -> Option<u8> {
         match self {
             Self::Spawn { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
             Self::Spawn { .. } => Some(126),
-            Self::Interrupted { signal, .. } => Some(Stop::Signal(*signal).status()),
-            Self::Host { status, .. } => *status,
+            Self::Interrupted { signal, .. } => Some(StopReason::Signal(*signal).status()),
+            Self::HostFailed { status, .. } => *status,
             _ => None,
         }
     }
 
-    /// For `map_err`: the system has refused something.
+    /// Makes a [`Self::System`] in `map_err`.
     pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl Fn(E) -> Self {
         move |source| Self::System { doing, source: source.into() }
     }
@@ -257,10 +257,10 @@ mod tests {
     fn messages_are_one_sentence() {
         let source = || io::Error::other("no");
         let all = [
-            LaunchError::Processes { rank: 3, source: source() },
-            LaunchError::Crowded { ranks: 3, processors: 2 },
-            LaunchError::Limit { count: 3, of: HOSTS, what: "files", needed: 6, limit: 5 },
-            LaunchError::Limit { count: 3, of: RANKS, what: "files", needed: 6, limit: 5 },
+            LaunchError::TooManyProcesses { rank: 3, source: source() },
+            LaunchError::TooFewProcessors { ranks: 3, processors: 2 },
+            LaunchError::LimitTooLow { count: 3, of: HOSTS, what: "files", needed: 6, limit: 5 },
+            LaunchError::LimitTooLow { count: 3, of: RANKS, what: "files", needed: 6, limit: 5 },
         ];
         let all = all.map(|error| error.to_string());
         assert!(all.iter().all(|text| !text.contains("  ")), "{all:?}");

@@ -1,32 +1,32 @@
-//! When a rank's end is a failure, and what is done about it. Pure: time is an input.
+//! Decides when a rank's end is a failure, and what follows from it. Pure: time is an input.
 
-use crate::ending::{Ending, Stop};
-use crate::job::INSISTENCE;
+use crate::ending::{Ending, StopReason};
+use crate::job::ESCALATION_DELAY;
 use std::time::Duration;
 
-/// A second request of the user counts as one if it comes so much later than the first: `timeout`, for one, sends
-/// each signal to its child and to its child's group.
-const REPEATED: Duration = Duration::from_millis(500);
+/// A second signal of the user counts only if it comes this long after the first: `timeout`, for one, sends each
+/// signal to its child and to its child's group.
+const REPEAT_MIN_DELAY: Duration = Duration::from_millis(500);
 
-/// What follows from what happened.
+/// A decision of the policy, for the launcher to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The rank has failed: the user and the other ranks are told.
+pub(crate) enum Decision {
+    /// The rank has failed: tell the user and the other ranks.
     Failed { rank: u32, ending: Ending, expected: bool },
-    /// The launcher ends the job, although no rank has failed: the user is told.
-    Stopped { stop: Stop },
-    /// All that still run are asked to end.
+    /// The launcher ends the job, although no rank has failed: tell the user.
+    Stopped { stop: StopReason },
+    /// Send SIGTERM to all ranks that still run.
     Terminate,
-    /// All that still run are killed.
+    /// Send SIGKILL to all ranks that still run.
     Kill,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Rank {
-    /// It has taken part before.
-    known: bool,
-    /// It takes part, and has not said that it is done.
-    counts: bool,
+    /// It has called `init` before.
+    initialised_before: bool,
+    /// It has called `init`, and not `finalize`: it counts on the other ranks.
+    participates: bool,
     finalised: bool,
     ended: bool,
     failed: bool,
@@ -35,52 +35,53 @@ struct Rank {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// The user has asked the ranks to end, and they may take their time until then.
-    Asked {
+    /// The user has sent a signal that asks for the end; ranks may go on until then.
+    EndRequested {
         until: Option<Duration>,
     },
     /// A rank has failed; the others may go on until then.
     Grace {
         until: Duration,
     },
-    /// They have been asked to end.
+    /// The ranks have been sent SIGTERM.
     Terminated {
         until: Duration,
     },
     Killed,
 }
 
-/// How long the ranks of a job have for what.
+/// The time limits of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// After another has failed.
+    /// How long ranks may go on after one has failed.
     pub(crate) grace: Duration,
-    /// After a signal of the user; `None`: until the next one.
+    /// How long ranks may go on after a signal of the user; `None`: until the next one.
     pub(crate) kill_after: Option<Duration>,
-    /// For everything, if that is bounded.
+    /// How long the whole job may take, if that is bounded.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// The history of a job, as far as it decides what a rank's end means.
+/// The history of a job, as far as it decides whether a rank's end is a failure.
 ///
-/// A rank fails by a status other than 0, a signal, an abort, or nonsense; and by ending with status 0
-/// while another still counts on it: one that has called `init`, and not `finalize`. A program that never
-/// calls `init` is free to end at any time.
+/// A rank fails by a status other than 0, a signal, an abort, or a violation of the protocol; and by ending with
+/// status 0 while another rank still counts on it: one that has called `init`, and not `finalize`. A program that
+/// never calls `init` is free to end at any time.
 #[derive(Debug)]
 pub(crate) struct FailurePolicy {
     ranks: Vec<Rank>,
-    /// How many of them have not ended, and how many count on the others.
+    /// How many ranks have not ended, and how many count on the others.
     running: usize,
-    counting: usize,
-    /// Those that have ended with status 0 and have not said that they are done: failures, once one counts.
-    silent: Vec<u32>,
+    participants: usize,
+    /// Ranks that have ended with status 0 and without `finalize`: failures, as soon as another rank counts on them.
+    exited_unfinalised: Vec<u32>,
     times: Times,
     phase: Phase,
-    first: Option<(u32, Ending)>,
-    stopped: Option<Stop>,
-    /// The first signal of the user that asks for the end, when it came, and whether a rank had failed before.
-    asked: Option<(i32, Duration, bool)>,
-    /// Signals that the ranks were sent on behalf of the user.
+    first_failure: Option<(u32, Ending)>,
+    stopped: Option<StopReason>,
+    /// The first signal of the user that asks for the end, the time at which it came, and whether a rank had failed
+    /// before.
+    end_request: Option<(i32, Duration, bool)>,
+    /// Signals that were forwarded to the ranks on behalf of the user.
     forwarded: Vec<i32>,
 }
 
@@ -89,20 +90,20 @@ impl FailurePolicy {
         Self {
             ranks: vec![Rank::default(); ranks as usize],
             running: ranks as usize,
-            counting: 0,
-            silent: Vec::new(),
+            participants: 0,
+            exited_unfinalised: Vec::new(),
             times,
             phase: Phase::Running,
-            first: None,
+            first_failure: None,
             stopped: None,
-            asked: None,
+            end_request: None,
             forwarded: Vec::new(),
         }
     }
 
     /// The first failure, and why the launcher has ended the job, if it has; the latter decides the exit status.
-    pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<Stop>) {
-        (self.first, self.stopped)
+    pub(crate) fn into_outcome(self) -> (Option<(u32, Ending)>, Option<StopReason>) {
+        (self.first_failure, self.stopped)
     }
 
     /// Whether no rank is left.
@@ -112,172 +113,172 @@ impl FailurePolicy {
 
     /// The ranks whose processes are still there.
     pub(crate) fn running(&self) -> Vec<u32> {
-        (0..).zip(&self.ranks).filter(|(_, known)| !known.ended).map(|(rank, _)| rank).collect()
+        (0..).zip(&self.ranks).filter(|(_, state)| !state.ended).map(|(rank, _)| rank).collect()
     }
 
-    /// The ranks beside this one that take part.
+    /// The other ranks that have called `init`, and not `finalize`.
     pub(crate) fn others(&self, rank: u32) -> Vec<u32> {
-        if self.counting == 0 {
+        if self.participants == 0 {
             return Vec::new();
         }
         (0..)
             .zip(&self.ranks)
-            .filter(|(other, known)| *other != rank && known.counts)
+            .filter(|(other, state)| *other != rank && state.participates)
             .map(|(r, _)| r)
             .collect()
     }
 
-    /// When [`Self::tick`] has something to do.
+    /// The time at which [`Self::tick`] has something to do.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         match self.phase {
             Phase::Grace { until } | Phase::Terminated { until } => Some(until),
             Phase::Running => self.times.timeout,
-            Phase::Asked { until } => until.into_iter().chain(self.times.timeout).min(),
+            Phase::EndRequested { until } => until.into_iter().chain(self.times.timeout).min(),
             Phase::Killed => None,
         }
     }
 
-    /// The rank takes part. Whether it does for the first time.
-    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Verdict>) -> bool {
-        let known = &mut self.ranks[rank as usize];
-        known.finalised = false;
-        let (ended, is_new) = (known.ended, !std::mem::replace(&mut known.known, true));
-        self.count(rank, !ended);
+    /// The rank has called `init`. Returns whether it did for the first time.
+    pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Decision>) -> bool {
+        let state = &mut self.ranks[rank as usize];
+        state.finalised = false;
+        let (ended, is_new) = (state.ended, !std::mem::replace(&mut state.initialised_before, true));
+        self.set_participates(rank, !ended);
         self.find_unfinished(now, out);
         is_new
     }
 
-    /// The rank is done.
+    /// The rank has called `finalize`.
     pub(crate) fn finalised(&mut self, rank: u32) {
-        self.count(rank, false);
+        self.set_participates(rank, false);
         self.ranks[rank as usize].finalised = true;
     }
 
     /// The rank has failed, although its process may go on.
-    pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
-        self.count(rank, false);
-        let known = &mut self.ranks[rank as usize];
-        // What a rank does when it has been asked to end is no failure of its own.
+    pub(crate) fn failed(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
+        self.set_participates(rank, false);
+        let state = &mut self.ranks[rank as usize];
+        // The end of a rank after SIGTERM is no failure of its own.
         let asked = matches!(self.phase, Phase::Terminated { .. } | Phase::Killed);
-        if std::mem::replace(&mut known.failed, true) || asked {
+        if std::mem::replace(&mut state.failed, true) || asked {
             return;
         }
-        if matches!(self.phase, Phase::Running | Phase::Asked { until: None }) {
+        if matches!(self.phase, Phase::Running | Phase::EndRequested { until: None }) {
             self.phase = Phase::Grace { until: now + self.times.grace };
         }
-        self.first.get_or_insert((rank, ending.clone()));
+        self.first_failure.get_or_insert((rank, ending.clone()));
         let expected = matches!(&ending, Ending::Killed(signal) if self.forwarded.contains(signal));
-        out.push(Verdict::Failed { rank, ending, expected });
+        out.push(Decision::Failed { rank, ending, expected });
     }
 
     /// The rank's process is gone.
-    pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Verdict>) {
-        self.count(rank, false);
-        let known = &mut self.ranks[rank as usize];
-        self.running -= usize::from(!std::mem::replace(&mut known.ended, true));
+    pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
+        self.set_participates(rank, false);
+        let state = &mut self.ranks[rank as usize];
+        self.running -= usize::from(!std::mem::replace(&mut state.ended, true));
         if ending != Ending::Exited(0) {
             return self.failed(rank, ending, now, out);
         }
-        if !known.finalised {
-            self.silent.push(rank);
+        if !state.finalised {
+            self.exited_unfinalised.push(rank);
         }
         self.find_unfinished(now, out);
     }
 
-    /// A signal of this number goes to all ranks; who dies of it is not to blame.
+    /// A signal of this number is forwarded to all ranks; a rank that dies of it is not to blame.
     pub(crate) fn forwarded(&mut self, signal: i32) {
         self.forwarded.push(signal);
     }
 
-    /// The user has sent the launcher a signal that asks for the job's end, which the ranks get as well.
-    pub(crate) fn asked_to_end(&mut self, signal: i32, now: Duration, out: &mut Vec<Verdict>) {
-        match self.asked {
+    /// The user has sent the launcher a signal that asks for the job's end, and that the ranks get as well.
+    pub(crate) fn end_requested(&mut self, signal: i32, now: Duration, out: &mut Vec<Decision>) {
+        match self.end_request {
             _ if self.all_ended() || self.phase == Phase::Killed => {}
             None => {
-                self.asked = Some((signal, now, self.first.is_some()));
+                self.end_request = Some((signal, now, self.first_failure.is_some()));
                 if self.phase == Phase::Running {
-                    self.phase = Phase::Asked { until: self.times.kill_after.map(|time| now + time) };
+                    self.phase = Phase::EndRequested { until: self.times.kill_after.map(|time| now + time) };
                 }
             }
-            Some((_, since, _)) if now < since + REPEATED => {}
-            Some(_) => self.insist(out),
+            Some((_, since, _)) if now < since + REPEAT_MIN_DELAY => {}
+            Some(_) => self.escalate(out),
         }
     }
 
-    /// Nobody reads the output any more. In a pipeline, that is the end of who writes it.
-    pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Verdict>) {
-        self.stop(Stop::ReaderLeft, now + INSISTENCE, out);
+    /// The reader of the output has closed it. In a pipeline, that ends the writer.
+    pub(crate) fn reader_left(&mut self, now: Duration, out: &mut Vec<Decision>) {
+        self.stop(StopReason::ReaderLeft, now + ESCALATION_DELAY, out);
     }
 
-    /// The launcher cannot do its part any more.
-    pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    /// The launcher cannot go on: the output cannot be written.
+    pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
-            self.phase = Phase::Terminated { until: now + INSISTENCE };
-            out.push(Verdict::Terminate);
+            self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
+            out.push(Decision::Terminate);
         }
     }
 
-    /// That the job has taken longer than it may.
-    pub(crate) fn timed_out(&self, now: Duration) -> Option<Stop> {
-        self.times.timeout.filter(|timeout| now >= *timeout).map(Stop::TimedOut)
+    /// The reason to stop, once the job has taken longer than it may.
+    pub(crate) fn timed_out(&self, now: Duration) -> Option<StopReason> {
+        self.times.timeout.filter(|timeout| now >= *timeout).map(StopReason::TimedOut)
     }
 
-    /// Time passes.
-    pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Verdict>) {
+    /// Takes the decisions whose time has come.
+    pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
         match (self.phase, self.timed_out(now)) {
-            (Phase::Running | Phase::Asked { .. }, Some(stop)) if !self.all_ended() => {
-                self.stop(stop, now + self.times.kill_after.unwrap_or(INSISTENCE), out);
+            (Phase::Running | Phase::EndRequested { .. }, Some(stop)) if !self.all_ended() => {
+                self.stop(stop, now + self.times.kill_after.unwrap_or(ESCALATION_DELAY), out);
             }
-            (Phase::Asked { until: Some(until) }, _) if now >= until => self.insist(out),
+            (Phase::EndRequested { until: Some(until) }, _) if now >= until => self.escalate(out),
             (Phase::Grace { until }, _) if now >= until => {
-                self.phase = Phase::Terminated { until: now + INSISTENCE };
-                out.push(Verdict::Terminate);
+                self.phase = Phase::Terminated { until: now + ESCALATION_DELAY };
+                out.push(Decision::Terminate);
             }
             (Phase::Terminated { until }, _) if now >= until => {
                 self.phase = Phase::Killed;
-                out.push(Verdict::Kill);
+                out.push(Decision::Kill);
             }
             _ => {}
         }
     }
 
-    /// Ranks have not ended by the user's signal.
-    fn insist(&mut self, out: &mut Vec<Verdict>) {
+    /// Kills the ranks that have not ended by the user's signal.
+    fn escalate(&mut self, out: &mut Vec<Decision>) {
         self.phase = Phase::Killed;
-        if let Some((signal, _, had_failed)) = self.asked
+        if let Some((signal, _, had_failed)) = self.end_request
             && !self.all_ended()
         {
-            let stop = Stop::Signal(signal);
+            let stop = StopReason::Signal(signal);
             if !had_failed {
                 self.stopped.get_or_insert(stop);
             }
-            out.extend([Verdict::Stopped { stop }, Verdict::Kill]);
+            out.extend([Decision::Stopped { stop }, Decision::Kill]);
         }
     }
 
     /// Ends the job, unless it is about to be ended already.
-    fn stop(&mut self, stop: Stop, until: Duration, out: &mut Vec<Verdict>) {
+    fn stop(&mut self, stop: StopReason, until: Duration, out: &mut Vec<Decision>) {
         if matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {
             return;
         }
         self.phase = Phase::Terminated { until };
-        if self.first.is_none() {
+        if self.first_failure.is_none() {
             self.stopped.get_or_insert(stop);
         }
-        out.extend([Verdict::Stopped { stop }, Verdict::Terminate]);
+        out.extend([Decision::Stopped { stop }, Decision::Terminate]);
     }
 
-    /// Whether the rank counts on the others.
-    fn count(&mut self, rank: u32, counts: bool) {
-        let before = std::mem::replace(&mut self.ranks[rank as usize].counts, counts);
-        self.counting = self.counting + usize::from(counts) - usize::from(before);
+    /// Sets whether the rank counts on the others.
+    fn set_participates(&mut self, rank: u32, participates: bool) {
+        let before = std::mem::replace(&mut self.ranks[rank as usize].participates, participates);
+        self.participants = self.participants + usize::from(participates) - usize::from(before);
     }
 
-    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Verdict>) {
-        if self.counting == 0 {
+    fn find_unfinished(&mut self, now: Duration, out: &mut Vec<Decision>) {
+        if self.participants == 0 {
             return;
         }
-        for rank in std::mem::take(&mut self.silent) {
+        for rank in std::mem::take(&mut self.exited_unfinalised) {
             self.failed(rank, Ending::Unfinished, now, out);
         }
     }
@@ -303,16 +304,16 @@ mod tests {
 
     const TIMES: Times = Times { grace: SECOND, kill_after: Some(Duration::from_secs(5)), timeout: None };
 
-    /// Two ranks; what the steps lead to.
-    fn check(steps: impl IntoIterator<Item = Step>, expected: &[Verdict]) -> Option<(u32, Ending)> {
+    /// Compares the decisions that the steps of two ranks lead to. Returns the first failure.
+    fn check(steps: impl IntoIterator<Item = Step>, expected: &[Decision]) -> Option<(u32, Ending)> {
         outcome(TIMES, steps, expected).0
     }
 
     fn outcome(
         times: Times,
         steps: impl IntoIterator<Item = Step>,
-        expected: &[Verdict],
-    ) -> (Option<(u32, Ending)>, Option<Stop>) {
+        expected: &[Decision],
+    ) -> (Option<(u32, Ending)>, Option<StopReason>) {
         let (mut policy, mut out, mut now) = (FailurePolicy::new(2, times), Vec::new(), Duration::ZERO);
         for step in steps {
             match step {
@@ -323,7 +324,7 @@ mod tests {
                 End(rank, ending) => policy.ended(rank, ending, now, &mut out),
                 Abort(rank) => policy.failed(rank, abort(), now, &mut out),
                 Forward(signal) => policy.forwarded(signal),
-                Ask(signal) => policy.asked_to_end(signal, now, &mut out),
+                Ask(signal) => policy.end_requested(signal, now, &mut out),
                 Leave => policy.reader_left(now, &mut out),
                 Tick(seconds) => {
                     now += seconds * SECOND;
@@ -343,46 +344,46 @@ mod tests {
         End(rank, Ending::Exited(0))
     }
 
-    fn failed(rank: u32, ending: Ending) -> Verdict {
-        Verdict::Failed { rank, ending, expected: false }
+    fn failed(rank: u32, ending: Ending) -> Decision {
+        Decision::Failed { rank, ending, expected: false }
     }
 
     #[test]
-    fn a_program_that_never_takes_part_may_end() {
+    fn a_program_that_never_initialises_may_end() {
         assert_eq!(check([fine(0), fine(1)], &[]), None);
     }
 
     #[test]
-    fn who_has_finalised_may_end() {
+    fn a_finalised_rank_may_end() {
         assert_eq!(check([Init(0), Init(1), Done(0), fine(0), Done(1), fine(1)], &[]), None);
     }
 
     #[test]
-    fn who_is_still_needed_may_not() {
+    fn a_rank_that_is_still_needed_may_not_end() {
         let expected = [failed(0, Ending::Unfinished)];
         assert_eq!(check([Init(0), Init(1), fine(0)], &expected), Some((0, Ending::Unfinished)));
-        // Also when that turns out later.
+        // Also when the other rank calls `init` later.
         check([fine(0), Init(1)], &expected);
     }
 
     #[test]
-    fn the_last_need_not_finalise() {
+    fn the_last_rank_need_not_finalise() {
         check([Init(0), Init(1), Done(0), fine(0), fine(1)], &[]);
     }
 
     #[test]
-    fn the_others_get_a_grace_period_then_a_request_then_no_choice() {
+    fn the_other_ranks_get_a_grace_period_then_sigterm_then_sigkill() {
         let steps = [End(1, Ending::Exited(3)), Tick(0), Tick(1), Tick(0), Tick(1), Tick(1)];
-        check(steps, &[failed(1, Ending::Exited(3)), Verdict::Terminate, Verdict::Kill]);
+        check(steps, &[failed(1, Ending::Exited(3)), Decision::Terminate, Decision::Kill]);
     }
 
     #[test]
-    fn the_first_failure_counts_and_an_asked_end_is_none() {
+    fn the_first_failure_counts_and_an_end_after_sigterm_is_no_failure() {
         let both = [failed(1, Ending::Killed(9)), failed(0, Ending::Exited(2))];
         let first = check([End(1, Ending::Killed(9)), End(0, Ending::Exited(2))], &both);
         assert_eq!(first, Some((1, Ending::Killed(9))));
         let steps = [End(1, Ending::Killed(9)), Tick(1), End(0, Ending::Killed(15))];
-        check(steps, &[failed(1, Ending::Killed(9)), Verdict::Terminate]);
+        check(steps, &[failed(1, Ending::Killed(9)), Decision::Terminate]);
     }
 
     #[test]
@@ -393,72 +394,72 @@ mod tests {
 
     #[test]
     fn a_forwarded_signal_is_expected() {
-        let expected = Verdict::Failed { rank: 0, ending: Ending::Killed(2), expected: true };
+        let expected = Decision::Failed { rank: 0, ending: Ending::Killed(2), expected: true };
         check([Forward(2), End(0, Ending::Killed(2))], &[expected]);
     }
 
-    fn stopped(stop: Stop) -> Verdict {
-        Verdict::Stopped { stop }
+    fn stopped(stop: StopReason) -> Decision {
+        Decision::Stopped { stop }
     }
 
     #[test]
-    fn who_does_not_end_by_the_signal_is_killed_when_its_time_is_over() {
-        let stop = Stop::Signal(15);
+    fn ranks_that_survive_the_signal_are_killed_when_their_time_is_over() {
+        let stop = StopReason::Signal(15);
         let (first, by) =
-            outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Verdict::Kill]);
+            outcome(TIMES, [Ask(15), Tick(4), Tick(1), Tick(9)], &[stopped(stop), Decision::Kill]);
         assert_eq!((first, by), (None, Some(stop)));
-        // Not if all have: then their own statuses count.
+        // If all ranks have ended, their own statuses count.
         let (first, by) = outcome(TIMES, [Ask(15), fine(0), fine(1), Tick(9)], &[]);
         assert_eq!((first, by), (None, None));
     }
 
     #[test]
     fn a_second_signal_kills_at_once_but_not_if_it_is_the_first_one_twice() {
-        let stop = Stop::Signal(2);
+        let stop = StopReason::Signal(2);
         outcome(TIMES, [Ask(2), Ask(2), Ask(15)], &[]);
-        outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Verdict::Kill]);
+        outcome(TIMES, [Ask(2), Tick(1), Ask(15)], &[stopped(stop), Decision::Kill]);
         let patient = Times { kill_after: None, ..TIMES };
         outcome(patient, [Ask(2), Tick(1000)], &[]);
-        outcome(patient, [Ask(2), Tick(1000), Ask(2)], &[stopped(stop), Verdict::Kill]);
+        outcome(patient, [Ask(2), Tick(1000), Ask(2)], &[stopped(stop), Decision::Kill]);
     }
 
     #[test]
     fn a_rank_that_ends_by_the_signal_does_not_shorten_the_time_of_the_others() {
-        let died = Verdict::Failed { rank: 0, ending: Ending::Killed(15), expected: true };
+        let died = Decision::Failed { rank: 0, ending: Ending::Killed(15), expected: true };
         let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(4), fine(1)];
         let (first, by) = outcome(TIMES, steps, std::slice::from_ref(&died));
         assert_eq!((first, by), (Some((0, Ending::Killed(15))), None));
         let steps = [Forward(15), Ask(15), End(0, Ending::Killed(15)), Tick(5)];
-        let (_, by) = outcome(TIMES, steps, &[died, stopped(Stop::Signal(15)), Verdict::Kill]);
-        assert_eq!(by, Some(Stop::Signal(15)));
+        let (_, by) = outcome(TIMES, steps, &[died, stopped(StopReason::Signal(15)), Decision::Kill]);
+        assert_eq!(by, Some(StopReason::Signal(15)));
     }
 
     #[test]
     fn a_signal_after_a_failure_does_not_hide_it() {
         let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1)];
-        let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Verdict::Terminate]);
+        let (first, by) = outcome(TIMES, steps, &[failed(1, Ending::Exited(3)), Decision::Terminate]);
         assert_eq!((first, by), (Some((1, Ending::Exited(3))), None));
         let steps = [End(1, Ending::Exited(3)), Ask(2), Tick(1), Ask(2)];
-        let stop = stopped(Stop::Signal(2));
+        let stop = stopped(StopReason::Signal(2));
         // The grace period is over in the same second.
-        let expected = [failed(1, Ending::Exited(3)), Verdict::Terminate, stop, Verdict::Kill];
+        let expected = [failed(1, Ending::Exited(3)), Decision::Terminate, stop, Decision::Kill];
         assert_eq!(outcome(TIMES, steps, &expected).1, None);
     }
 
     #[test]
-    fn a_job_whose_time_is_over_is_asked_and_killed() {
+    fn a_job_whose_time_is_over_is_terminated_then_killed() {
         let times = Times { timeout: Some(3 * SECOND), ..TIMES };
-        let stop = Stop::TimedOut(3 * SECOND);
-        let expected = [stopped(stop), Verdict::Terminate, Verdict::Kill];
+        let stop = StopReason::TimedOut(3 * SECOND);
+        let expected = [stopped(stop), Decision::Terminate, Decision::Kill];
         let (first, by) = outcome(times, [Tick(2), Tick(1), End(0, Ending::Killed(15)), Tick(5)], &expected);
         assert_eq!((first, by), (None, Some(stop)));
         outcome(times, [fine(0), fine(1), Tick(9)], &[]);
     }
 
     #[test]
-    fn without_a_reader_the_job_ends_and_nobody_is_to_blame() {
-        let expected = [stopped(Stop::ReaderLeft), Verdict::Terminate, Verdict::Kill];
+    fn without_a_reader_the_job_ends_and_no_rank_is_to_blame() {
+        let expected = [stopped(StopReason::ReaderLeft), Decision::Terminate, Decision::Kill];
         let steps = [Leave, Leave, End(0, Ending::Exited(101)), Tick(1)];
-        assert_eq!(outcome(TIMES, steps, &expected), (None, Some(Stop::ReaderLeft)));
+        assert_eq!(outcome(TIMES, steps, &expected), (None, Some(StopReason::ReaderLeft)));
     }
 }

@@ -1,31 +1,31 @@
-//! Bytes in and out of descriptors that do not wait.
+//! Buffers of bytes that come from nonblocking descriptors, and of bytes that go to them.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
 
-/// Room for what is read at once. A descriptor is read once each time it is ready: so that one that never
-/// stops does not keep the others waiting.
+/// Buffer space for one read. A descriptor is read once each time it is ready, so that one that is always
+/// ready does not keep the others waiting.
 const CHUNK: usize = 64 << 10;
 
-/// Makes calls at a descriptor return at once. Only for ends that no other process has.
+/// Makes a descriptor nonblocking. Only for descriptors that are shared with no other process.
 pub(crate) fn nonblocking(fd: &OwnedFd) -> io::Result<()> {
     Ok(rustix::io::ioctl_fionbio(fd, true)?)
 }
 
-/// What has been read and not been taken yet.
+/// Bytes that have been read and not been taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// What is before this has been taken.
+    /// Bytes before this have been taken.
     begin: usize,
-    /// What is before this has no line end.
+    /// Bytes before this contain no line feed.
     searched: usize,
 }
 
 impl Inbox {
-    /// Reads what there is. `false` when the other side has closed it.
+    /// Reads what has arrived. `false` when the other side has closed the connection.
     pub(crate) fn fill(&mut self, fd: impl AsFd) -> bool {
         self.bytes.drain(..self.begin);
         (self.searched, self.begin) = (self.searched - self.begin, 0);
@@ -35,7 +35,7 @@ impl Inbox {
                 Ok(length) => length > 0,
                 Err(Errno::AGAIN) => true,
                 Err(Errno::INTR) => continue,
-                // A connection that is reset, a terminal that is gone: nothing will come any more.
+                // A connection that is reset, a terminal that is gone: no more bytes will come.
                 Err(_) => false,
             };
         }
@@ -58,7 +58,7 @@ impl Inbox {
             self.bytes[self.begin - length..self.begin].to_vec()
         };
         if self.begin >= self.bytes.len() {
-            // Of a thousand connections, few have something at a time: no memory is kept for the others.
+            // Of a thousand connections, few have bytes at a time: the empty buffers keep no memory.
             *self = Self::default();
         }
         self.searched = self.begin;
@@ -86,7 +86,7 @@ impl Inbox {
     }
 }
 
-/// What has to be written when the other side takes it.
+/// Bytes that wait to be written until the other side takes them.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     bytes: VecDeque<u8>,
@@ -109,8 +109,8 @@ impl Outbox {
         self.bytes.clear();
     }
 
-    /// Writes as much as is taken at once, in pieces of at most `piece` while `may` says so. An error when
-    /// nobody will ever take more.
+    /// Writes as many bytes as are taken at once, in pieces of at most `piece`, as long as `may` returns true. An
+    /// error means that no more will ever be taken.
     pub(crate) fn flush(&mut self, fd: impl AsFd, piece: usize, may: impl Fn() -> bool) -> Result<(), Errno> {
         while !self.bytes.is_empty() && may() {
             let (first, _) = self.bytes.as_slices();

@@ -1,4 +1,4 @@
-//! Files that say which hosts a job may use: a line for each, as other launchers and batch systems write them.
+//! Host files: a line for each host that a job may use, as other launchers and batch systems write them.
 
 use crate::error::LaunchError;
 use crate::job::Host;
@@ -7,11 +7,11 @@ use std::path::Path;
 
 impl Host {
     /// Reads a file with a host in each line: `HOST`, `HOST:RANKS` or `HOST slots=RANKS`; `#` begins a comment.
-    /// A host that stands there more than once, as batch systems write one for each of its processors, takes as
-    /// many ranks as all its lines say.
+    /// Batch systems write a line for each processor of a host: a host with several lines takes as many ranks as all
+    /// its lines together say.
     ///
     /// # Errors
-    /// When the file cannot be read, has no host, or a line is wrong: that is named.
+    /// When the file cannot be read, has no host, or has an invalid line, which the error names.
     pub fn read_file(file: &Path) -> Result<Vec<Self>, LaunchError> {
         let text = std::fs::read_to_string(file).map_err(|source| LaunchError::File {
             doing: "read",
@@ -23,7 +23,7 @@ impl Host {
         for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
-                let wrong = |found: &str, expected| LaunchError::HostFile {
+                let wrong = |found: &str, expected| LaunchError::InvalidHostFile {
                     file: name.clone(),
                     line: Some(number),
                     found: found.to_owned(),
@@ -34,12 +34,12 @@ impl Host {
         }
         if hosts.is_empty() {
             let (found, expected) = ("no host".to_owned(), "a line for each, as in `node1 slots=4`");
-            return Err(LaunchError::HostFile { file: name, line: None, found, expected });
+            return Err(LaunchError::InvalidHostFile { file: name, line: None, found, expected });
         }
         Ok(Self::merge(hosts))
     }
 
-    /// Each host once, in the order in which they are named first.
+    /// Each host once, in the order of first mention, with the ranks of all its entries.
     pub fn merge(hosts: Vec<Self>) -> Vec<Self> {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut merged: Vec<Self> = Vec::new();
@@ -111,7 +111,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_a_host_or_an_error(line in "[a-b:=# 0-9]{0,6}( slots=[0-9]{0,12})?\\PC{0,3}") {
-            let _ = entry(line.trim(), |found, expected| LaunchError::HostFile {
+            let _ = entry(line.trim(), |found, expected| LaunchError::InvalidHostFile {
                 file: String::new(), line: None, found: found.to_owned(), expected,
             });
         }

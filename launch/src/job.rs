@@ -1,4 +1,4 @@
-//! What to start.
+//! The description of a job: its programs, its hosts, and how to treat its ranks.
 
 use crate::binding::Bind;
 use crate::client::environment::RANKS_MAX;
@@ -7,34 +7,34 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a signal has to work before the next, stronger one.
-pub(crate) const INSISTENCE: Duration = Duration::from_secs(1);
+/// How long the launcher waits after a signal before it sends a stronger one.
+pub(crate) const ESCALATION_DELAY: Duration = Duration::from_secs(1);
 
-/// How long ranks have by default to end by a signal of the user, before they are killed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long ranks have by default to end by a signal of the user before they are killed.
+const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
 /// Programs, where to start them, and how to treat them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {
-    /// What the ranks run: the first ranks the first program, and so on.
+    /// The programs of the ranks: the first ranks run the first program, and so on.
     pub programs: Vec<Program>,
-    /// Variables that the ranks get beside those of this process. Ranks on other hosts get these only.
+    /// Variables that the ranks get besides those of this process. Ranks on other hosts get only these.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether each line of output says which rank has written it: `[3] ...`.
+    /// Whether each line of output begins with the rank that has written it: `[3] ...`.
     pub prefix: bool,
-    /// A directory for what ranks write, instead of this process's output: rank 3 writes to the files `rank.3.out`
-    /// and `rank.3.err` there, on its host. It is made where there is none.
+    /// A directory for the output of ranks, instead of this process's output: rank 3 writes to the files `rank.3.out`
+    /// and `rank.3.err` there, on its host. It is created where it does not exist.
     pub output_directory: Option<PathBuf>,
-    /// Where the ranks are. Empty: here.
+    /// The hosts of the ranks. Empty: this host.
     pub hosts: Vec<Host>,
-    /// On which processors of their host.
+    /// On which processors of their host the ranks run.
     pub bind: Bind,
-    /// Whether that is said on standard error.
+    /// Whether the processors of each rank are reported on standard error.
     pub report_bindings: bool,
-    /// How long ranks may go on after another has failed: to notice, and to say what they know.
+    /// How long ranks may go on after another has failed: time to notice, and to report what they know.
     pub grace: Duration,
-    /// How long ranks may go on after the user's SIGINT, SIGTERM or SIGHUP has been passed on to them. Then, and
+    /// How long ranks may go on after the user's SIGINT, SIGTERM or SIGHUP has been forwarded to them. After that, and
     /// when another such signal comes, they are killed. `None`: only when another comes.
     pub kill_after: Option<Duration>,
     /// How long the job may take.
@@ -42,11 +42,11 @@ pub struct Job {
     /// The command that reaches other hosts. It is started with
     /// `-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T -- HOST COMMAND`.
     pub ssh: OsString,
-    /// The command that calls [`agent`](crate::agent) on other hosts, as a shell there is to read it.
+    /// The command that calls [`agent`](crate::agent) on other hosts, in the syntax of a shell there.
     pub agent: OsString,
 }
 
-/// What some ranks of a job run.
+/// A program, and the ranks of a job that run it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Program {
@@ -56,14 +56,14 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// How many ranks run it: at least 1.
     pub ranks: u32,
-    /// Variables for these ranks, beside those of the job.
+    /// Variables for these ranks, besides those of the job.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where they start; if it is no absolute path, from where the job is started.
+    /// The directory in which they start. A relative path begins where the job is started.
     pub directory: Option<PathBuf>,
 }
 
 impl Program {
-    /// So many ranks of a program.
+    /// A program without arguments, and the number of ranks that run it.
     pub fn new(program: impl Into<OsString>, ranks: u32) -> Self {
         let (arguments, environment, directory) = (Vec::new(), Vec::new(), None);
         Self { program: program.into(), arguments, ranks, environment, directory }
@@ -73,14 +73,14 @@ impl Program {
 /// A host, and how many ranks it takes before the next one has its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What ssh calls it.
+    /// Its name for ssh.
     pub name: String,
     /// At least 1.
     pub ranks: u32,
 }
 
 impl Job {
-    /// A job of one program on this node. Everything else is as one expects, and can be changed.
+    /// A job of one program on this node. All other fields have defaults, and can be changed.
     pub fn new(program: impl Into<OsString>, ranks: u32) -> Self {
         Self {
             programs: vec![Program::new(program, ranks)],
@@ -90,8 +90,8 @@ impl Job {
             hosts: Vec::new(),
             bind: Bind::None,
             report_bindings: false,
-            grace: INSISTENCE,
-            kill_after: Some(PATIENCE),
+            grace: ESCALATION_DELAY,
+            kill_after: Some(KILL_AFTER_DEFAULT),
             timeout: None,
             ssh: "ssh".into(),
             agent: OsString::new(),
@@ -103,15 +103,15 @@ impl Job {
         self.programs.iter().fold(0, |sum, program| sum.saturating_add(program.ranks))
     }
 
-    /// How many ranks each host gets: blocks of consecutive ranks, and when all hosts are full, more for
-    /// each in turn. The job's first ranks are on the first host.
+    /// How many ranks each host gets. Hosts get blocks of consecutive ranks; when all hosts are full, each in turn
+    /// gets more. The job's first ranks are on the first host.
     pub(crate) fn layout(&self) -> Result<Vec<u32>, LaunchError> {
         let ranks = self.ranks();
         if ranks > RANKS_MAX
             || self.programs.is_empty()
             || self.programs.iter().any(|program| program.ranks == 0)
         {
-            return Err(LaunchError::Ranks { ranks, max: RANKS_MAX });
+            return Err(LaunchError::InvalidRankCount { ranks, max: RANKS_MAX });
         }
         if self.hosts.is_empty() {
             return Ok(vec![ranks]);
@@ -128,9 +128,9 @@ impl Job {
         Ok(layout)
     }
 
-    /// The part that runs on one node.
-    pub(crate) fn share(&self, first: u32, count: u32) -> Share {
-        Share {
+    /// The part of the job that runs on one node.
+    pub(crate) fn node_share(&self, first: u32, count: u32) -> NodeShare {
+        NodeShare {
             programs: self.programs.clone(),
             environment: self.environment.clone(),
             directory: None,
@@ -148,7 +148,7 @@ impl Job {
 impl Host {
     /// Reads `NAME` or `NAME:RANKS`.
     pub fn parse(text: &str) -> Result<Self, LaunchError> {
-        let wrong = || LaunchError::HostText { text: text.to_owned() };
+        let wrong = || LaunchError::InvalidHost { text: text.to_owned() };
         let (name, ranks) = match text.split_once(':') {
             Some((name, ranks)) => (name, ranks.parse().map_err(|_| wrong())?),
             None => (text, 1),
@@ -161,8 +161,8 @@ impl Host {
         Ok(Self { name: name.to_owned(), ranks })
     }
 
-    /// Whether the name is one of this node's, so that nobody has to be reached: `localhost` and its address, and what
-    /// the node calls itself, with its domain or without.
+    /// Whether the name is one of this node's, so that it needs no ssh: `localhost` and its address, and the node's own
+    /// name, with its domain or without.
     pub fn is_here(&self) -> bool {
         let name = rustix::system::uname();
         let own = name.nodename().to_string_lossy();
@@ -174,11 +174,11 @@ impl Host {
 
 /// The ranks of a job that are on one node.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Share {
+pub(crate) struct NodeShare {
     /// Of the whole job.
     pub(crate) programs: Vec<Program>,
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// Where to start them, on another host: where the launcher is.
+    /// The launcher's directory, in which ranks on another host start.
     pub(crate) directory: Option<PathBuf>,
     pub(crate) output_directory: Option<PathBuf>,
     /// The first rank, and how many.
@@ -191,7 +191,7 @@ pub(crate) struct Share {
     pub(crate) report_bindings: bool,
 }
 
-impl Share {
+impl NodeShare {
     /// The program of each of these ranks, by its number in the job.
     pub(crate) fn programs_of_ranks(&self) -> impl Iterator<Item = usize> {
         let all =
@@ -228,7 +228,7 @@ mod tests {
         let mut job = Job::new("a", 2);
         job.programs.extend([Program::new("b", 1), Program::new("c", 3)]);
         assert_eq!(job.ranks(), 6);
-        let of = |first, count| job.share(first, count).programs_of_ranks().collect::<Vec<_>>();
+        let of = |first, count| job.node_share(first, count).programs_of_ranks().collect::<Vec<_>>();
         assert_eq!((of(0, 6), of(1, 3), of(5, 1)), (vec![0, 0, 1, 2, 2, 2], vec![0, 1, 2], vec![2]));
     }
 

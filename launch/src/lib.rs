@@ -1,21 +1,22 @@
-//! Starting the ranks of a job, and what they need to find each other.
+//! Starts the ranks of a job, and lets them find each other.
 //!
 //! A rank finds the launcher that has started it with [`Client::from_environment`]: ours, MPICH's hydra, or
-//! Slurm with its PMI-1; they all speak the same lines. Through it ranks exchange what they need to
-//! connect (addresses, descriptors), and nothing after that. [`run`] is the launcher: it starts the ranks
-//! of a [`Job`], on this node or by ssh on others, and sees to it that they end.
+//! Slurm with its PMI-1; they all speak the same lines. Through it, ranks exchange the addresses and descriptors
+//! with which they connect, and nothing after that. [`run`] is the launcher: it starts the ranks of a [`Job`], on this
+//! node or by ssh on others, and makes sure that they end.
 //!
-//! **Promises.** A rank that dies without finalizing is noticed at once, whatever the way it went; the
-//! others are told, have a grace period, and are ended. A signal of the user that asks for the end has its time to
-//! work; then the ranks are killed. When [`run`] returns, no process of the job is left, grandchildren included,
-//! or it is named; when the launcher itself is killed, the ranks die with it, and so does what is in their process
-//! groups or carries their environment. Lines of output stay whole. What a rank, a launcher or the environment says
-//! may be anything: it is understood, or an error that says what it was; what it can make the launcher keep is bounded.
-//! **Leaves to others.** Data between ranks; what a report says. Security between users: whoever can
+//! **Promises.** The launcher notices at once when a rank ends without finalizing, however it ended; the other
+//! ranks are told, have a grace period, and are ended. After a signal of the user that asks for the end, the ranks
+//! have time to end by it; then they are killed. When [`run`] returns, no process of the job is left, grandchildren
+//! included, or it is named; when the launcher itself is killed, the ranks die with it, and so do all processes in
+//! their process groups or with their environment. Lines of output stay whole. Input from a rank, a launcher or the
+//! environment may be anything: it is understood, or refused with an error that quotes it; the memory that it can
+//! make the launcher use is bounded.
+//! **Leaves to others.** Data between ranks; the contents of reports. Security between users: a user who can
 //! start the ranks can also be one.
-//! **Limits.** Linux. PMI-1 only: launchers that speak nothing but PMIx are refused with a way out. Hosts
-//! are reached by an ssh that needs no password.
-//! **Entry points.** [`Client`] for a rank, [`run`] for a launcher; begin reading at `Server::handle` and
+//! **Limits.** Linux. PMI-1 only: launchers that speak only PMIx are refused, with an error that names a
+//! way out. Hosts are reached by an ssh that needs no password.
+//! **Entry points.** [`Client`] for a rank, [`run`] for a launcher; begin reading at `PmiServer::handle` and
 //! `FailurePolicy`, which decide, and then at `launcher`, the loop that carries it out.
 //!
 //! ```
@@ -37,6 +38,7 @@ mod hostfile;
 #[doc(hidden)]
 pub mod hostile;
 mod job;
+mod kvs;
 mod launcher;
 mod limits;
 mod line;
@@ -47,12 +49,11 @@ mod remote;
 mod server;
 mod signals;
 mod sink;
-mod store;
 mod topology;
 
 pub use binding::Bind;
-pub use client::{Client, News, processors};
-pub use ending::{Ending, Stop};
+pub use client::{Client, PeerEvent, processors};
+pub use ending::{Ending, StopReason};
 pub use error::LaunchError;
 pub use job::{Host, Job, Program};
 pub use launcher::{Event, Outcome, SETTLED, run};

@@ -4,32 +4,32 @@ use thiserror::Error;
 
 /// A line that was read. It borrows the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
-    /// What is asked or answered.
+pub(crate) struct PmiLine<'a> {
+    /// The name of the request or the answer.
     pub(crate) command: &'a str,
     words: Vec<(&'a str, &'a str)>,
 }
 
-/// Why a line is none.
+/// Why bytes are not a line of PMI-1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum LineError {
-    /// Bytes that are no text.
+pub(crate) enum PmiLineError {
+    /// The line is not text.
     #[error("the line is not UTF-8")]
-    Encoding,
-    /// Something else stands first.
+    NotUtf8,
+    /// The line does not begin with a command.
     #[error("the line does not begin with `cmd=`")]
-    Command,
-    /// A key has no value, or none can be told.
+    NoCommand,
+    /// A word has a value without a key.
     #[error("a word has an empty key")]
-    Key,
+    EmptyKey,
 }
 
-impl<'a> Line<'a> {
+impl<'a> PmiLine<'a> {
     /// Reads a line, which is given without its end.
     ///
     /// A word without `=` belongs to the value before it: launchers put plain sentences into `msg=`.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, LineError> {
-        let text = str::from_utf8(bytes).map_err(|_| LineError::Encoding)?.trim_ascii();
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, PmiLineError> {
+        let text = str::from_utf8(bytes).map_err(|_| PmiLineError::NotUtf8)?.trim_ascii();
         let mut words: Vec<(&str, &str)> = Vec::new();
         let mut value_begins = 0;
         let mut position = 0;
@@ -37,18 +37,18 @@ impl<'a> Line<'a> {
             let (begins, ends) = (position, position + word.len());
             position = ends + 1;
             match word.split_once('=') {
-                Some(("", _)) => return Err(LineError::Key),
+                Some(("", _)) => return Err(PmiLineError::EmptyKey),
                 Some((key, value)) => {
                     value_begins = begins + key.len() + 1;
                     words.push((key, value));
                 }
                 // A second blank in a row.
                 None if word.is_empty() => {}
-                None => words.last_mut().ok_or(LineError::Command)?.1 = &text[value_begins..ends],
+                None => words.last_mut().ok_or(PmiLineError::NoCommand)?.1 = &text[value_begins..ends],
             }
         }
         if words.first().is_none_or(|(key, value)| *key != "cmd" || value.is_empty()) {
-            return Err(LineError::Command);
+            return Err(PmiLineError::NoCommand);
         }
         let (_, command) = words.remove(0);
         Ok(Self { command, words })
@@ -67,15 +67,15 @@ impl<'a> Line<'a> {
 
 /// A line that is being written.
 #[derive(Debug)]
-pub(crate) struct Writer(String);
+pub(crate) struct PmiLineWriter(String);
 
-impl Writer {
+impl PmiLineWriter {
     /// Begins a line.
     pub(crate) fn new(command: &str) -> Self {
         Self(String::new()).word("cmd", command)
     }
 
-    /// Appends a word. What would end the line is replaced: a value must not become a second request.
+    /// Appends a word. Characters that would end the line are replaced: a value must not become a second request.
     pub(crate) fn word(mut self, key: &str, value: impl std::fmt::Display) -> Self {
         if !self.0.is_empty() {
             self.0.push(' ');
@@ -91,12 +91,12 @@ impl Writer {
     }
 }
 
-/// Any text as letters and digits, which no launcher takes for anything else.
+/// Encodes any bytes in letters and digits, which have no other meaning to a launcher.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What [`to_hex`] was given, unless this is no such text.
+/// Decodes the text of [`to_hex`]. `None` for any other text.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
@@ -112,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, command: &str, words: &[(&str, &str)]) {
-        assert_eq!(Line::parse(text.as_bytes()), Ok(Line { command, words: words.to_vec() }), "{text}");
+        assert_eq!(PmiLine::parse(text.as_bytes()), Ok(PmiLine { command, words: words.to_vec() }), "{text}");
     }
 
     #[test]
@@ -132,36 +132,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_lines_are_refused() {
         for text in ["", " ", "cmd=", "cmd", "key=a cmd=get", "hello"] {
-            assert_eq!(Line::parse(text.as_bytes()), Err(LineError::Command), "{text:?}");
+            assert_eq!(PmiLine::parse(text.as_bytes()), Err(PmiLineError::NoCommand), "{text:?}");
         }
-        assert_eq!(Line::parse(b"cmd=get =a"), Err(LineError::Key));
-        assert_eq!(Line::parse(b"cmd=\xff"), Err(LineError::Encoding));
+        assert_eq!(PmiLine::parse(b"cmd=get =a"), Err(PmiLineError::EmptyKey));
+        assert_eq!(PmiLine::parse(b"cmd=\xff"), Err(PmiLineError::NotUtf8));
     }
 
     #[test]
     fn a_value_cannot_end_its_line() {
-        let line = Writer::new("abort").word("message", "a\ncmd=finalize").finish();
+        let line = PmiLineWriter::new("abort").word("message", "a\ncmd=finalize").finish();
         assert_eq!(line, "cmd=abort message=a_cmd=finalize\n");
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_line_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Line::parse(&bytes);
+            let _ = PmiLine::parse(&bytes);
         }
 
         #[test]
         fn any_words_are_a_line_or_an_error(text in "(cmd=[a-z]{0,3})?([ =a-z;]{0,3}=?[ \\PC]{0,4}){0,6}") {
-            let _ = Line::parse(text.as_bytes());
+            let _ = PmiLine::parse(text.as_bytes());
         }
 
         #[test]
         fn what_is_written_is_read(command in "[a-z_]{1,12}", key in "[a-z]{1,5}", value in "[!-~]{0,40}") {
             prop_assume!(key != "cmd");
-            let text = Writer::new(&command).word(&key, &value).finish();
-            let line = Line::parse(text.as_bytes()).expect("it was written here");
+            let text = PmiLineWriter::new(&command).word(&key, &value).finish();
+            let line = PmiLine::parse(text.as_bytes()).expect("it was written here");
             prop_assert_eq!(line.command, command);
             prop_assert_eq!(line.get(&key), Some(value.as_str()));
         }

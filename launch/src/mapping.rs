@@ -1,9 +1,9 @@
-//! `PMI_process_mapping`: which ranks share a node, as launchers write it.
+//! `PMI_process_mapping`: the text in which launchers say which ranks share a node.
 //!
 //! `(vector,(F,N,P),...)` says: P ranks on node F, the next P on node F + 1, and so on for N nodes; then
-//! the next triple. When ranks are left behind the last triple, it goes on with the first.
+//! the next triple. When ranks are left after the last triple, the list begins again.
 
-/// The key under which a launcher puts it.
+/// The key under which a launcher stores the mapping.
 pub(crate) const KEY: &str = "PMI_process_mapping";
 
 /// The node of each rank, if the text is such a mapping.
@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
             return None;
         }
     }
-    // Those that fill nothing would be gone through for each rank; and if there are no others, for ever.
+    // Triples without ranks would be gone through for each rank; and without any other triple, for ever.
     triples.retain(|(_, count, ranks)| *count > 0 && *ranks > 0);
     if triples.is_empty() {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str, size: u32) -> Option<Vec<u32>> {
     let mut nodes = Vec::new();
     while nodes.len() < size as usize {
         for (first, count, ranks) in &triples {
-            // A mapping may claim more than there is memory: what goes beyond the last rank is not made.
+            // A mapping may claim more ranks than fit into memory: the list ends with the last rank.
             let left = size.checked_sub(nodes.len() as u32)?;
             let claimed = u64::from(*count) * u64::from(*ranks);
             for place in 0..claimed.min(u64::from(left)) as u32 {
@@ -57,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn triples_follow_each_other_and_begin_again() {
+    fn triples_are_read_in_order_and_repeated() {
         assert_eq!(parse("(vector,(0,1,4))", 4), Some(vec![0, 0, 0, 0]));
         assert_eq!(parse("(vector,(0,2,2),(2,1,3))", 7), Some(vec![0, 0, 1, 1, 2, 2, 2]));
         assert_eq!(parse("(vector,(0,2,1))", 5), Some(vec![0, 1, 0, 1, 0]));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_mappings_are_refused() {
         let wrong = ["", "(vector)", "(vector,)", "(vector,(0,1))", "(vector,(0,1,2,3))", "(vector,(0,0,5))"];
         for text in
             wrong.into_iter().chain(["(vector,(0,5,0))", "(vector,(a,1,1))", "(vector,(4294967295,2,1))"])

@@ -6,14 +6,14 @@ use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 
-/// What a descriptor is, so that an event finds its way.
+/// The owner of a descriptor, so that its event reaches the right handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// A signal has arrived.
     Signals,
-    /// There is standard input.
+    /// Standard input of this process can be read.
     Input,
-    /// Standard output (0) or error (1) takes more.
+    /// Standard output (0) or error (1) of this process can be written.
     Sink(u32),
     /// A rank's process has ended. The number is its position among the local ranks.
     Ended(u32),
@@ -23,12 +23,12 @@ pub(crate) enum Token {
     Stdout(u32),
     /// A rank's standard error.
     Stderr(u32),
-    /// Rank 0 takes more standard input.
-    Feed,
-    /// Frames from the other side of a link.
-    LinkIn(u32),
-    /// The other side of a link takes more.
-    LinkOut(u32),
+    /// Standard input of rank 0 can be written.
+    Stdin,
+    /// Frames from an agent have arrived.
+    AgentIn(u32),
+    /// The pipe to an agent can be written.
+    AgentOut(u32),
 }
 
 impl Token {
@@ -41,9 +41,9 @@ impl Token {
             Self::Control(index) => (4, index),
             Self::Stdout(index) => (5, index),
             Self::Stderr(index) => (6, index),
-            Self::Feed => (7, 0),
-            Self::LinkIn(index) => (8, index),
-            Self::LinkOut(index) => (9, index),
+            Self::Stdin => (7, 0),
+            Self::AgentIn(index) => (8, index),
+            Self::AgentOut(index) => (9, index),
         };
         kind << 32 | u64::from(index)
     }
@@ -58,14 +58,14 @@ impl Token {
             4 => Self::Control(index),
             5 => Self::Stdout(index),
             6 => Self::Stderr(index),
-            7 => Self::Feed,
-            8 => Self::LinkIn(index),
-            _ => Self::LinkOut(index),
+            7 => Self::Stdin,
+            8 => Self::AgentIn(index),
+            _ => Self::AgentOut(index),
         }
     }
 }
 
-/// What to wait for at a descriptor.
+/// The events to wait for at a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
     Read,
@@ -83,7 +83,7 @@ impl Interest {
     }
 }
 
-/// A set of descriptors, each under its token. An event says that a call at it will not wait: it can be
+/// A set of descriptors, each under its token. An event says that a call at the descriptor will not block: it can be
 /// read, or written, or has been closed by the other side.
 pub(crate) struct Poll {
     epoll: OwnedFd,
@@ -95,7 +95,7 @@ impl Poll {
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, ready: Vec::with_capacity(256) })
     }
 
-    /// Watches a descriptor. `false` if it is one that never waits, such as a file.
+    /// Watches a descriptor. `false` if it never blocks, such as a file, and so cannot be watched.
     pub(crate) fn add(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<bool> {
         let data = epoll::EventData::new_u64(token.to_bits());
         match epoll::add(&self.epoll, fd, data, interest.flags()) {
@@ -105,20 +105,20 @@ impl Poll {
         }
     }
 
-    /// Changes what to wait for at a descriptor that is watched.
+    /// Changes the events to wait for at a descriptor that is watched.
     pub(crate) fn change(&self, fd: impl AsFd, token: Token, interest: Interest) -> io::Result<()> {
         let data = epoll::EventData::new_u64(token.to_bits());
         Ok(epoll::modify(&self.epoll, fd, data, interest.flags())?)
     }
 
-    /// Watches a descriptor no more. One that is not watched stays so.
+    /// Stops watching a descriptor. Does nothing if it is not watched.
     pub(crate) fn remove(&self, fd: impl AsFd) {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// Waits for events, at most so long, and says at what.
+    /// Waits for events, at most for `timeout`, and returns the tokens of their descriptors.
     pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<Token>> {
-        // Rounded up: a deadline that has not passed yet would be asked for again at once.
+        // Rounded up: after a wait that ends before the deadline, the caller would wait once more.
         let timeout = timeout.map(|timeout| {
             let timeout = timeout.min(Duration::from_secs(3600)) + Duration::from_micros(1);
             Timespec { tv_sec: timeout.as_secs() as _, tv_nsec: timeout.subsec_nanos().into() }

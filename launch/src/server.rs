@@ -1,55 +1,55 @@
-//! The launcher's side of PMI-1: what each line of a rank means. One function from a line to effects.
+//! The launcher's side of PMI-1: one function from a line of a rank to effects.
 
 use crate::ending::Ending;
-use crate::line::{Line, Writer};
+use crate::kvs::{KEY_MAX, KeyValueStore, PutError, VALUE_MAX};
+use crate::line::{PmiLine, PmiLineWriter};
 use crate::mapping;
-use crate::store::{KEY_MAX, PutError, Store, VALUE_MAX};
 
 /// The longest line that a rank may send. Reports are the only long ones.
 pub(crate) const LINE_MAX: usize = 16 << 20;
-/// The longest one that is no report: PMI-1 has 1,024 bytes, and other clients may say more in an abort.
+/// The longest line other than a report: PMI-1 allows 1,024 bytes, and other clients may send more in an abort.
 const REQUEST_MAX: usize = 64 << 10;
-/// What is kept of that, and what our own clients send: every rank is told.
+/// Bytes of an abort's message that are kept, and that our own clients send: every rank is sent the message.
 pub(crate) const MESSAGE_MAX: usize = 8 << 10;
-/// What this launcher adds to the answer to `init`, so that a client knows that it may report.
+/// The name that this launcher adds to the answer to `init`, so that a client knows that it may send reports.
 pub(crate) const OURS: &str = "carrousel";
-/// What a report begins with. The rest of the line is the caller's.
+/// The beginning of a report. The rest of the line is the caller's.
 pub(crate) const REPORT: &[u8] = b"cmd=report ";
-const STORE: &str = "job";
+const KVS_NAME: &str = "job";
 
-/// How long a line that begins so may be.
+/// The longest line with this beginning.
 pub(crate) fn line_max(begin: &[u8]) -> usize {
     if begin.starts_with(REPORT) { LINE_MAX } else { REQUEST_MAX }
 }
 
-/// What follows from a line.
+/// An effect of a line, for the launcher to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// This rank is sent this line.
+pub(crate) enum PmiEffect {
+    /// Send this line to this rank.
     Send(u32, String),
-    /// The rank takes part: others may wait for it from now on.
+    /// The rank has called `init`: others may wait for it from now on.
     Initialised(u32),
-    /// Nobody needs to wait for the rank any more.
+    /// The rank has called `finalize`: no other rank waits for it any more.
     Finalised(u32),
-    /// The rank cannot go on, or must not.
+    /// The rank has aborted, or has broken the protocol.
     Failed(u32, Ending),
-    /// The rank has said something that the caller understands.
+    /// The rank has sent a report for the caller.
     Report(u32, String),
 }
 
 /// The store and the barrier of one job.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct PmiServer {
     size: u32,
-    /// The first rank behind each program.
+    /// The first rank after those of each program.
     programs: Vec<u32>,
-    store: Store,
+    kvs: KeyValueStore,
     waiting: Vec<bool>,
     arrived: u32,
 }
 
-impl Server {
-    /// For ranks that are on nodes 0, 1, ..., so many on each, and run programs 0, 1, ..., so many each.
+impl PmiServer {
+    /// A server for ranks of which so many are on each of nodes 0, 1, ..., and so many run each of programs 0, 1, ...
     pub(crate) fn new(ranks_by_node: &[u32], ranks_by_program: &[u32]) -> Self {
         let size = ranks_by_node.iter().sum();
         let ends = ranks_by_program.iter().scan(0, |end, ranks| {
@@ -57,118 +57,125 @@ impl Server {
             Some(*end)
         });
         let mapping = mapping::write(ranks_by_node);
-        // A client does without it: too long a value would break it.
+        // A client can do without the mapping; a value that is too long would break it.
         let mapping = (mapping.len() < VALUE_MAX).then(|| (mapping::KEY.to_owned(), mapping));
-        let (programs, store) = (ends.collect(), Store::new(size, mapping));
-        Self { size, programs, store, waiting: vec![false; size as usize], arrived: 0 }
+        let (programs, kvs) = (ends.collect(), KeyValueStore::new(size, mapping));
+        Self { size, programs, kvs, waiting: vec![false; size as usize], arrived: 0 }
     }
 
-    /// Takes a line of an existing rank, without its end. It has one effect; but `init`, `finalize` and a `put` too
-    /// many are answered as well, and the last `barrier_in` is for every rank.
-    pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<Effect>) {
+    /// Takes a line of an existing rank, without its end. A line has one effect; but `init`, `finalize` and one `put`
+    /// too many are answered as well, and the last `barrier_in` has an effect for every rank.
+    pub(crate) fn handle(&mut self, rank: u32, bytes: &[u8], out: &mut Vec<PmiEffect>) {
         let max = line_max(bytes);
         if bytes.len() > max {
             let what = format!("a line is longer than {} KiB: {}", max >> 10, excerpt(bytes));
-            return out.push(wrong(rank, &what));
+            return out.push(misbehaved(rank, &what));
         }
         if let Some(report) = bytes.strip_prefix(REPORT) {
             out.push(match str::from_utf8(report) {
-                Ok(report) => Effect::Report(rank, report.to_owned()),
-                Err(_) => wrong(rank, "a report is not UTF-8"),
+                Ok(report) => PmiEffect::Report(rank, report.to_owned()),
+                Err(_) => misbehaved(rank, "a report is not UTF-8"),
             });
             return;
         }
         let (words, message) = split_message(bytes);
-        let line = match Line::parse(words) {
+        let line = match PmiLine::parse(words) {
             Ok(line) => line,
-            Err(error) => return out.push(wrong(rank, &format!("{error}: {}", excerpt(bytes)))),
+            Err(error) => return out.push(misbehaved(rank, &format!("{error}: {}", excerpt(bytes)))),
         };
         let answer = match line.command {
             "init" => {
-                out.push(Effect::Initialised(rank));
+                out.push(PmiEffect::Initialised(rank));
                 let known = line.get("pmi_version") == Some("1");
-                Writer::new("response_to_init")
+                PmiLineWriter::new("response_to_init")
                     .word("pmi_version", 1)
                     .word("pmi_subversion", 1)
                     .word("rc", if known { 0 } else { -1 })
                     .word("launcher", OURS)
             }
-            "get_maxes" => Writer::new("maxes")
+            "get_maxes" => PmiLineWriter::new("maxes")
                 .word("kvsname_max", 256)
                 .word("keylen_max", KEY_MAX)
                 .word("vallen_max", VALUE_MAX),
-            "get_universe_size" => Writer::new("universe_size").word("size", self.size),
+            "get_universe_size" => PmiLineWriter::new("universe_size").word("size", self.size),
             "get_appnum" => {
                 let program = self.programs.iter().take_while(|end| **end <= rank).count();
-                Writer::new("appnum").word("appnum", program)
+                PmiLineWriter::new("appnum").word("appnum", program)
             }
-            "get_my_kvsname" => Writer::new("my_kvsname").word("kvsname", STORE),
+            "get_my_kvsname" => PmiLineWriter::new("my_kvsname").word("kvsname", KVS_NAME),
             "put" => match self.put(rank, &line) {
                 Ok(answer) => answer,
                 Err(error) => {
-                    let answer = Writer::new("put_result").word("rc", -1).word("msg", "too_much");
-                    out.push(Effect::Send(rank, answer.finish()));
-                    return out.push(wrong(rank, &error.to_string()));
+                    let answer = PmiLineWriter::new("put_result").word("rc", -1).word("msg", "too_much");
+                    out.push(PmiEffect::Send(rank, answer.finish()));
+                    return out.push(misbehaved(rank, &error.to_string()));
                 }
             },
             "get" => self.get(&line),
             "barrier_in" => return self.barrier(rank, out),
             "finalize" => {
-                out.push(Effect::Finalised(rank));
-                Writer::new("finalize_ack")
+                out.push(PmiEffect::Finalised(rank));
+                PmiLineWriter::new("finalize_ack")
             }
             "abort" => {
                 let code = line.number("exitcode").unwrap_or(1);
                 let message = String::from_utf8_lossy(message).into_owned();
-                return out.push(Effect::Failed(rank, Ending::Aborted { code, message }));
+                return out.push(PmiEffect::Failed(rank, Ending::Aborted { code, message }));
             }
-            // Whoever asks for more than PMI-1 needs (spawn, publish) can do without it, or says so.
-            other => Writer::new(&format!("{other}_result")).word("rc", -1).word("msg", "unknown_command"),
+            // A client that requests more than PMI-1 needs (spawn, publish) can do without it, or reports an error.
+            other => {
+                PmiLineWriter::new(&format!("{other}_result")).word("rc", -1).word("msg", "unknown_command")
+            }
         };
-        out.push(Effect::Send(rank, answer.finish()));
+        out.push(PmiEffect::Send(rank, answer.finish()));
     }
 
-    /// The answer, or by what the rank has shown that it will never stop.
-    fn put(&mut self, rank: u32, line: &Line<'_>) -> Result<Writer, PutError> {
-        let answer = |rc: i32, msg: &str| Ok(Writer::new("put_result").word("rc", rc).word("msg", msg));
+    /// The answer to a `put`, or the limit that the rank has exceeded: it would never stop.
+    fn put(&mut self, rank: u32, line: &PmiLine<'_>) -> Result<PmiLineWriter, PutError> {
+        let answer =
+            |rc: i32, msg: &str| Ok(PmiLineWriter::new("put_result").word("rc", rc).word("msg", msg));
         match (line.get("key"), line.get("value")) {
-            _ if line.get("kvsname") != Some(STORE) => answer(-1, "unknown_kvsname"),
-            (Some(key), Some(value)) => match self.store.put(rank, key, value) {
+            _ if line.get("kvsname") != Some(KVS_NAME) => answer(-1, "unknown_kvsname"),
+            (Some(key), Some(value)) => match self.kvs.put(rank, key, value) {
                 Ok(()) => answer(0, "success"),
-                Err(PutError::Duplicate) => answer(-1, "duplicate_key"),
+                Err(PutError::DuplicateKey) => answer(-1, "duplicate_key"),
                 Err(PutError::TooLong) => answer(-1, "too_long"),
-                Err(error @ (PutError::Keys | PutError::Bytes | PutError::Total)) => Err(error),
+                Err(error @ (PutError::TooManyKeys | PutError::TooManyBytes | PutError::StoreFull)) => {
+                    Err(error)
+                }
             },
             _ => answer(-1, "no_key_or_value"),
         }
     }
 
-    fn get(&self, line: &Line<'_>) -> Writer {
-        let answer = |rc: i32, msg: &str| Writer::new("get_result").word("rc", rc).word("msg", msg);
-        if line.get("kvsname") != Some(STORE) {
+    fn get(&self, line: &PmiLine<'_>) -> PmiLineWriter {
+        let answer = |rc: i32, msg: &str| PmiLineWriter::new("get_result").word("rc", rc).word("msg", msg);
+        if line.get("kvsname") != Some(KVS_NAME) {
             return answer(-1, "unknown_kvsname");
         }
-        match line.get("key").and_then(|key| self.store.get(key)) {
+        match line.get("key").and_then(|key| self.kvs.get(key)) {
             Some(value) => answer(0, "success").word("value", value),
             None => answer(-1, "key_not_found"),
         }
     }
 
-    fn barrier(&mut self, rank: u32, out: &mut Vec<Effect>) {
+    fn barrier(&mut self, rank: u32, out: &mut Vec<PmiEffect>) {
         if std::mem::replace(&mut self.waiting[rank as usize], true) {
-            return out.push(wrong(rank, "it entered a barrier that it has not left"));
+            return out.push(misbehaved(rank, "it entered a barrier that it has not left"));
         }
         self.arrived += 1;
         if self.arrived == self.size {
             self.arrived = 0;
             self.waiting.fill(false);
-            out.extend((0..self.size).map(|rank| Effect::Send(rank, Writer::new("barrier_out").finish())));
+            out.extend(
+                (0..self.size).map(|rank| PmiEffect::Send(rank, PmiLineWriter::new("barrier_out").finish())),
+            );
         }
     }
 }
 
-/// An abort's words, and its message: a sentence that may contain anything, and stands behind them. Other clients
-/// write it as it is, too.
+/// Splits an abort into its words and its message: a sentence that may contain anything, and comes last. Other clients
+/// do not encode it either.
 fn split_message(bytes: &[u8]) -> (&[u8], &[u8]) {
     const KEY: &[u8] = b" message=";
     let is_abort = bytes.trim_ascii_start().starts_with(b"cmd=abort ");
@@ -181,17 +188,17 @@ fn split_message(bytes: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The end of a rank that is not understood.
-fn wrong(rank: u32, what: &str) -> Effect {
-    Effect::Failed(rank, Ending::Misbehaved { what: what.to_owned() })
+/// The failure of a rank that has broken the protocol.
+fn misbehaved(rank: u32, what: &str) -> PmiEffect {
+    PmiEffect::Failed(rank, Ending::Misbehaved { what: what.to_owned() })
 }
 
-/// The line that tells a rank that another has ended.
+/// The line that tells a rank that another has failed.
 pub(crate) fn lost(rank: u32, ending: &Ending) -> String {
-    ending.write(Writer::new("lost").word("rank", rank)).finish()
+    ending.write(PmiLineWriter::new("lost").word("rank", rank)).finish()
 }
 
-/// The beginning of what was sent, as a person can read it on one line.
+/// The beginning of a line that was sent, readable on one line.
 fn excerpt(bytes: &[u8]) -> String {
     let shown = &bytes[..bytes.len().min(60)];
     let more = if shown.len() < bytes.len() { "..." } else { "" };
@@ -203,20 +210,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn handle(server: &mut Server, rank: u32, line: &str) -> Vec<Effect> {
+    fn handle(server: &mut PmiServer, rank: u32, line: &str) -> Vec<PmiEffect> {
         let mut out = Vec::new();
         server.handle(rank, line.as_bytes(), &mut out);
         out
     }
 
-    fn check(server: &mut Server, line: &str, answer: &str) {
-        let expected = Effect::Send(0, format!("{answer}\n"));
+    fn check(server: &mut PmiServer, line: &str, answer: &str) {
+        let expected = PmiEffect::Send(0, format!("{answer}\n"));
         assert_eq!(handle(server, 0, line).last(), Some(&expected), "{line}");
     }
 
     #[test]
-    fn it_answers_as_other_launchers_do() {
-        let server = &mut Server::new(&[2, 2], &[4]);
+    fn the_server_answers_as_other_launchers_do() {
+        let server = &mut PmiServer::new(&[2, 2], &[4]);
         check(
             server,
             "cmd=init pmi_version=1 pmi_subversion=1",
@@ -241,37 +248,37 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_opens_for_all_when_the_last_has_come() {
-        let mut server = Server::new(&[2], &[2]);
+    fn a_barrier_opens_for_all_ranks_when_the_last_has_entered() {
+        let mut server = PmiServer::new(&[2], &[2]);
         for _ in 0..3 {
             assert_eq!(handle(&mut server, 1, "cmd=barrier_in"), []);
-            let out = Writer::new("barrier_out").finish();
-            let expected = [Effect::Send(0, out.clone()), Effect::Send(1, out)];
+            let out = PmiLineWriter::new("barrier_out").finish();
+            let expected = [PmiEffect::Send(0, out.clone()), PmiEffect::Send(1, out)];
             assert_eq!(handle(&mut server, 0, "cmd=barrier_in"), expected);
         }
     }
 
     #[test]
-    fn who_enters_a_barrier_twice_misbehaves() {
-        let mut server = Server::new(&[2], &[2]);
+    fn a_rank_that_enters_a_barrier_twice_misbehaves() {
+        let mut server = PmiServer::new(&[2], &[2]);
         handle(&mut server, 1, "cmd=barrier_in");
         let out = handle(&mut server, 1, "cmd=barrier_in");
-        assert!(matches!(&out[..], [Effect::Failed(1, Ending::Misbehaved { .. })]), "{out:?}");
+        assert!(matches!(&out[..], [PmiEffect::Failed(1, Ending::Misbehaved { .. })]), "{out:?}");
     }
 
     #[test]
     fn a_report_is_passed_on_as_it_is() {
-        let out = handle(&mut Server::new(&[1], &[1]), 0, r#"cmd=report {"a": "b = c  d"}"#);
-        assert_eq!(out, [Effect::Report(0, r#"{"a": "b = c  d"}"#.to_owned())]);
+        let out = handle(&mut PmiServer::new(&[1], &[1]), 0, r#"cmd=report {"a": "b = c  d"}"#);
+        assert_eq!(out, [PmiEffect::Report(0, r#"{"a": "b = c  d"}"#.to_owned())]);
     }
 
     #[test]
     fn an_abort_may_say_anything() {
         let aborted = |line: &[u8], code, message: &str| {
             let mut out = Vec::new();
-            Server::new(&[1], &[1]).handle(0, line, &mut out);
+            PmiServer::new(&[1], &[1]).handle(0, line, &mut out);
             let message = message.to_owned();
-            assert_eq!(out, [Effect::Failed(0, Ending::Aborted { code, message })]);
+            assert_eq!(out, [PmiEffect::Failed(0, Ending::Aborted { code, message })]);
         };
         aborted(
             b"cmd=abort exitcode=42 message=check left == right failed",
@@ -285,10 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_is_told_which_program_it_is() {
-        let mut server = Server::new(&[6], &[2, 1, 3]);
+    fn get_appnum_answers_with_the_number_of_the_program() {
+        let mut server = PmiServer::new(&[6], &[2, 1, 3]);
         let mut number = |rank: u32| match &handle(&mut server, rank, "cmd=get_appnum")[..] {
-            [Effect::Send(_, line)] => line.trim_end().rsplit('=').next().and_then(|n| n.parse::<u32>().ok()),
+            [PmiEffect::Send(_, line)] => {
+                line.trim_end().rsplit('=').next().and_then(|n| n.parse::<u32>().ok())
+            }
             _ => None,
         };
         let numbers: Vec<_> = (0..6).filter_map(&mut number).collect();
@@ -296,30 +305,33 @@ mod tests {
     }
 
     #[test]
-    fn who_puts_for_ever_is_answered_and_fails() {
-        let mut server = Server::new(&[1], &[1]);
+    fn a_rank_that_puts_without_end_is_answered_and_fails() {
+        let mut server = PmiServer::new(&[1], &[1]);
         let put = |number: u32| format!("cmd=put kvsname=job key=k{number} value=v");
         let out = (0..10_000).map(|number| handle(&mut server, 0, &put(number))).find(|out| out.len() > 1);
         let out = out.expect("there is a bound");
-        assert_eq!(out[0], Effect::Send(0, "cmd=put_result rc=-1 msg=too_much\n".to_owned()));
+        assert_eq!(out[0], PmiEffect::Send(0, "cmd=put_result rc=-1 msg=too_much\n".to_owned()));
         let what = "it has put more than 4096 values for other ranks".to_owned();
-        assert_eq!(out[1], Effect::Failed(0, Ending::Misbehaved { what }));
+        assert_eq!(out[1], PmiEffect::Failed(0, Ending::Misbehaved { what }));
     }
 
     #[test]
     fn a_request_is_shorter_than_a_report() {
-        let mut server = Server::new(&[1], &[1]);
+        let mut server = PmiServer::new(&[1], &[1]);
         let long = "x".repeat(REQUEST_MAX);
-        assert!(matches!(&handle(&mut server, 0, &format!("cmd=report {long}"))[..], [Effect::Report(..)]));
+        assert!(matches!(
+            &handle(&mut server, 0, &format!("cmd=report {long}"))[..],
+            [PmiEffect::Report(..)]
+        ));
         let out = handle(&mut server, 0, &format!("cmd=get key={long}"));
-        let [Effect::Failed(0, Ending::Misbehaved { what })] = &out[..] else { panic!("{out:?}") };
+        let [PmiEffect::Failed(0, Ending::Misbehaved { what })] = &out[..] else { panic!("{out:?}") };
         assert!(what.starts_with("a line is longer than 64 KiB: `cmd=get key=xxx"), "{what}");
     }
 
     #[test]
     fn a_mapping_that_no_value_can_hold_is_left_out() {
         let ranks: Vec<u32> = (0..400).map(|node| node % 2 + 1).collect();
-        let mut server = Server::new(&ranks, &[600]);
+        let mut server = PmiServer::new(&ranks, &[600]);
         check(
             &mut server,
             "cmd=get kvsname=job key=PMI_process_mapping",
@@ -335,13 +347,13 @@ mod tests {
                 "cmd=(init|put|get|barrier_in|abort|finalize|report|x)( (kvsname=job|key=[a-z]?|value=.?|exitcode=[-0-9]{0,12}|=)){0,4}"
                     .prop_map(String::into_bytes),
             ], 0..30), ranks in proptest::collection::vec(0u32..3, 30)) {
-            let mut server = Server::new(&[3], &[3]);
+            let mut server = PmiServer::new(&[3], &[3]);
             for (line, rank) in lines.iter().zip(ranks) {
                 let mut out = Vec::new();
                 server.handle(rank, line, &mut out);
                 prop_assert!(out.len() <= 3);
                 for effect in out {
-                    if let Effect::Send(_, line) = effect {
+                    if let PmiEffect::Send(_, line) = effect {
                         prop_assert_eq!(line.matches('\n').count(), 1);
                     }
                 }

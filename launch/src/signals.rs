@@ -1,6 +1,6 @@
-//! Signals that reach the launcher and are meant for the ranks.
+//! Signals that the launcher gets and forwards to the ranks.
 
-use crate::ending::Stop;
+use crate::ending::StopReason;
 use crate::error::LaunchError;
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORWARDED: [i32; 7] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP];
-/// Those that ask for the end.
+/// Signals that ask for the end of the job.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// Whether signals are taken note of: until then, one of [`ENDING`] ends this process.
+/// Whether the launcher catches signals: until it does, one of [`ENDING`] ends this process.
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 
 /// Whether a signal asks for the end of the job.
-pub(crate) fn asks_for_the_end(signal: i32) -> bool {
+pub(crate) fn is_end_request(signal: i32) -> bool {
     ENDING.contains(&signal)
 }
 
@@ -32,14 +32,14 @@ pub(crate) fn asks_for_the_end(signal: i32) -> bool {
 pub fn end_by_signals() -> Result<(), LaunchError> {
     let ignored = ignored();
     for signal in ENDING.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0) {
-        let stop = Stop::Signal(signal);
+        let stop = StopReason::Signal(signal);
         let said = format!("error: {stop} before any rank was started\n");
         die_of(signal, said, stop.status().into()).map_err(LaunchError::system("catch signals"))?;
     }
     Ok(())
 }
 
-// What a handler may do is little, and only its author can know that it does no more.
+// A signal handler may do little, and only its author can know that it does no more.
 #[allow(unsafe_code)]
 fn die_of(signal: i32, said: String, status: i32) -> io::Result<()> {
     let handler = move || {
@@ -58,10 +58,10 @@ fn die_of(signal: i32, said: String, status: i32) -> io::Result<()> {
 pub(crate) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
 impl Signals {
-    /// From now on signals are taken note of, and do nothing else.
+    /// Catches the signals from now on: they have no other effect.
     pub(crate) fn catch() -> Result<Self, LaunchError> {
         let ignored = ignored();
-        // What is ignored (as under `nohup`) stays so: for the ranks as well, which inherit that.
+        // Ignored signals (as under `nohup`) stay ignored: by the ranks as well, which inherit that.
         let wanted = FORWARDED.into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
         let catch = || {
             let (read, write) = UnixStream::pair()?;
@@ -72,7 +72,7 @@ impl Signals {
         Ok(caught)
     }
 
-    /// Takes those that have arrived.
+    /// Takes the signals that have arrived.
     pub(crate) fn take(&mut self) -> Vec<i32> {
         self.0.pending().collect()
     }
@@ -84,11 +84,11 @@ impl AsFd for Signals {
     }
 }
 
-/// The system keeps from now on how children end, for this process to ask. If it was started with SIGCHLD ignored, as
-/// some scripts and services do, nobody could tell.
+/// Makes the system keep the exit statuses of children. A process that was started with SIGCHLD ignored, as by some
+/// scripts and services, could not get them.
 pub(crate) fn notice_children() -> Result<(), LaunchError> {
     if ignored() >> (SIGCHLD - 1) & 1 == 1 {
-        // Any handler will do. Those that are started have none, and do not ignore the signal either.
+        // Any handler will do. The children have no handler, and do not ignore the signal either.
         let handler = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
         handler.map_err(LaunchError::system("notice how ranks end"))?;
     }

@@ -1,4 +1,4 @@
-//! Standard output and error of the launcher, which a slow reader must not turn into a stopped launcher.
+//! Standard output and error of the launcher: a slow reader must not block the launcher.
 
 use crate::flow::Outbox;
 use crate::poll::{Interest, Poll, Token};
@@ -8,16 +8,16 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::io::IsTerminal;
 
-/// A pipe that is ready takes as much without waiting.
+/// Bytes that a pipe that is ready takes without blocking.
 const PIECE: usize = 4096;
-/// With more than this in hand, ranks have to wait.
+/// While more bytes than this wait to be written, ranks have to wait.
 const FULL: usize = 1 << 20;
 
-/// One of the two, and what it has not taken yet.
+/// Standard output or error, and the bytes that it has not taken yet.
 ///
-/// The descriptor is shared with whoever started this program, so it is not made nonblocking: it is asked
-/// before each write instead. A terminal says that it is ready when it takes a byte, and may be held for long
-/// by its user: it is opened once more, for this program only.
+/// The descriptor is shared with the program that has started this one, so it is not made nonblocking: it is polled
+/// before each write instead. A terminal counts as ready when it takes a byte, and may be stopped for long by its
+/// user: it is opened once more, for this program only.
 #[derive(Debug)]
 pub(crate) struct Sink<F> {
     to: F,
@@ -40,12 +40,12 @@ impl<F: AsFd> Sink<F> {
         }
     }
 
-    /// Whether there is enough to write already.
+    /// Whether so much waits to be written that ranks have to wait.
     pub(crate) fn is_full(&self) -> bool {
         self.outbox.len() > FULL
     }
 
-    /// How many bytes have not been taken yet.
+    /// How many bytes wait to be written.
     pub(crate) fn len(&self) -> usize {
         self.outbox.len()
     }
@@ -54,8 +54,8 @@ impl<F: AsFd> Sink<F> {
         self.outbox.is_empty()
     }
 
-    /// Writes what is taken now, and arranges for the rest. An error, once, when no more will ever be taken: `PIPE`
-    /// when the reader has gone.
+    /// Writes the bytes that are taken now, and watches the descriptor for the rest. Returns an error, once, when no
+    /// more will ever be taken: `PIPE` when the reader has closed it.
     pub(crate) fn flush(&mut self, poll: &Poll) -> Result<(), Errno> {
         if self.closed || (self.outbox.is_empty() && !self.watched) {
             return Ok(());
@@ -80,11 +80,11 @@ impl<F: AsFd> Sink<F> {
 fn is_ready(fd: BorrowedFd<'_>) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    // Also when it has been closed: writing says so.
+    // True also for a descriptor that the reader has closed: the write returns that error.
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// A description of a terminal at which nothing waits; `None` if it is none, or may not be opened.
+/// A new nonblocking description of a terminal; `None` if the descriptor is not a terminal, or may not be opened.
 fn reopen_terminal(fd: BorrowedFd<'_>) -> Option<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());

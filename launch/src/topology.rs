@@ -1,13 +1,14 @@
-//! Which processors of this node are one core, and which cores are near the same memory: as the system tells it.
+//! The topology of this node, as the system tells it: which processors are one core, and which cores are near the same
+//! memory.
 //!
-//! hwloc knows more, of more systems; but it is a library in C, which every program that becomes a rank would have to be
-//! linked with, for two questions that Linux answers in files.
+//! hwloc knows more, of more systems; but it is a library in C, and every program that becomes a rank would have to be
+//! linked with it, for two questions that Linux answers in files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Where the system tells it.
+/// The directory in which the system describes the topology.
 pub(crate) const SYSTEM: &str = "/sys/devices/system";
 
 /// The processors that may be used, by core and by NUMA node, each in the order of their first processor.
@@ -18,8 +19,8 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Reads it for the processors in `allowed`. What the system does not tell is as simple as can be: each
-    /// processor a core, all on one node.
+    /// Reads the topology of the processors in `allowed`. Where the system tells nothing, each processor is a core, and
+    /// all are on one node.
     pub(crate) fn read(system: &Path, allowed: &[usize]) -> Self {
         let siblings = |cpu: &usize| {
             let directory = system.join(format!("cpu/cpu{cpu}/topology"));
@@ -108,14 +109,14 @@ mod tests {
         let all = Topology::read(system.path(), &[0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(all.cores, [[0, 4], [1, 5], [2, 6], [3, 7]]);
         assert_eq!(all.numa_nodes, [[0, 1, 4, 5], [2, 3, 6, 7]]);
-        // Of what may not be used nothing is there.
+        // Processors that may not be used are left out.
         let some = Topology::read(system.path(), &[1, 4, 6]);
         assert_eq!(some.cores, [[1], [4], [6]]);
         assert_eq!(some.numa_nodes, [vec![1, 4], vec![6]]);
     }
 
     #[test]
-    fn where_nothing_is_told_each_processor_is_a_core() {
+    fn without_topology_files_each_processor_is_a_core() {
         let topology = Topology::read(Path::new("/nowhere"), &[2, 5]);
         assert_eq!((topology.cores, topology.numa_nodes), (vec![vec![2], vec![5]], vec![vec![2, 5]]));
     }

@@ -1,18 +1,18 @@
-//! Reading files that a user has named, of which nothing is believed, not even that they end.
+//! Reading files that a user has named. Nothing about them is trusted, not even that they end.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Bytes of the largest file of options, and of other files that options name. People write them: those that come
-/// with comments have a few KiB.
+/// Bytes of the largest file of options, and of other files that options name. People write such files: even with
+/// comments they have a few KiB.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// All bytes that come, if there are no more than `bytes_max`.
+/// Reads all bytes, if there are no more than `bytes_max`.
 ///
 /// # Errors
-/// When there are more (of what never ends, so many are read), or reading fails.
+/// When there are more bytes (one more than `bytes_max` is read, even from a source without an end), or reading fails.
 pub fn read_bounded(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -26,10 +26,10 @@ pub fn read_bounded(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// The text of a file of up to [`FILE_BYTES_MAX`].
 ///
 /// # Errors
-/// When it is larger, or no text, or what the path names is no file: every rank reads it for itself, and from a pipe
-/// only one would get the text. A device is read; `/dev/null` is an empty file.
+/// When it is larger, or not text, or the path does not name a file. A pipe is an error: every rank reads the file for
+/// itself, and only one would get the text. A device is read; `/dev/null` is an empty file.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    // Before it is opened: whoever opens a pipe waits for its writer.
+    // Checked before it is opened: opening a pipe waits for a writer.
     let kind = fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_char_device() {
         let found = match () {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_end_is_not_read_for_ever() {
+    fn a_file_without_end_is_refused() {
         assert_eq!(read_bounded(&b"abc"[..], 3).expect("it fits"), b"abc");
         let error = read_bounded(io::repeat(0), 3).expect_err("it has no end").to_string();
         assert_eq!(error, "it is too large, or has no end: expected at most 3 bytes");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_of_text_is_told_as_what_it_is() {
+    fn the_kind_of_a_file_other_than_text_is_named() {
         assert_eq!(read_text(Path::new("/dev/null")).expect("it is empty"), "");
         let told = |path: &Path| read_text(path).expect_err("it is no file of text").to_string();
         assert_eq!(told(Path::new("/")), "expected a file, found a directory");
@@ -73,7 +73,7 @@ mod tests {
         fs::remove_file(&place).expect("it is there");
         let made = std::process::Command::new("mkfifo").arg(&place).status().expect("there is a mkfifo");
         assert!(made.success());
-        // Nobody will ever write to it.
+        // The pipe never has a writer.
         assert_eq!(told(&place), "expected a file, found a pipe");
         fs::remove_file(&place).expect("it is there");
     }

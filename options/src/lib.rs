@@ -1,13 +1,13 @@
 //! The options of Carrousel: one registry, and where each value comes from.
 //!
-//! An option has a value from the first of these that sets it: an `option` line of a scenario, since what the
-//! file says is part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS`
-//! names, with a line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is none of them: it asks for a trace of
-//! one run, in the directory that it names.
+//! The first of these that sets an option gives it its value: an `option` line of a scenario, since the
+//! scenario's options are part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS`
+//! names, with a line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is not an option: it asks for a trace
+//! of one run, in the directory that it names.
 //!
-//! **Promises.** A name that is no option, or a value out of range, is an error that says what would be
-//! right: a misspelt option would silently not apply.
-//! **Leaves to others.** What the options do.
+//! **Promises.** An unknown name, or a value out of range, is an error that says what is allowed: a misspelt
+//! option would silently not apply.
+//! **Leaves to others.** The effect of the options.
 //! **Entry point.** [`OPTIONS`] and [`Settings::read`].
 //!
 //! ```
@@ -27,6 +27,8 @@ mod value;
 
 pub use file::{FILE_BYTES_MAX, read_bounded, read_text};
 pub use protocol::protocol;
-pub use registry::{Kind, OPTIONS, Spec, vocabulary};
-pub use settings::{Between, CheckUsage, OptionError, Origin, Reuse, SIMULATION, Settings, Table, Verbs};
+pub use registry::{OPTIONS, OptionEntry, ValueKind, vocabulary};
+pub use settings::{
+    CheckUsage, OptionError, Origin, ReuseOptions, ReuseTable, SIMULATION, Settings, VerbsOptions, VerbsScope,
+};
 pub use value::parse_size;

@@ -1,18 +1,19 @@
-//! From options to those of the protocols.
+//! Converts options to the options of the protocols.
 
 use crate::registry::speculation;
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue};
 
-/// The protocols' options: what is set, by a scenario for instance, and of those that are not, `base`. A number beyond
-/// its range is the largest that there is: [`Spec::check`](crate::Spec::check) tells.
+/// The protocols' options: those that are set, by a scenario for instance, have their values, the others those of
+/// `base`. A number beyond its range becomes the largest allowed: [`OptionEntry::check`](crate::OptionEntry::check)
+/// reports it.
 pub fn protocol(set: &[OptionSetting], base: Options) -> Options {
     let of_engine = set.iter().filter(|setting| setting.window.is_none());
-    of_engine.fold(base, |options, setting| with(options, &setting.name, &setting.value))
+    of_engine.fold(base, |options, setting| with_option(options, &setting.name, &setting.value))
 }
 
-/// With this option, if it is one of the protocols.
-pub(crate) fn with(options: Options, name: &str, value: &OptionValue) -> Options {
+/// Sets this option, if it is one of the protocols'.
+pub(crate) fn with_option(options: Options, name: &str, value: &OptionValue) -> Options {
     match (name, value) {
         ("eager_threshold", OptionValue::Size(bytes)) => Options { eager_threshold: *bytes, ..options },
         ("eager_window", OptionValue::Size(bytes)) => Options { eager_window: *bytes, ..options },

@@ -1,25 +1,25 @@
-//! The registry: name, what it takes, default, range, and what it is for.
+//! The registry: for each option its name, the kind and range of its values, its default and its purpose.
 
 use crate::value::{parse_size, parse_time};
 use carrousel_rank::{Options, Speculation};
 use carrousel_scenario::{OptionKind, OptionSetting, OptionSpec, OptionValue, Vocabulary, units};
 
-/// What an option takes.
+/// The values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Bytes.
     Size,
-    /// Bytes: a power of two between these two.
+    /// Bytes: a power of two, from the first to the second of these.
     Power(u64, u64),
     /// A time, in nanoseconds.
     Time,
-    /// A number between these two.
+    /// An integer, from the first to the second of these.
     Integer(i64, i64),
     /// `on` or `off`.
     OnOff,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// The name of something of this machine; a scenario, which is for any machine, cannot set it.
+    /// The name of a device of this machine; a scenario, which is for any machine, cannot set it.
     Name,
     /// One of these words, or a file of this machine.
     File(&'static [&'static str]),
@@ -27,12 +27,12 @@ pub enum Kind {
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
-pub struct Spec {
-    /// As in a scenario.
+pub struct OptionEntry {
+    /// Its name in a scenario.
     pub name: &'static str,
-    /// What it takes.
-    pub kind: Kind,
-    /// What it is for.
+    /// The values that it takes.
+    pub kind: ValueKind,
+    /// Its purpose, in a line.
     pub doc: &'static str,
     default: fn() -> OptionValue,
 }
@@ -45,7 +45,7 @@ pub(crate) const VERBS: [&str; 3] = ["auto", "off", "always"];
 pub(crate) const TABLES: [&str; 2] = ["off", "published"];
 /// The words of `check_usage`.
 pub(crate) const CHECK_USAGE: [&str; 4] = ["auto", "off", "warn", "error"];
-/// The name that stands for none in particular.
+/// The word for any device.
 pub(crate) const ANY: &str = "any";
 
 /// The words of `speculation`.
@@ -57,165 +57,166 @@ pub(crate) fn speculation(word: &str) -> Speculation {
     }
 }
 
-/// All of them: those of the protocols first, which simulation and proof know too.
-pub const OPTIONS: [Spec; 23] = [
-    Spec {
+/// All options: first those of the protocols, which simulation and proof know too.
+pub const OPTIONS: [OptionEntry; 23] = [
+    OptionEntry {
         name: "eager_threshold",
-        kind: Kind::Size,
+        kind: ValueKind::Size,
         doc: "the largest message that a standard send sends without waiting (sim: the network's, unless set; \
               run: at most what half a ring holds)",
         default: || OptionValue::Size(Options::default().eager_threshold),
     },
-    Spec {
+    OptionEntry {
         name: "eager_window",
-        kind: Kind::Size,
-        doc: "how much of the eager messages to one rank, in one communicator, may be without a receive; beyond it a send \
-              waits for its receive, as one of a large message does",
+        kind: ValueKind::Size,
+        doc: "bytes of eager messages to one rank, in one communicator, that may wait for a receive; beyond them a send \
+              waits for its receive, as that of a large message does",
         default: || OptionValue::Size(Options::default().eager_window),
     },
-    Spec {
+    OptionEntry {
         name: "speculation",
-        kind: Kind::Choice(&SPECULATION),
+        kind: ValueKind::Choice(&SPECULATION),
         doc: "when receives are announced to senders: never, whenever it is safe, or while it pays",
         default: || OptionValue::Word(SPECULATION[2].to_owned()),
     },
-    Spec {
+    OptionEntry {
         name: "rtr_limit",
-        kind: Kind::Integer(0, u16::MAX as i64),
+        kind: ValueKind::Integer(0, u16::MAX as i64),
         doc: "the most announced receives outstanding towards one peer",
         default: || OptionValue::Integer(Options::default().rtr_limit.into()),
     },
-    Spec {
+    OptionEntry {
         name: "shm_ring",
-        kind: Kind::Power(1 << 12, 1 << 30),
-        doc: "memory for messages on their way from one rank of a node to another, taken when they first talk; at \
-              most so much that those of all ranks to one take 4MiB, but 64KiB each, and all of a node 4GiB",
+        kind: ValueKind::Power(1 << 12, 1 << 30),
+        doc: "memory for messages in flight from one rank of a node to another, allocated when they first talk; \
+              made smaller where the rings from all ranks to one would exceed 4MiB (but to no less than 64KiB each) or all \
+              of a node 4GiB",
         default: || OptionValue::Size(256 << 10),
     },
-    Spec {
+    OptionEntry {
         name: "shm_direct",
-        kind: Kind::OnOff,
+        kind: ValueKind::OnOff,
         doc: "whether large messages are copied directly between the memory of processes, where the system \
               permits that",
         default: || OptionValue::OnOff(true),
     },
-    Spec {
+    OptionEntry {
         name: "verbs",
-        kind: Kind::Choice(&VERBS),
+        kind: ValueKind::Choice(&VERBS),
         doc: "which ranks talk over InfiniBand or RoCE: those of different nodes, none, or all of them",
         default: || OptionValue::Word(VERBS[0].to_owned()),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_device",
-        kind: Kind::Name,
+        kind: ValueKind::Name,
         doc: "the device, as ibv_devices names it; any: the first one with a port that is up",
         default: || OptionValue::Word(ANY.to_owned()),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_port",
-        kind: Kind::Integer(0, 254),
+        kind: ValueKind::Integer(0, 254),
         doc: "the port of the device; 0: the first one that is up",
         default: || OptionValue::Integer(0),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_gid",
-        kind: Kind::Integer(-1, 254),
+        kind: ValueKind::Integer(-1, 254),
         doc: "the index of the port's global identifier; -1: that of RoCE v2 over IPv4 if there is one, or the next \
               best",
         default: || OptionValue::Integer(-1),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_sl",
-        kind: Kind::Integer(0, 15),
+        kind: ValueKind::Integer(0, 15),
         doc: "the service level of connections (InfiniBand), or their priority (RoCE)",
         default: || OptionValue::Integer(0),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_control_sl",
-        kind: Kind::Integer(-1, 15),
-        doc: "that of packets without data, which then have queue pairs of their own, and of the datagrams by which \
-              connections are made; -1: the same",
+        kind: ValueKind::Integer(-1, 15),
+        doc: "the service level of packets without data, which then have queue pairs of their own, and of the datagrams \
+              by which connections are made; -1: that of verbs_sl",
         default: || OptionValue::Integer(-1),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_window",
-        kind: Kind::Integer(2, 4096),
-        doc: "packets that may be on their way from one peer",
+        kind: ValueKind::Integer(2, 4096),
+        doc: "packets that may be in flight from one peer",
         default: || OptionValue::Integer(64),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_receives",
-        kind: Kind::Integer(8, 1 << 20),
+        kind: ValueKind::Integer(8, 1 << 20),
         doc: "receive buffers of a rank, which all peers share; each takes an eager message",
         default: || OptionValue::Integer(512),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_cache",
-        kind: Kind::OnOff,
+        kind: ValueKind::OnOff,
         doc: "whether memory stays registered with the adapter when its message is over, where the adapter or the \
               kernel tells of pages that are unmapped",
         default: || OptionValue::OnOff(true),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_reuse_table",
-        kind: Kind::File(&TABLES),
+        kind: ValueKind::File(&TABLES),
         doc: "after how many uses a small buffer is registered, and sent without a copy: a file that `carrousel bench \
               reuse --write` has measured on this machine, or the published table, or never",
         default: || OptionValue::Word(TABLES[0].to_owned()),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_reuse_percent",
-        kind: Kind::Integer(1, 100),
+        kind: ValueKind::Integer(1, 100),
         doc: "a buffer is registered after this percentage of the uses that pay, hoping for the others",
         default: || OptionValue::Integer(25),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_reuse_share",
-        kind: Kind::Integer(0, 100),
+        kind: ValueKind::Integer(0, 100),
         doc: "further buffers are not counted while less than this percentage of them is used often and there are \
               many; 0: all are",
         default: || OptionValue::Integer(20),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_reuse_blocking",
-        kind: Kind::OnOff,
+        kind: ValueKind::OnOff,
         doc: "whether a send that waits anyway sends without a copy, too: it then waits until the peer's adapter has \
               acknowledged it, which takes longer than a copy",
         default: || OptionValue::OnOff(false),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_timeout",
-        kind: Kind::Integer(1, 31),
-        doc: "what is not acknowledged is sent again after 4.096 us times 2 to the power of this, or up to four \
-              times as long",
+        kind: ValueKind::Integer(1, 31),
+        doc: "a packet without an acknowledgement is sent again after 4.096 us times 2 to the power of this, or up \
+              to four times as long",
         default: || OptionValue::Integer(16),
     },
-    Spec {
+    OptionEntry {
         name: "verbs_retries",
-        kind: Kind::Integer(0, 6),
-        doc: "how often something is sent again before its receiver is taken for lost",
+        kind: ValueKind::Integer(0, 6),
+        doc: "how often a packet is sent again before its receiver is taken for lost",
         default: || OptionValue::Integer(6),
     },
-    Spec {
+    OptionEntry {
         name: "hang_report",
-        kind: Kind::Time,
-        doc: "how long a rank waits in one call before it says what for; 0: never",
+        kind: ValueKind::Time,
+        doc: "how long a rank waits in one call before it reports what it waits for; 0: never",
         default: || OptionValue::TimeNs(30_000_000_000),
     },
-    Spec {
+    OptionEntry {
         name: "check_usage",
-        kind: Kind::Choice(&CHECK_USAGE),
-        doc: "what is done when ranks call different collectives, or have not received a message when they finalize: \
+        kind: ValueKind::Choice(&CHECK_USAGE),
+        doc: "the reaction when ranks call different collectives, or have not received a message when they finalize: \
               nothing, a warning, or an error of the call; auto: an error in debug builds of the program, nothing in \
-              others; what rank 0 is told counts for all",
+              others; the value at rank 0 counts for all",
         default: || OptionValue::Word(CHECK_USAGE[0].to_owned()),
     },
 ];
 
-impl Spec {
+impl OptionEntry {
     /// The option of this name.
-    pub fn named(name: &str) -> Option<&'static Spec> {
-        OPTIONS.iter().find(|spec| spec.name == name)
+    pub fn named(name: &str) -> Option<&'static OptionEntry> {
+        OPTIONS.iter().find(|entry| entry.name == name)
     }
 
     /// The variable that sets it.
@@ -223,43 +224,43 @@ impl Spec {
         format!("CARROUSEL_{}", self.name.to_uppercase())
     }
 
-    /// What it is unless something sets it.
+    /// Its value unless something sets it.
     pub fn default_value(&self) -> OptionValue {
         (self.default)()
     }
 
-    /// What values there are, for a person.
+    /// The range of values, for messages.
     pub fn range(&self) -> String {
         match self.kind {
-            Kind::Size => "a size".to_owned(),
-            Kind::Power(least, most) => {
+            ValueKind::Size => "a size".to_owned(),
+            ValueKind::Power(least, most) => {
                 format!("a power of two, {} to {}", units::size(least), units::size(most))
             }
-            Kind::Time => "a time".to_owned(),
-            Kind::Integer(least, most) => format!("{least} to {most}"),
-            Kind::OnOff => "on, off".to_owned(),
-            Kind::Choice(words) => words.join(", "),
-            Kind::Name => "a name".to_owned(),
-            Kind::File(words) => format!("{}, a file", words.join(", ")),
+            ValueKind::Time => "a time".to_owned(),
+            ValueKind::Integer(least, most) => format!("{least} to {most}"),
+            ValueKind::OnOff => "on, off".to_owned(),
+            ValueKind::Choice(words) => words.join(", "),
+            ValueKind::Name => "a name".to_owned(),
+            ValueKind::File(words) => format!("{}, a file", words.join(", ")),
         }
     }
 
-    /// A value from text.
+    /// Reads a value from text.
     ///
     /// # Errors
-    /// When it is none; the error says what is.
+    /// When the text is not a value of the option; the error says which values are.
     pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
         let wrong = || format!("`{text}` is no value of {}; it takes {}", self.name, self.range());
         let value = match self.kind {
-            Kind::Size | Kind::Power(..) => OptionValue::Size(parse_size(text)?),
-            Kind::Time => OptionValue::TimeNs(parse_time(text)?),
-            Kind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
-            Kind::OnOff => OptionValue::OnOff(match text {
+            ValueKind::Size | ValueKind::Power(..) => OptionValue::Size(parse_size(text)?),
+            ValueKind::Time => OptionValue::TimeNs(parse_time(text)?),
+            ValueKind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
+            ValueKind::OnOff => OptionValue::OnOff(match text {
                 "on" => true,
                 "off" => false,
                 _ => return Err(wrong()),
             }),
-            Kind::Choice(_) | Kind::Name | Kind::File(_) => OptionValue::Word(text.to_owned()),
+            ValueKind::Choice(_) | ValueKind::Name | ValueKind::File(_) => OptionValue::Word(text.to_owned()),
         };
         if self.takes(&value) { Ok(value) } else { Err(wrong()) }
     }
@@ -267,38 +268,42 @@ impl Spec {
     /// Whether a value is in range.
     fn takes(&self, value: &OptionValue) -> bool {
         match (self.kind, value) {
-            (Kind::Size, OptionValue::Size(_))
-            | (Kind::Time, OptionValue::TimeNs(_))
-            | (Kind::OnOff, OptionValue::OnOff(_)) => true,
-            (Kind::Power(least, most), OptionValue::Size(bytes)) => {
+            (ValueKind::Size, OptionValue::Size(_))
+            | (ValueKind::Time, OptionValue::TimeNs(_))
+            | (ValueKind::OnOff, OptionValue::OnOff(_)) => true,
+            (ValueKind::Power(least, most), OptionValue::Size(bytes)) => {
                 bytes.is_power_of_two() && (least..=most).contains(bytes)
             }
-            (Kind::Integer(least, most), OptionValue::Integer(number)) => (least..=most).contains(number),
-            (Kind::Choice(words), OptionValue::Word(word)) => words.contains(&word.as_str()),
-            (Kind::Name, OptionValue::Word(word)) => {
+            (ValueKind::Integer(least, most), OptionValue::Integer(number)) => {
+                (least..=most).contains(number)
+            }
+            (ValueKind::Choice(words), OptionValue::Word(word)) => words.contains(&word.as_str()),
+            (ValueKind::Name, OptionValue::Word(word)) => {
                 !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control())
             }
-            (Kind::File(_), OptionValue::Word(word)) => !word.is_empty() && !word.contains(char::is_control),
+            (ValueKind::File(_), OptionValue::Word(word)) => {
+                !word.is_empty() && !word.contains(char::is_control)
+            }
             _ => false,
         }
     }
 
-    /// Whether a file sets an option within its range; the language knows only its kind.
+    /// Checks that a scenario sets an option within its range; the language knows only the kind of its values.
     ///
     /// # Errors
-    /// When it does not; the error says what the range is.
+    /// When the value is out of range; the error names the range.
     pub fn check(setting: &OptionSetting) -> Result<(), String> {
-        let spec = Spec::named(&setting.name).filter(|_| setting.window.is_none());
-        match spec {
-            Some(spec) if !spec.takes(&setting.value) => {
-                Err(format!("`{}` is {}, expected {}", setting.name, written(&setting.value), spec.range()))
+        let entry = OptionEntry::named(&setting.name).filter(|_| setting.window.is_none());
+        match entry {
+            Some(entry) if !entry.takes(&setting.value) => {
+                Err(format!("`{}` is {}, expected {}", setting.name, written(&setting.value), entry.range()))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// A value as it is written.
+/// The text of a value, as scenarios have it.
 pub(crate) fn written(value: &OptionValue) -> String {
     match value {
         OptionValue::Size(bytes) => units::size(*bytes),
@@ -311,14 +316,14 @@ pub(crate) fn written(value: &OptionValue) -> String {
 
 /// The options that a scenario may set.
 pub fn vocabulary() -> Vocabulary {
-    let option = |spec: &Spec| {
-        Some(match spec.kind {
-            Kind::Size | Kind::Power(..) => OptionSpec::new(spec.name, OptionKind::Size),
-            Kind::Time => OptionSpec::new(spec.name, OptionKind::Time),
-            Kind::Integer(..) => OptionSpec::new(spec.name, OptionKind::Integer),
-            Kind::OnOff => OptionSpec::new(spec.name, OptionKind::OnOff),
-            Kind::Choice(words) => OptionSpec::choice(spec.name, words),
-            Kind::Name | Kind::File(_) => return None,
+    let option = |entry: &OptionEntry| {
+        Some(match entry.kind {
+            ValueKind::Size | ValueKind::Power(..) => OptionSpec::new(entry.name, OptionKind::Size),
+            ValueKind::Time => OptionSpec::new(entry.name, OptionKind::Time),
+            ValueKind::Integer(..) => OptionSpec::new(entry.name, OptionKind::Integer),
+            ValueKind::OnOff => OptionSpec::new(entry.name, OptionKind::OnOff),
+            ValueKind::Choice(words) => OptionSpec::choice(entry.name, words),
+            ValueKind::Name | ValueKind::File(_) => return None,
         })
     };
     Vocabulary { engine: OPTIONS.iter().filter_map(option).collect(), ..Vocabulary::default() }
@@ -329,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_language_has_by_itself_is_registered() {
+    fn options_that_the_language_itself_has_are_registered() {
         let all = vocabulary();
         for option in Vocabulary::default().engine {
             assert!(all.engine.contains(&option), "{}", option.name);
@@ -338,14 +343,14 @@ mod tests {
 
     #[test]
     fn every_default_is_a_value() {
-        for spec in OPTIONS {
-            let text = written(&spec.default_value());
-            assert_eq!(spec.parse(&text), Ok(spec.default_value()), "{}", spec.name);
+        for entry in OPTIONS {
+            let text = written(&entry.default_value());
+            assert_eq!(entry.parse(&text), Ok(entry.default_value()), "{}", entry.name);
         }
     }
 
     #[test]
-    fn what_is_no_value_is_refused() {
+    fn invalid_values_are_refused() {
         for (name, text) in [
             ("eager_threshold", "big"),
             ("speculation", "on"),
@@ -363,8 +368,8 @@ mod tests {
             ("verbs_reuse_table", ""),
             ("verbs_reuse_percent", "0"),
         ] {
-            let spec = Spec::named(name).expect("it is registered");
-            assert!(spec.parse(text).is_err(), "{name}={text}");
+            let entry = OptionEntry::named(name).expect("it is registered");
+            assert!(entry.parse(text).is_err(), "{name}={text}");
         }
     }
 }

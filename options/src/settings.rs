@@ -1,8 +1,8 @@
-//! Which value each option has, and where it comes from.
+//! The value of each option, and its origin.
 
 use crate::file::read_text;
 use crate::protocol;
-use crate::registry::{ANY, OPTIONS, Spec, TABLES, written};
+use crate::registry::{ANY, OPTIONS, OptionEntry, TABLES, written};
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -15,24 +15,24 @@ const PREFIX: &str = "CARROUSEL_";
 const FILE: &str = "CARROUSEL_OPTIONS";
 /// Names the directory of a trace.
 const TRACE: &str = "CARROUSEL_TRACE";
-/// Says that a program is to simulate its ranks, and how.
+/// Tells a program to simulate its ranks, and how.
 pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
-/// Variables that are no options: the file, the trace of this one run, and what the simulator tells a program.
-const OTHERS: [&str; 3] = [FILE, TRACE, SIMULATION];
+/// Variables that are not options: the file, the trace of this one run, and the simulator's message to a program.
+const OTHER_VARIABLES: [&str; 3] = [FILE, TRACE, SIMULATION];
 
-/// What is wrong with an option, and what would be right.
+/// An invalid option, or an invalid value of one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct OptionError {
     message: String,
-    /// The way out, if it is not in the message.
+    /// The remedy, if it is not in the message.
     pub help: Option<String>,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nothing sets it.
+    /// The option's default: nothing sets it.
     Default,
     /// A line of a file of options.
     File {
@@ -60,19 +60,19 @@ impl fmt::Display for Origin {
 
 /// Which ranks talk over InfiniBand or RoCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Between {
-    /// Those of different nodes.
+pub enum VerbsScope {
+    /// Ranks of different nodes.
     Nodes,
-    /// None.
+    /// No ranks.
     None,
-    /// All, also those of one node.
+    /// All ranks, also those of one node.
     All,
 }
 
-/// What is done about wrong use that no rank sees alone.
+/// The reaction to usage errors that no rank can detect alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckUsage {
-    /// Nothing: it is not looked for.
+    /// None: ranks do not check.
     Off,
     /// A warning on standard error.
     Warn,
@@ -81,7 +81,7 @@ pub enum CheckUsage {
 }
 
 impl CheckUsage {
-    /// As options name it.
+    /// Its name as an option's value.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -90,22 +90,22 @@ impl CheckUsage {
         }
     }
 
-    /// The one of this name.
+    /// The reaction of this name.
     pub fn named(word: &str) -> Option<Self> {
         [Self::Off, Self::Warn, Self::Error].into_iter().find(|check| check.word() == word)
     }
 }
 
-/// After how many uses small buffers are registered.
+/// The table of the numbers of uses after which small buffers are registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Table {
-    /// As published, for another machine.
+pub enum ReuseTable {
+    /// The published table, of another machine.
     Published,
-    /// As this file says.
+    /// The table in this file.
     File(PathBuf),
 }
 
-impl Table {
+impl ReuseTable {
     fn named(word: String) -> Option<Self> {
         let [off, published] = TABLES;
         match word {
@@ -116,14 +116,14 @@ impl Table {
     }
 }
 
-/// How small buffers are sent without a copy.
+/// The options of small buffers that are sent without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reuse {
-    /// After how many uses that pays.
-    pub table: Table,
-    /// They are registered after this percentage of them.
+pub struct ReuseOptions {
+    /// The numbers of uses from which on registration pays.
+    pub table: ReuseTable,
+    /// The percentage of that number after which a buffer is registered.
     pub percent: u32,
-    /// The least percentage of buffers that are used often, while further ones are counted.
+    /// Further buffers are counted only while at least this percentage of them is used often.
     pub share: u32,
     /// Whether blocking sends are sent so, too.
     pub blocking: bool,
@@ -132,9 +132,9 @@ pub struct Reuse {
 /// The options of the transport between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Verbs {
+pub struct VerbsOptions {
     /// Which ranks use it.
-    pub between: Between,
+    pub scope: VerbsScope,
     /// The name of the device; `None` for any.
     pub device: Option<String>,
     /// The port; `None` for the first one that is up.
@@ -143,19 +143,19 @@ pub struct Verbs {
     pub gid: Option<u8>,
     /// The service level of connections.
     pub service_level: u8,
-    /// That of packets without data, and of the datagrams by which connections are made.
+    /// The service level of packets without data, and of the datagrams by which connections are made.
     pub control_service_level: u8,
-    /// Packets that may be on their way from one peer.
+    /// Packets that may be in flight from one peer.
     pub window: u16,
     /// Receive buffers of a rank.
     pub receives: u32,
     /// Whether memory stays registered.
     pub cache: bool,
-    /// How small buffers are sent without a copy, if they are.
-    pub reuse: Option<Reuse>,
-    /// The exponent of the time until an acknowledgement is missed.
+    /// The options of small buffers, if they are sent without a copy.
+    pub reuse: Option<ReuseOptions>,
+    /// The exponent of the time to wait for an acknowledgement.
     pub timeout: u8,
-    /// How often something is sent again.
+    /// How often a packet is sent again.
     pub retries: u8,
 }
 
@@ -168,24 +168,24 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let values = OPTIONS.iter().map(|spec| (spec.default_value(), Origin::Default)).collect();
+        let values = OPTIONS.iter().map(|entry| (entry.default_value(), Origin::Default)).collect();
         Self { values, trace: None }
     }
 }
 
 impl Settings {
-    /// What the environment of this process sets, and the file that it names.
+    /// The settings of this process's environment, and of the file of options that it names.
     ///
     /// # Errors
-    /// When a variable or a line is no option, or its value is none of the option's.
+    /// When a variable or a line names an unknown option, or has an invalid value.
     pub fn read() -> Result<Self, OptionError> {
         Self::of(env::vars_os())
     }
 
-    /// What these environment variables set.
+    /// The settings of these environment variables.
     ///
     /// # Errors
-    /// As [`Settings::read`].
+    /// The errors of [`Settings::read`].
     pub fn of(variables: impl Iterator<Item = (OsString, OsString)>) -> Result<Self, OptionError> {
         let mut trace = None;
         let variables = variables.inspect(|(name, value)| {
@@ -198,7 +198,7 @@ impl Settings {
         };
         let mut variables: Vec<_> =
             variables.map(text).filter(|(name, _)| name.starts_with(PREFIX)).collect();
-        // So that of several faults always the same is reported.
+        // Sorted, so that of several errors always the same is reported.
         variables.sort();
         let mut settings = Self { trace, ..Self::default() };
         if settings.trace.as_ref().is_some_and(|directory| directory.as_os_str().is_empty()) {
@@ -208,9 +208,10 @@ impl Settings {
         if let Some((_, path)) = variables.iter().find(|(name, _)| name == FILE) {
             settings.read_file(path)?;
         }
-        for (name, value) in variables.iter().filter(|(name, _)| !OTHERS.contains(&name.as_str())) {
-            let known = OPTIONS.iter().position(|spec| spec.variable() == *name);
-            let at = known.ok_or_else(|| unknown("the environment sets ", name, Spec::variable))?;
+        for (name, value) in variables.iter().filter(|(name, _)| !OTHER_VARIABLES.contains(&name.as_str())) {
+            let known = OPTIONS.iter().position(|entry| entry.variable() == *name);
+            let at =
+                known.ok_or_else(|| unknown_option("the environment sets ", name, OptionEntry::variable))?;
             let value = OPTIONS[at].parse(value);
             let value =
                 value.map_err(|error| OptionError { message: format!("{name}: {error}"), help: None })?;
@@ -231,8 +232,8 @@ impl Settings {
             }
             let (name, value) = statement.split_once(char::is_whitespace).unwrap_or((statement, ""));
             let place = format!("{path}:{line}: ");
-            let known = OPTIONS.iter().position(|spec| spec.name == name);
-            let at = known.ok_or_else(|| unknown(&place, name, |spec| spec.name.to_owned()))?;
+            let known = OPTIONS.iter().position(|entry| entry.name == name);
+            let at = known.ok_or_else(|| unknown_option(&place, name, |entry| entry.name.to_owned()))?;
             let value = OPTIONS[at].parse(value.trim());
             let value =
                 value.map_err(|error| OptionError { message: format!("{place}{error}"), help: None })?;
@@ -241,19 +242,19 @@ impl Settings {
         Ok(())
     }
 
-    /// What a scenario sets comes before all others.
+    /// Applies the scenario's options, which take precedence over all others.
     #[must_use]
     pub fn with_scenario(mut self, scenario: &Scenario) -> Self {
         for setting in scenario.options.iter().filter(|setting| setting.window.is_none() && setting.line > 0)
         {
-            if let Some(at) = OPTIONS.iter().position(|spec| spec.name == setting.name) {
+            if let Some(at) = OPTIONS.iter().position(|entry| entry.name == setting.name) {
                 self.values[at] = (setting.value.clone(), Origin::Scenario(setting.line));
             }
         }
         self
     }
 
-    /// Sets in a scenario what is set here and not by the scenario itself.
+    /// Adds to a scenario the options that are set here and not by the scenario itself.
     pub fn apply(&self, scenario: &mut Scenario) {
         for chosen in self.chosen() {
             let same = |setting: &OptionSetting| setting.window.is_none() && setting.name == chosen.name;
@@ -263,39 +264,39 @@ impl Settings {
         }
     }
 
-    /// What is not a default, as a scenario would set it.
+    /// The options that do not have their default, in the form of a scenario's.
     pub fn chosen(&self) -> Vec<OptionSetting> {
-        let chosen = |(spec, value, _): (&Spec, &OptionValue, _)| {
-            let (name, value) = (spec.name.to_owned(), value.clone());
-            // Line 0: it stands in no line of a file.
+        let chosen = |(entry, value, _): (&OptionEntry, &OptionValue, _)| {
+            let (name, value) = (entry.name.to_owned(), value.clone());
+            // Line 0: the option comes from no line of the scenario.
             OptionSetting { window: None, name, value, line: 0 }
         };
         self.set().map(chosen).collect()
     }
 
-    /// Each option with its value, as it is written, and where that comes from.
-    pub fn all(&self) -> impl Iterator<Item = (&'static Spec, String, &Origin)> {
-        OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, written(value), origin))
+    /// Each option with the text and the origin of its value.
+    pub fn all(&self) -> impl Iterator<Item = (&'static OptionEntry, String, &Origin)> {
+        OPTIONS.iter().zip(&self.values).map(|(entry, (value, origin))| (entry, written(value), origin))
     }
 
-    /// What is not a default, `NAME VALUE` each.
+    /// The options that do not have their default, each as `NAME VALUE`.
     pub fn written(&self) -> Vec<String> {
-        self.set().map(|(spec, value, _)| format!("{} {}", spec.name, written(value))).collect()
+        self.set().map(|(entry, value, _)| format!("{} {}", entry.name, written(value))).collect()
     }
 
-    fn set(&self) -> impl Iterator<Item = (&'static Spec, &OptionValue, &Origin)> {
-        let all = OPTIONS.iter().zip(&self.values).map(|(spec, (value, origin))| (spec, value, origin));
+    fn set(&self) -> impl Iterator<Item = (&'static OptionEntry, &OptionValue, &Origin)> {
+        let all = OPTIONS.iter().zip(&self.values).map(|(entry, (value, origin))| (entry, value, origin));
         all.filter(|(.., origin)| **origin != Origin::Default)
     }
 
-    /// Where the value of an option comes from, for a message about it.
+    /// The origin of an option's value, for a message about it.
     pub fn origin(&self, name: &str) -> Option<&Origin> {
-        let at = OPTIONS.iter().position(|spec| spec.name == name)?;
+        let at = OPTIONS.iter().position(|entry| entry.name == name)?;
         Some(&self.values[at].1)
     }
 
     fn value(&self, name: &str) -> &OptionValue {
-        let at = OPTIONS.iter().position(|spec| spec.name == name);
+        let at = OPTIONS.iter().position(|entry| entry.name == name);
         debug_assert!(at.is_some(), "{name} is registered");
         &self.values[at.unwrap_or(0)].0
     }
@@ -312,7 +313,9 @@ impl Settings {
     /// The options of the protocols.
     pub fn protocol(&self) -> Options {
         let all = OPTIONS.iter().zip(&self.values);
-        all.fold(Options::default(), |options, (spec, (value, _))| protocol::with(options, spec.name, value))
+        all.fold(Options::default(), |options, (entry, (value, _))| {
+            protocol::with_option(options, entry.name, value)
+        })
     }
 
     /// `shm_ring`, in bytes.
@@ -326,20 +329,20 @@ impl Settings {
     }
 
     /// The options of the transport between nodes.
-    pub fn verbs(&self) -> Verbs {
+    pub fn verbs(&self) -> VerbsOptions {
         let small = |name: &str| u8::try_from(self.number(name)).unwrap_or(u8::MAX);
         let word = |name: &str| match self.value(name) {
             OptionValue::Word(word) => word.clone(),
             _ => String::new(),
         };
-        let between = match word("verbs").as_str() {
-            "off" => Between::None,
-            "always" => Between::All,
-            _ => Between::Nodes,
+        let scope = match word("verbs").as_str() {
+            "off" => VerbsScope::None,
+            "always" => VerbsScope::All,
+            _ => VerbsScope::Nodes,
         };
         let is_given = |name: &str| !matches!(self.value(name), OptionValue::Integer(..0));
-        Verbs {
-            between,
+        VerbsOptions {
+            scope,
             device: Some(word("verbs_device")).filter(|name| name != ANY),
             port: Some(small("verbs_port")).filter(|port| *port > 0),
             gid: is_given("verbs_gid").then(|| small("verbs_gid")),
@@ -352,7 +355,7 @@ impl Settings {
             window: u16::try_from(self.number("verbs_window")).unwrap_or(u16::MAX),
             receives: u32::try_from(self.number("verbs_receives")).unwrap_or(u32::MAX),
             cache: self.number("verbs_cache") != 0,
-            reuse: Table::named(word("verbs_reuse_table")).map(|table| Reuse {
+            reuse: ReuseTable::named(word("verbs_reuse_table")).map(|table| ReuseOptions {
                 table,
                 percent: self.number("verbs_reuse_percent") as u32,
                 share: self.number("verbs_reuse_share") as u32,
@@ -363,30 +366,30 @@ impl Settings {
         }
     }
 
-    /// The directory in which a trace is to be written: what `CARROUSEL_TRACE` says.
+    /// The directory of the trace that `CARROUSEL_TRACE` asks for.
     pub fn trace(&self) -> Option<&Path> {
         self.trace.as_deref()
     }
 
-    /// The same, but with the trace of a run in `directory`.
+    /// The same settings, but with the trace of a run in `directory`.
     #[must_use]
     pub fn with_trace(mut self, directory: PathBuf) -> Self {
         self.trace = Some(directory);
         self
     }
 
-    /// The variable that has [`Settings::trace`] write one there, for a process that is started.
+    /// The variable that asks a process for a trace in this directory: see [`Settings::trace`].
     pub fn trace_variable(directory: &Path) -> (OsString, OsString) {
         (TRACE.into(), directory.into())
     }
 
-    /// The variables of this process that [`Settings::read`] heeds, for processes elsewhere that are to do as it would.
+    /// The variables of this process that [`Settings::read`] reads, to give processes on other hosts the same settings.
     pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
         env::vars_os()
             .filter(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && name != SIMULATION)
     }
 
-    /// `check_usage`; `None` for what suits the build.
+    /// `check_usage`; `None` for `auto`.
     pub fn check_usage(&self) -> Option<CheckUsage> {
         match self.value("check_usage") {
             OptionValue::Word(word) => CheckUsage::named(word),
@@ -400,11 +403,11 @@ impl Settings {
     }
 }
 
-fn unknown(place: &str, name: &str, of: impl Fn(&Spec) -> String) -> OptionError {
-    /// More letters than these, and it is another word.
-    const FAR: usize = 4;
+fn unknown_option(place: &str, name: &str, of: impl Fn(&OptionEntry) -> String) -> OptionError {
+    /// A word at a greater distance is not a misspelt name.
+    const DISTANCE_MAX: usize = 4;
     let distance = |known: &String| strsim::damerau_levenshtein(known, name);
-    let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= FAR);
+    let nearest = OPTIONS.iter().map(of).min_by_key(distance).filter(|known| distance(known) <= DISTANCE_MAX);
     let list = "`carrousel info` lists the options";
     let help = nearest.map_or(list.to_owned(), |known| format!("did you mean {known}? {list}"));
     OptionError { message: format!("{place}{name}, which is no option"), help: Some(help) }
@@ -430,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_scenario_sets_wins() {
+    fn options_of_the_scenario_take_precedence() {
         let settings =
             of(&[("CARROUSEL_EAGER_THRESHOLD", "1KiB"), ("CARROUSEL_RTR_LIMIT", "3"), ("HOME", "/")]);
         let settings = settings.expect("these are options");
@@ -457,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_sets_what_no_variable_does() {
+    fn a_file_sets_options_that_no_variable_sets() {
         let path = env::temp_dir().join(format!("carrousel-options-{}", std::process::id()));
         let path = path.to_string_lossy().into_owned();
         let read = |text: &str| {

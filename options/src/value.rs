@@ -1,11 +1,11 @@
-//! Values from text, as they are written in scenarios.
+//! Reads values from text, in the syntax of scenarios.
 
 use carrousel_scenario::units::Unit;
 
 /// A size: bytes, or `16KiB`, `512MiB`, `8GiB`.
 ///
 /// # Errors
-/// When the text is none; the error says what is.
+/// When the text is not a size; the error gives examples.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     number(text, |unit| unit == Unit::None || unit.is_size())
         .ok_or_else(|| format!("`{text}` is no size; write bytes, or 16KiB, 512MiB, 8GiB"))
@@ -19,7 +19,7 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
     time.ok_or_else(|| format!("`{text}` is no time; write 250ns, 5us, 1ms or 2s"))
 }
 
-/// A number with one of some units; none where `Unit::None` is one of them.
+/// A number with a unit that `is_unit` accepts; a number without a unit has `Unit::None`.
 fn number(text: &str, is_unit: impl Fn(Unit) -> bool) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

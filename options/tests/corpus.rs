@@ -1,4 +1,4 @@
-//! Replays the corpus of the fuzzer: what it once found stays found.
+//! Replays the corpus of the fuzzer, so that an input that it once found is tried by every test run.
 
 #[path = "../../fuzz/fuzz_targets/options_law.rs"]
 mod options_law;

@@ -1,5 +1,5 @@
-//! How the vocabulary of a rank is written. Serde sees to it that the forms have all fields and cases of the types
-//! that they stand for: one that is added there does not compile here until it has a form.
+//! The serialised forms of a rank's vocabulary. Serde checks that the forms have all fields and variants of the types
+//! that they stand for: a field or variant that is added there does not compile here until it has a form.
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, LineId, Memory,
@@ -8,7 +8,7 @@ use carrousel_rank::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The form of a struct, or of an enum whose cases have names in lower case.
+/// The form of a struct, or of an enum whose variants have names in lower case.
 macro_rules! form {
     ($($of:literal $kind:ident $name:ident { $($body:tt)* })*) => {
         $(#[derive(Serialize, Deserialize)]
@@ -17,7 +17,7 @@ macro_rules! form {
     };
 }
 
-/// The form of a number with a name.
+/// The form of a newtype of a number.
 macro_rules! number {
     ($($of:literal $name:ident($number:ty))*) => {
         $(#[derive(Serialize, Deserialize)]
@@ -188,7 +188,7 @@ pub(crate) mod communicator {
     }
 }
 
-/// A status, whose parts may be missing.
+/// A status, whose message and failure may be missing.
 pub(crate) mod status {
     use super::{Failure, RankId, Status, Tag};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,32 +1,33 @@
-//! What the ranks of a job were given, written down as it happened.
+//! Traces: the inputs of the ranks of a job, recorded as they happened.
 //!
 //! A trace is a directory with a part for each rank, `rank-0.jsonl` and so on: lines of JSON, the first one a
-//! [`Head`], each other one a [`Record`] of what went into that rank's [`Rank`](carrousel_rank::Rank), or of an
-//! answer that the application got from it. So a trace is all that is needed to run the same state machines once
-//! more. A record is called by its line; the head is line 1. Each line ends in a check value (`"crc32"`), which is
+//! [`TraceHead`], each other one a [`Record`] of an input of that rank's [`Rank`](carrousel_rank::Rank), or of an
+//! answer that the application got from it. So a trace is sufficient to run the same state machines once
+//! more. Messages name a record by its line; the head is line 1. Each line ends in a check value (`"crc32"`), which is
 //! left out here:
 //!
-//! | line | what it says |
+//! | line | meaning |
 //! | --- | --- |
-//! | `{"carrousel_trace":2,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: format, who, and the options that the rank was made with |
+//! | `{"carrousel_trace":2,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
 //! | `{"call":{"call":{"send":{..}},"answer":{"request":{..}},"file":"src/main.rs","line":7}}` | a call of the application, the request that it opened or why it was refused, and the line of the program that calls; with `"ignored":[1]` if something of rank 1 had arrived and was not fed before |
-//! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator that was made known |
-//! | `{"forget":{"communicator":1}}` | one that nobody has any more; its number may be used again |
+//! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator of which the rank was told |
+//! | `{"forget":{"communicator":1}}` | a communicator that no rank has any more; its number may be used again |
 //! | `{"event":{"packet":{..}}}`, `written`, `read`, `announce`, `lost` | an event |
 //! | `{"release":{"request":{..},"status":{..}}}` | a request that was ended, and what the application was told |
 //! | `{"probe":{"pattern":{..},"envelope":{..},"len":8}}` | a message that a probe has found |
 //! | `{"end":"finalized"}` or `"left"` | the last line, when the process has left its job, or ended without that |
 //!
-//! The check value of a line is over all lines up to it ([`sealed`] writes it, and its module says how). So a line
-//! that is changed, removed, added or moved is found, and named: as that line, or as the one behind it. Version 1
-//! had none, and is refused: a record that it had lost nobody missed.
+//! The check value of a line covers all lines up to it ([`sealed`] writes it, and its module defines it). So a line
+//! that was changed, removed, added or moved is detected, and the error names that line, or the one after it. Version
+//! 1 had no check values, and is refused: the loss of a record would go unnoticed.
 //!
-//! Data is not in it. What the library asked its network to do is not either: it follows from the rest.
+//! A trace contains no data, and no work that the library gave its network: that follows from the records.
 //!
 //! **Promises.** A recorder holds no more than a buffer's worth in memory; a process that is killed loses at most
-//! that, and its part has no last line then. A reader checks all that it reads: what is no trace, or not the one that
-//! was recorded, is a [`TraceError`] that names file and line, never a panic, and it holds one record of each part.
-//! **Leaves to others.** What the records mean: `carrousel-verify` replays them.
+//! that, and its part then has no last line. A reader checks all that it reads: files that are not a trace, or not the
+//! one that was recorded, are a [`TraceError`] that names file and line, never a panic. It holds one record of each
+//! part in memory.
+//! **Leaves to others.** The meaning of the records: `carrousel-verify` replays them.
 //! **Entry point.** [`Recorder`] writes, [`Trace::open`] reads; begin reading at [`Record`].
 #![forbid(unsafe_code)]
 
@@ -36,14 +37,14 @@ mod record;
 mod recorder;
 mod seal;
 
-pub use reader::{Part, RANKS_MAX, Trace, TraceError};
-pub use record::{Answer, End, Head, Record, VERSION};
+pub use reader::{RANKS_MAX, Trace, TraceError, TracePart};
+pub use record::{CallAnswer, Record, TraceEnd, TraceHead, VERSION};
 pub use recorder::{Recorder, prepare};
 pub use seal::sealed;
 
 use std::path::{Path, PathBuf};
 
-/// Where the part of a rank is.
+/// The path of a rank's part.
 pub fn part_of(directory: &Path, rank: u32) -> PathBuf {
     directory.join(format!("{PREFIX}{rank}{SUFFIX}"))
 }

@@ -1,7 +1,7 @@
-//! Reading a trace, of which nothing is believed.
+//! Reading a trace. Nothing about its files is trusted.
 
 use crate::seal::Seal;
-use crate::{End, Head, Record, VERSION, part_of, rank_of};
+use crate::{Record, TraceEnd, TraceHead, VERSION, part_of, rank_of};
 use carrousel_rank::Options;
 use serde::Deserialize;
 use std::fs::{self, File};
@@ -9,80 +9,80 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// More ranks than a trace may have are refused: whoever replays it names them by 16 bits.
+/// Ranks of the largest trace that is read: a replay numbers them with 16 bits.
 pub const RANKS_MAX: u32 = 1 << 16;
-/// Bytes of the longest line: a communicator of all ranks that there may be has fewer.
+/// Bytes of the longest line: the definition of a communicator of [`RANKS_MAX`] ranks has fewer.
 const LINE_MAX: u64 = 1 << 20;
 
-/// What is wrong with a trace.
+/// Why a trace cannot be read, or not be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The system refuses.
+    /// The system has refused an operation.
     #[error("cannot {doing} {}: {source}", path.display())]
     System {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// With this file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A directory is no place for a trace.
+    /// A directory for a new trace contains a file that is not part of a trace.
     #[error("{} is no part of a trace: a new trace does not go where other things are", path.display())]
-    InUse {
-        /// What is there.
+    NotATrace {
+        /// That file.
         path: PathBuf,
     },
-    /// There is no part.
+    /// A directory has no part of a trace.
     #[error("{} has no part of a trace (rank-0.jsonl, rank-1.jsonl, ..)", path.display())]
     Empty {
         /// The directory.
         path: PathBuf,
     },
-    /// A line is not what should stand there.
+    /// A line is not valid there.
     #[error("{}:{line}: {why}", path.display())]
-    Line {
+    InvalidLine {
         /// The part.
         path: PathBuf,
         /// From 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// A line is not the one that was recorded there.
+    /// A line is not the one that was recorded there: its check value is missing or wrong.
     #[error("{}:{line}: {why}", path.display())]
     Altered {
         /// The part.
         path: PathBuf,
         /// From 1.
         line: u64,
-        /// How that shows.
+        /// How it was detected.
         why: String,
     },
-    /// Two parts are not of one job.
+    /// Two parts belong to different jobs.
     #[error("{} is of another job than {}: their {what} differ", path.display(), other.display())]
-    Strange {
+    OtherJob {
         /// A part.
         path: PathBuf,
         /// Another one.
         other: PathBuf,
-        /// In what they differ.
+        /// The property in which they differ.
         what: &'static str,
     },
 }
 
 impl TraceError {
-    /// What to do about it, if that can be said.
+    /// The remedy, if one is known.
     pub fn help(&self) -> Option<&'static str> {
         match self {
-            Self::InUse { .. } => Some("name a directory that is empty, or not there yet"),
+            Self::NotATrace { .. } => Some("name a directory that is empty, or not there yet"),
             Self::Empty { .. } => Some("`carrousel run --trace DIRECTORY ..` writes one"),
-            Self::Strange { .. } => Some("remove what is left of an earlier trace, and record once more"),
+            Self::OtherJob { .. } => Some("remove what is left of an earlier trace, and record once more"),
             Self::Altered { .. } => Some(
                 "this is not what was recorded: copy it once more from where it was, or record once more",
             ),
-            Self::System { .. } | Self::Line { .. } => None,
+            Self::System { .. } | Self::InvalidLine { .. } => None,
         }
     }
 }
@@ -92,12 +92,12 @@ impl TraceError {
 pub struct Trace {
     /// How many ranks the job had.
     pub ranks: u32,
-    /// What all of them were made with.
+    /// The options that all ranks were made with.
     pub options: Options,
-    /// The program and its arguments, as the first rank that has a part was started with.
+    /// The program and its arguments, from the first part that there is.
     pub command: Vec<String>,
     /// By rank; `None` for a rank that has recorded nothing.
-    pub parts: Vec<Option<Part>>,
+    pub parts: Vec<Option<TracePart>>,
     /// Bytes of all parts.
     pub bytes: u64,
 }
@@ -106,7 +106,7 @@ impl Trace {
     /// Opens the trace in `directory`.
     ///
     /// # Errors
-    /// When there is none, a part has no head that can be read, or parts are not of one job.
+    /// When the directory has no part, a part has no valid head, or parts belong to different jobs.
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
         let system = |source| TraceError::System { doing: "read", path: directory.to_owned(), source };
         let mut found = Vec::new();
@@ -117,26 +117,26 @@ impl Trace {
         found.sort_unstable();
         let mut bytes = 0;
         let mut parts = Vec::new();
-        let mut first: Option<(Head, PathBuf)> = None;
+        let mut first: Option<(TraceHead, PathBuf)> = None;
         for rank in found {
             let path = part_of(directory, rank);
-            let (part, head) = Part::open(&path)?;
+            let (part, head) = TracePart::open(&path)?;
             bytes += part.bytes;
             let (of, other) = first.get_or_insert_with(|| (head.clone(), path.clone()));
-            let strange = |what| TraceError::Strange { path: path.clone(), other: other.clone(), what };
+            let other_job = |what| TraceError::OtherJob { path: path.clone(), other: other.clone(), what };
             if head.ranks != of.ranks {
-                return Err(strange("numbers of ranks"));
+                return Err(other_job("numbers of ranks"));
             }
             if head.options != of.options {
-                return Err(strange("options"));
+                return Err(other_job("options"));
             }
             if head.rank != rank {
-                return Err(part.wrong(format_args!("it is the part of rank {}", head.rank)));
+                return Err(part.invalid_line(format_args!("it is the part of rank {}", head.rank)));
             }
             parts.resize_with(rank as usize, || None);
             parts.push(Some(part));
         }
-        let Some((Head { ranks, options, command, .. }, _)) = first else {
+        let Some((TraceHead { ranks, options, command, .. }, _)) = first else {
             return Err(TraceError::Empty { path: directory.to_owned() });
         };
         parts.resize_with(ranks as usize, || None);
@@ -144,9 +144,9 @@ impl Trace {
     }
 }
 
-/// One rank's part, record after record.
+/// One rank's part, which is read record by record.
 #[derive(Debug)]
-pub struct Part {
+pub struct TracePart {
     path: PathBuf,
     from: BufReader<File>,
     text: Vec<u8>,
@@ -155,19 +155,19 @@ pub struct Part {
     /// Bytes of the file.
     bytes: u64,
     read: u64,
-    end: Option<End>,
+    end: Option<TraceEnd>,
 }
 
-/// What every version of the format begins with.
+/// The field of the head that every version of the format has.
 #[derive(Deserialize)]
 struct Version {
     carrousel_trace: u32,
 }
 
-impl Part {
-    fn open(path: &Path) -> Result<(Self, Head), TraceError> {
+impl TracePart {
+    fn open(path: &Path) -> Result<(Self, TraceHead), TraceError> {
         let system = |source| TraceError::System { doing: "read", path: path.to_owned(), source };
-        // Before it is opened: whoever opens a pipe waits for its writer.
+        // Checked before it is opened: opening a pipe waits for a writer.
         let metadata = fs::metadata(path).map_err(system)?;
         if !metadata.is_file() {
             return Err(system(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
@@ -184,30 +184,30 @@ impl Part {
             read: 0,
             end: None,
         };
-        if !part.take_line()? {
+        if !part.read_line()? {
             part.line = 1;
-            return Err(part.wrong("the head is missing, or cut short"));
+            return Err(part.invalid_line("the head is missing, or cut short"));
         }
         let version = serde_json::from_slice::<Version>(&part.text);
-        let version = version.map_err(|error| part.wrong(format_args!("no head of a trace: {error}")))?;
+        let version =
+            version.map_err(|error| part.invalid_line(format_args!("no head of a trace: {error}")))?;
         if version.carrousel_trace != VERSION {
             let found = version.carrousel_trace;
-            return Err(
-                part.wrong(format_args!("version {found} of the format, and this command reads {VERSION}"))
-            );
+            return Err(part.invalid_line(format_args!(
+                "version {found} of the format, and this command reads {VERSION}"
+            )));
         }
         part.open_seal()?;
-        let head: Head = serde_json::from_slice(&part.text).map_err(|error| part.wrong(error))?;
+        let head: TraceHead = serde_json::from_slice(&part.text).map_err(|error| part.invalid_line(error))?;
         if head.ranks > RANKS_MAX || head.rank >= head.ranks {
-            let Head { rank, ranks, .. } = head;
-            return Err(
-                part.wrong(format_args!("rank {rank} of {ranks}: expected one of at most {RANKS_MAX}"))
-            );
+            let TraceHead { rank, ranks, .. } = head;
+            return Err(part
+                .invalid_line(format_args!("rank {rank} of {ranks}: expected one of at most {RANKS_MAX}")));
         }
         Ok((part, head))
     }
 
-    /// Where it is.
+    /// The path of the part.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -222,24 +222,24 @@ impl Part {
         self.read
     }
 
-    /// How it ends; `None` as long as its last line has not been read, and for good if it is cut short.
-    pub fn end(&self) -> Option<End> {
+    /// How the part ends; `None` until its last line has been read, and always for a part that was cut short.
+    pub fn end(&self) -> Option<TraceEnd> {
         self.end
     }
 
-    /// The next record; `None` behind the last one.
+    /// The next record; `None` after the last one.
     ///
     /// # Errors
-    /// When a line is no record, or not the one that was recorded there, or something stands behind the last one.
+    /// When a line is not a record, or not the one that was recorded there, or a line follows the last one.
     pub fn next_record(&mut self) -> Result<Option<Record>, TraceError> {
-        if !self.take_line()? {
+        if !self.read_line()? {
             return Ok(None);
         }
         if self.end.is_some() {
-            return Err(self.wrong("something stands behind the end"));
+            return Err(self.invalid_line("something stands behind the end"));
         }
         self.open_seal()?;
-        let record = serde_json::from_slice(&self.text).map_err(|error| self.wrong(error))?;
+        let record = serde_json::from_slice(&self.text).map_err(|error| self.invalid_line(error))?;
         match record {
             Record::End(end) => {
                 self.end = Some(end);
@@ -249,23 +249,23 @@ impl Part {
         }
     }
 
-    fn wrong(&self, why: impl ToString) -> TraceError {
-        TraceError::Line { path: self.path.clone(), line: self.line, why: why.to_string() }
+    fn invalid_line(&self, why: impl ToString) -> TraceError {
+        TraceError::InvalidLine { path: self.path.clone(), line: self.line, why: why.to_string() }
     }
 
-    /// Checks the value at the end of the line that was read, and takes it away.
+    /// Checks the check value of the line that was read, and removes it.
     fn open_seal(&mut self) -> Result<(), TraceError> {
         let Self { seal, text, .. } = self;
         let opened = seal.open(text);
-        opened.map_err(|broken| TraceError::Altered {
+        opened.map_err(|error| TraceError::Altered {
             path: self.path.clone(),
             line: self.line,
-            why: broken.to_string(),
+            why: error.to_string(),
         })
     }
 
-    /// Reads a line. False at the end; what is not ended by a line feed was cut short, and is none.
-    fn take_line(&mut self) -> Result<bool, TraceError> {
+    /// Reads a line. False at the end: bytes without a line feed are a line that was cut short, and do not count.
+    fn read_line(&mut self) -> Result<bool, TraceError> {
         self.text.clear();
         let mut from = (&mut self.from).take(LINE_MAX);
         let got = from.read_until(b'\n', &mut self.text).map_err(|source| TraceError::System {
@@ -280,7 +280,7 @@ impl Part {
         }
         if got as u64 == LINE_MAX {
             self.line += 1;
-            return Err(self.wrong(format_args!("a line of more than {LINE_MAX} bytes")));
+            return Err(self.invalid_line(format_args!("a line of more than {LINE_MAX} bytes")));
         }
         Ok(false)
     }

@@ -1,4 +1,4 @@
-//! What a part is made of.
+//! The lines of a part: its head and its records.
 
 use crate::forms;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Pattern, Status};
@@ -11,16 +11,16 @@ pub const VERSION: u32 = 2;
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Head {
+pub struct TraceHead {
     /// [`VERSION`].
     pub carrousel_trace: u32,
-    /// Whose part it is.
+    /// The rank of the part.
     pub rank: u32,
     /// How many ranks the job has.
     pub ranks: u32,
-    /// The program and its arguments, for a person.
+    /// The program and its arguments, for messages.
     pub command: Vec<String>,
-    /// What the rank was made with.
+    /// The options that the rank was made with.
     #[serde(with = "forms::OptionsForm")]
     pub options: Options,
 }
@@ -29,78 +29,78 @@ pub struct Head {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Record {
-    /// The application has called.
+    /// A call of the application.
     Call {
-        /// What.
+        /// The call.
         #[serde(with = "forms::CallForm")]
         call: Call,
-        /// What came of it.
-        answer: Answer,
-        /// The file of the program that calls, or that it interprets, as a scenario is.
+        /// The answer that the application got.
+        answer: CallAnswer,
+        /// The source file of the call: of the program, or of a scenario that the program interprets.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<Cow<'static, str>>,
-        /// The line there, from 1.
+        /// The line in that file, from 1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<u32>,
-        /// Ranks of which something had arrived when the application called, and was not fed before the rank was given the
-        /// call. Only what a transport tells without taking it: that between the ranks of a node does.
+        /// Ranks from which packets had arrived when the application called, but were not fed to the rank before the
+        /// call. Only if a transport tells so without taking a packet: the one between the ranks of a node does.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ignored: Vec<u32>,
     },
-    /// A communicator was made known.
+    /// The rank was told of a communicator.
     Define {
         /// Its number.
         #[serde(with = "forms::communicator")]
         communicator: Communicator,
-        /// Its ranks, by place.
+        /// Its members, in the order of their ranks in the communicator.
         members: Vec<u32>,
     },
-    /// A communicator was forgotten: nobody has it any more, and its number may be used again.
+    /// A communicator was forgotten: no rank has it any more, and its number may be used again.
     Forget {
         /// Its number.
         #[serde(with = "forms::communicator")]
         communicator: Communicator,
     },
-    /// The driver has reported.
+    /// An event that the driver has reported.
     Event(#[serde(with = "forms::EventForm")] Event),
     /// A complete request was released.
     Release {
-        /// Which.
+        /// The request.
         #[serde(with = "forms::HandleForm")]
         request: Handle,
-        /// How it had ended, as the application was told.
+        /// The status that the application was given.
         #[serde(with = "forms::status")]
         status: Status,
     },
     /// A probe has found a message.
     Probe {
-        /// What it looked for.
+        /// The pattern that the message had to match.
         #[serde(with = "forms::PatternForm")]
         pattern: Pattern,
-        /// What it found.
+        /// The envelope of the message.
         #[serde(with = "forms::EnvelopeForm")]
         envelope: Envelope,
         /// Bytes of the message.
         len: u64,
     },
-    /// There is nothing more.
-    End(End),
+    /// The end of the part: the last record.
+    End(TraceEnd),
 }
 
-/// What came of a call.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// The request that it opened, or was about.
+pub enum CallAnswer {
+    /// The request that the call opened, or that it was about.
     Request(#[serde(with = "forms::HandleForm")] Handle),
-    /// Why nothing: a usage error.
+    /// The usage error for which the call was refused.
     Refused(String),
 }
 
 /// How a part ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum TraceEnd {
     /// The process has left its job.
     Finalized,
     /// The process has ended without leaving its job.

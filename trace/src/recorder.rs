@@ -1,22 +1,22 @@
 //! Writing a part.
 
 use crate::seal::Seal;
-use crate::{End, Head, Record, TraceError, part_of, rank_of};
+use crate::{Record, TraceEnd, TraceError, TraceHead, part_of, rank_of};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes that wait to be written, at most: what a process that is killed loses.
-const BUFFER: usize = 64 << 10;
+/// Bytes that wait to be written, at most: a process that is killed loses them.
+const BUFFER_BYTES: usize = 64 << 10;
 
-/// Writes down what one rank is given.
+/// Records the inputs of one rank.
 ///
-/// Dropped before [`Recorder::end`], it says that the process has left without that. What cannot be written is told
-/// on standard error, once, and the part is cut short there: recording does not end a job.
+/// A recorder that is dropped before [`Recorder::end`] records that the process has left without it. An error of
+/// writing is reported on standard error, once, and the part is cut short there: recording does not end a job.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
-    /// `None` once something could not be written, or all is.
+    /// `None` after an error of writing, and after the last record.
     out: Option<BufWriter<File>>,
     /// The record that is being written.
     text: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Recorder {
 /// Makes `directory` ready for the parts of a new trace: it is created, or an old trace in it is removed.
 ///
 /// # Errors
-/// When there is something in it that is no part of a trace, which is left alone, or the system refuses.
+/// When the directory contains a file that is not part of a trace, which stays there, or the system refuses.
 pub fn prepare(directory: &Path) -> Result<(), TraceError> {
     let system = |doing| move |source| TraceError::System { doing, path: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(system("create"))?;
@@ -35,7 +35,7 @@ pub fn prepare(directory: &Path) -> Result<(), TraceError> {
         let path = entry.map_err(system("read"))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if rank_of(&name).is_none() {
-            return Err(TraceError::InUse { path });
+            return Err(TraceError::NotATrace { path });
         }
         old.push(path);
     }
@@ -50,7 +50,7 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn create(directory: &Path, head: &Head) -> Result<Self, TraceError> {
+    pub fn create(directory: &Path, head: &TraceHead) -> Result<Self, TraceError> {
         let system = |doing, path: &Path| {
             let path = path.to_owned();
             move |source| TraceError::System { doing, path, source }
@@ -58,27 +58,27 @@ impl Recorder {
         fs::create_dir_all(directory).map_err(system("create", directory))?;
         let path = part_of(directory, head.rank);
         let file = File::create(&path).map_err(system("create", &path))?;
-        let out = BufWriter::with_capacity(BUFFER, file);
+        let out = BufWriter::with_capacity(BUFFER_BYTES, file);
         let (text, seal) = (Vec::new(), Seal::default());
         let mut recorder = Self { path: path.clone(), out: Some(out), text, seal };
-        recorder.line_of(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
+        recorder.write_line(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
         Ok(recorder)
     }
 
     /// Writes a record.
     pub fn record(&mut self, record: &Record) {
-        let done = self.line_of(record);
-        self.settle(done);
+        let done = self.write_line(record);
+        self.close_on_error(done);
     }
 
-    /// Hands what has been recorded to the system: from now on it survives this process.
+    /// Hands the records so far to the system: from now on they survive this process.
     pub fn flush(&mut self) {
         let done = self.try_flush();
-        self.settle(done);
+        self.close_on_error(done);
     }
 
     /// Writes the last record.
-    pub fn end(&mut self, end: End) {
+    pub fn end(&mut self, end: TraceEnd) {
         if self.out.is_some() {
             self.record(&Record::End(end));
             self.flush();
@@ -86,12 +86,12 @@ impl Recorder {
         }
     }
 
-    fn line_of(&mut self, it: &impl serde::Serialize) -> io::Result<()> {
+    fn write_line(&mut self, it: &impl serde::Serialize) -> io::Result<()> {
         let Some(out) = &mut self.out else { return Ok(()) };
         self.text.clear();
         serde_json::to_writer(&mut self.text, it)?;
         self.seal.close(&mut self.text);
-        // At once, so that the buffer is handed on between records and not within one.
+        // In one call, so that the buffer is flushed between records and not within one.
         out.write_all(&self.text)
     }
 
@@ -99,11 +99,11 @@ impl Recorder {
         self.out.as_mut().map_or(Ok(()), BufWriter::flush)
     }
 
-    fn settle(&mut self, done: io::Result<()>) {
+    fn close_on_error(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             eprintln!("carrousel: the trace {} ends here: {error}", self.path.display());
             if let Some(out) = self.out.take() {
-                // What is in the buffer would be tried again when it is dropped.
+                // A drop would try to write the bytes in the buffer again.
                 let _ = out.into_parts();
             }
         }
@@ -112,6 +112,6 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.end(End::Left);
+        self.end(TraceEnd::Left);
     }
 }

@@ -1,46 +1,46 @@
-//! Check values: what tells a part that is as it was recorded from one in which something has changed.
+//! Check values, which tell a part that is as it was recorded from one that has been changed.
 //!
 //! The last member of every line, the head's too, is `"crc32"`: the CRC-32 (that of Ethernet and zlib) of all
 //! lines from the head up to this one, each without this member and with its line feed, as eight hexadecimal
 //! digits. So a line that was changed does not have its value, and one that was deleted, added or moved takes
 //! the next line's away. Of changes within 32 bits, such as of one to four bytes side by side, none goes
-//! unnoticed; of others, one in four billion. This is against mistakes of disks, tools and people: who *wants* to
-//! forge a trace can compute the values, too.
+//! unnoticed; of others, one in four billion. This guards against mistakes of disks, tools and people: a person who
+//! *wants* to forge a trace can compute the values, too.
 
 use crc32fast::Hasher;
 use thiserror::Error;
 
-/// What stands before the digits, and behind them.
+/// The text before the digits, and after them.
 const MEMBER: (&[u8], &[u8]) = (b",\"crc32\":\"", b"\"}\n");
 const DIGITS: usize = 8;
 /// Bytes that a check value adds to a line, and the end of the line.
 const TAIL: usize = MEMBER.0.len() + DIGITS + MEMBER.1.len();
 
-/// A line is not the one that was recorded behind those before it.
+/// Why a line is not the one that was recorded after the lines before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum Broken {
-    /// There is no check value.
+pub(crate) enum SealError {
+    /// The line has no check value.
     #[error("the line does not end in its check value, as in `\"crc32\":\"0123abcd\"}}`")]
-    Missing,
-    /// There is another one.
+    MissingValue,
+    /// The line has another check value than the lines so far give.
     #[error(
         "the check value is {found}, expected {expected}: the line was changed, or lines before it were removed, \
          added or moved"
     )]
-    Other {
-        /// What stands there.
+    WrongValue {
+        /// The check value of the line.
         found: String,
-        /// What all lines up to this one come to.
+        /// The check value of all lines up to this one.
         expected: String,
     },
 }
 
-/// The lines so far.
+/// The running checksum of the lines so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seal(Hasher);
 
 impl Seal {
-    /// Takes the next line, a JSON object with members and no line feed, and gives it its check value and its end.
+    /// Appends its check value and a line feed to the next line, a JSON object with members.
     pub(crate) fn close(&mut self, line: &mut Vec<u8>) {
         line.push(b'\n');
         let digits = self.next(line);
@@ -50,9 +50,9 @@ impl Seal {
         line.extend_from_slice(MEMBER.1);
     }
 
-    /// Takes the next line, as it was read, and leaves the object without its check value.
-    pub(crate) fn open(&mut self, line: &mut Vec<u8>) -> Result<(), Broken> {
-        let found = value(line).ok_or(Broken::Missing)?;
+    /// Checks the next line, as it was read, and removes its check value from the object.
+    pub(crate) fn open(&mut self, line: &mut Vec<u8>) -> Result<(), SealError> {
+        let found = value(line).ok_or(SealError::MissingValue)?;
         line.truncate(line.len() - TAIL);
         line.extend_from_slice(b"}\n");
         let expected = self.next(line);
@@ -60,7 +60,7 @@ impl Seal {
             return Ok(());
         }
         let text = |digits: [u8; DIGITS]| digits.escape_ascii().to_string();
-        Err(Broken::Other { found: text(found), expected: text(expected) })
+        Err(SealError::WrongValue { found: text(found), expected: text(expected) })
     }
 
     fn next(&mut self, line: &[u8]) -> [u8; DIGITS] {
@@ -70,14 +70,14 @@ impl Seal {
     }
 }
 
-/// The digits at the end of a line with its line feed.
+/// The digits of the check value at the end of a line, which includes its line feed.
 fn value(line: &[u8]) -> Option<[u8; DIGITS]> {
     let (front, digits) = line.strip_suffix(MEMBER.1)?.split_last_chunk()?;
     front.ends_with(MEMBER.0).then_some(*digits)
 }
 
-/// The text of a part that has these lines, JSON objects with members: each gets the check value that it needs
-/// there, in place of one that it has. For programs that write a trace by other means than a
+/// The text of a part with these lines, JSON objects with members: each gets its check value, in place of one that
+/// it may have. For programs that write a trace by other means than a
 /// [`Recorder`](crate::Recorder), such as tests that alter one.
 pub fn sealed<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     let mut seal = Seal::default();
@@ -121,11 +121,11 @@ mod tests {
         }
         let second = text.split_inclusive('\n').nth(1).expect("there are two").as_bytes();
         let refused = Seal::default().open(&mut second.to_vec());
-        assert!(matches!(refused, Err(Broken::Other { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(SealError::WrongValue { .. })), "{refused:?}");
         for short in
             [&b"{\"b\":2}\n"[..], b"\n", b"", &second[1..second.len() - 1], b",\"crc32\":\"0000000\"}\n"]
         {
-            assert_eq!(Seal::default().open(&mut short.to_vec()), Err(Broken::Missing));
+            assert_eq!(Seal::default().open(&mut short.to_vec()), Err(SealError::MissingValue));
         }
     }
 }

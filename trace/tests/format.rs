@@ -1,18 +1,18 @@
-//! What a recorder writes, a reader reads; what it has not written is refused with its place, or cut short.
+//! A reader reads the records of a recorder; any other line is refused with its place, or was cut short.
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
     Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
 };
 use carrousel_trace::{
-    Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, prepare, sealed,
+    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
 };
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed at the end of the test.
 struct Place(PathBuf);
 
 impl Place {
@@ -22,7 +22,7 @@ impl Place {
         Self(std::env::temp_dir().join(format!("carrousel-trace-{}-{number}", std::process::id())))
     }
 
-    /// With these parts.
+    /// A directory with these parts.
     fn with<T: AsRef<[u8]>>(parts: &[T]) -> Self {
         let place = Self::new();
         fs::create_dir_all(&place.0).expect("it can be made");
@@ -39,17 +39,17 @@ impl Drop for Place {
     }
 }
 
-fn head(rank: u32, ranks: u32) -> Head {
+fn head(rank: u32, ranks: u32) -> TraceHead {
     let options =
         Options { speculation: Speculation::Always, transfer: Transfer::Write, ..Options::default() };
-    Head { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
+    TraceHead { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
 }
 
 fn handle(index: u32) -> Handle {
     Handle { index, generation: 7 }
 }
 
-/// One of each.
+/// A record of each kind.
 fn records() -> Vec<Record> {
     let memory = Memory { address: u64::MAX, key: 3 };
     let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
@@ -96,7 +96,7 @@ fn records() -> Vec<Record> {
         len: 8,
         failure,
     });
-    let answers = [Answer::Request(handle(1)), Answer::Refused("a \"reason\"\n".to_owned())];
+    let answers = [CallAnswer::Request(handle(1)), CallAnswer::Refused("a \"reason\"\n".to_owned())];
     let events = packets
         .map(|packet| Event::Packet { from: RankId(1), context, packet })
         .into_iter()
@@ -142,14 +142,14 @@ fn text_of(records: &[Record]) -> String {
     let place = Place::new();
     let mut recorder = Recorder::create(&place.0, &head(0, 1)).expect("it can be made");
     records.iter().for_each(|record| recorder.record(record));
-    recorder.end(End::Finalized);
+    recorder.end(TraceEnd::Finalized);
     fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
 }
 
 #[test]
-fn what_is_recorded_is_read() {
+fn recorded_records_are_read() {
     let place = Place::new();
-    for (rank, end) in [(0, Some(End::Finalized)), (1, None)] {
+    for (rank, end) in [(0, Some(TraceEnd::Finalized)), (1, None)] {
         let mut recorder = Recorder::create(&place.0, &head(rank, 3)).expect("it can be made");
         records().iter().for_each(|record| recorder.record(record));
         end.into_iter().for_each(|end| recorder.end(end));
@@ -158,7 +158,7 @@ fn what_is_recorded_is_read() {
     assert_eq!((trace.ranks, trace.options, &trace.command[1][..]), (3, head(0, 3).options, "a b"));
     assert_eq!(all, [records(), records()]);
     let ends = trace.parts.iter().map(|part| part.as_ref().map(|part| part.end()));
-    assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(End::Finalized)), Some(Some(End::Left)), None]);
+    assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(TraceEnd::Finalized)), Some(Some(TraceEnd::Left)), None]);
 }
 
 #[test]
@@ -175,11 +175,11 @@ fn a_part_may_be_cut_short_anywhere() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_its_place() {
+fn an_invalid_trace_is_refused_with_its_place() {
     let whole = text();
     let (first, rest) = whole.split_once('\n').expect("there is a head");
     let with_head = |from: &str, to: &str| format!("{}\n{rest}", first.replace(from, to));
-    // With the check values that they need: what is wrong is told even if somebody meant to write it.
+    // With correct check values: errors are reported even in a trace that was written that way.
     let refused = |parts: &[&str], says: &[&str]| {
         let sealed: Vec<String> = parts.iter().map(|text| sealed(text.lines())).collect();
         let place = Place::with(&sealed);
@@ -239,7 +239,7 @@ fn no_changed_byte_goes_unnoticed() {
                 let message = error.to_string();
                 assert!(message.contains(&format!("rank-0.jsonl:{line}: ")), "byte {at}: {message}");
             }
-            // Without its line feed the last line is one that was cut short.
+            // Without its line feed, the last line counts as cut short.
             Ok((trace, _)) => {
                 let end = trace.parts[0].as_ref().and_then(|part| part.end());
                 assert_eq!((at, end), (whole.len() - 1, None));
@@ -276,14 +276,14 @@ fn no_line_is_removed_added_or_moved_unnoticed() {
 
 #[test]
 fn a_part_of_another_run_is_not_taken_for_the_rest() {
-    // The same records behind another head: two parts that somebody has put together.
+    // The same records after another head: two parts that were put together by mistake.
     let whole = text();
     let place = Place::new();
     let mut other = head(0, 1);
     other.command.push("again".to_owned());
     let mut recorder = Recorder::create(&place.0, &other).expect("it can be made");
     records().iter().for_each(|record| recorder.record(record));
-    recorder.end(End::Finalized);
+    recorder.end(TraceEnd::Finalized);
     let again = fs::read_to_string(part_of(&place.0, 0)).expect("it can be read");
     let (first, _) = whole.split_once('\n').expect("there is a head");
     let (_, rest) = again.split_once('\n').expect("there is a head");
@@ -293,7 +293,7 @@ fn a_part_of_another_run_is_not_taken_for_the_rest() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn a_directory_as_a_part_is_refused() {
     let place = Place::with::<&str>(&[]);
     fs::create_dir(part_of(&place.0, 0)).expect("it can be made");
     let error = read(&place.0).expect_err("it is a directory").to_string();
@@ -330,7 +330,7 @@ proptest! {
             bytes[at] = byte;
         }
         if with_values {
-            // What only the check values would notice otherwise.
+            // With correct check values, so that other checks are reached.
             bytes = sealed(String::from_utf8_lossy(&bytes).lines()).into_bytes();
         }
         let place = Place::with(&[""]);

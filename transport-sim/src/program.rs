@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
-use carrousel_options::{Spec, protocol};
+use carrousel_options::{OptionEntry, protocol};
 use carrousel_rank::{
     Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
     Speculation, Tag, TagSelector, Transfer,
@@ -130,7 +130,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
 pub(crate) fn options(set: &[OptionSetting], config: &Config) -> Result<Options, SimError> {
     for setting in set {
         let wrong = |message| SimError::OptionOutOfRange { line: setting.line, message };
-        Spec::check(setting).map_err(wrong)?;
+        OptionEntry::check(setting).map_err(wrong)?;
     }
     let base = Options { eager_threshold: config.network.eager_threshold, ..Options::default() };
     let mut options = protocol(set, base);

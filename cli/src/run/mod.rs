@@ -20,7 +20,9 @@ use crate::status::Status;
 use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
-use carrousel_launch::{Bind, Event, Host, Job, LaunchError, Stop, agent, end_by_signals, run as launch};
+use carrousel_launch::{
+    Bind, Event, Host, Job, LaunchError, StopReason, agent, end_by_signals, run as launch,
+};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_trace::{TraceError, part_of, prepare};
@@ -204,15 +206,15 @@ pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Re
 }
 
 /// Why a job was ended of which no rank has failed; nothing, if whoever would read it has gone.
-fn stopped(stop: Stop, ranks: &[u32]) -> String {
+fn stopped(stop: StopReason, ranks: &[u32]) -> String {
     let names: Vec<String> = ranks.iter().take(TOLD).map(u32::to_string).collect();
     let more = ranks.len().saturating_sub(TOLD);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
     let ranks = format!("{noun} {}{more}", names.join(", "));
     match stop {
-        Stop::ReaderLeft => String::new(),
-        Stop::Signal(_) => format!("{stop}; killed, because they did not end by it: {ranks}"),
+        StopReason::ReaderLeft => String::new(),
+        StopReason::Signal(_) => format!("{stop}; killed, because they did not end by it: {ranks}"),
         _ => format!("{stop}, with these still running: {ranks}"),
     }
 }
@@ -251,16 +253,16 @@ mod tests {
     #[test]
     fn what_ended_a_job_is_said_with_few_of_its_ranks() {
         let ranks: Vec<u32> = (0..1000).collect();
-        let said = stopped(Stop::Signal(15), &ranks);
+        let said = stopped(StopReason::Signal(15), &ranks);
         assert_eq!(
             said,
             "ended by SIGTERM; killed, because they did not end by it: ranks 0, 1, 2, 3 and 996 more"
         );
         assert_eq!(
-            stopped(Stop::TimedOut(std::time::Duration::from_secs(90)), &[7]),
+            stopped(StopReason::TimedOut(std::time::Duration::from_secs(90)), &[7]),
             "timed out after 90s, with these still running: rank 7"
         );
-        assert_eq!(stopped(Stop::ReaderLeft, &ranks), "");
+        assert_eq!(stopped(StopReason::ReaderLeft, &ranks), "");
     }
 
     #[test]

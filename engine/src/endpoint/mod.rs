@@ -50,7 +50,7 @@ use carrousel_rank::{
     Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId, Receive,
     Source, Status, TagSelector,
 };
-use carrousel_trace::End;
+use carrousel_trace::TraceEnd;
 use carrousel_transport::Transport;
 use carrousel_transport_shm::{Node, NodeError, Settings};
 use carrousel_transport_verbs::Verbs;
@@ -512,7 +512,7 @@ impl Endpoint {
             self.drain(site);
         }
         // Otherwise the barrier has failed, and ranks that still need this one must see it as lost.
-        self.end_trace(if result.is_ok() { End::Finalized } else { End::Left });
+        self.end_trace(if result.is_ok() { TraceEnd::Finalized } else { TraceEnd::Left });
         Ok(result?)
     }
 }

@@ -1,7 +1,7 @@
 //! The connection to the launcher by PMI-1, which several parts of a rank share.
 
 use crate::Error;
-use carrousel_launch::{Client, News};
+use carrousel_launch::{Client, PeerEvent};
 use carrousel_rank::RankId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,12 +58,12 @@ impl PmiConnection {
 
     /// The ranks that have ended since this was last called.
     pub(crate) fn lost(&self) -> Result<Vec<RankId>, Error> {
-        let rank = |news: News| match news {
-            News::Lost { rank, .. } => Some(RankId(rank)),
+        let rank = |event: PeerEvent| match event {
+            PeerEvent::Lost { rank, .. } => Some(RankId(rank)),
             _ => None,
         };
-        let news = self.with(|client| Ok(client.news()?))?.unwrap_or_default();
-        Ok(news.into_iter().filter_map(rank).collect())
+        let events = self.with(|client| Ok(client.peer_events()?))?.unwrap_or_default();
+        Ok(events.into_iter().filter_map(rank).collect())
     }
 
     /// Leaves the job.

@@ -8,7 +8,7 @@ use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, UsageError};
-use carrousel_trace::{Answer, End, Head, Record, Recorder, TraceError, VERSION};
+use carrousel_trace::{CallAnswer, Record, Recorder, TraceEnd, TraceError, TraceHead, VERSION};
 use carrousel_transport::Payload;
 use std::env;
 use std::path::Path;
@@ -20,7 +20,7 @@ impl Endpoint {
     /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
     /// input before.
     pub(crate) fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
-        let head = Head {
+        let head = TraceHead {
             carrousel_trace: VERSION,
             rank: self.me(),
             ranks: self.ranks,
@@ -41,7 +41,7 @@ impl Endpoint {
     }
 
     /// Ends the trace of this rank.
-    pub(crate) fn end_trace(&mut self, end: End) {
+    pub(crate) fn end_trace(&mut self, end: TraceEnd) {
         if let Some(mut recorder) = self.driver.recorder.take() {
             recorder.end(end);
         }
@@ -73,8 +73,8 @@ impl Driver {
     /// Records a call and its result.
     pub(super) fn record_call(&mut self, call: Call, result: &Result<Handle, UsageError>, site: CallSite) {
         let answer = match result {
-            Ok(request) => Answer::Request(*request),
-            Err(error) => Answer::Refused(error.to_string()),
+            Ok(request) => CallAnswer::Request(*request),
+            Err(error) => CallAnswer::Refused(error.to_string()),
         };
         let (file, line) = (Some(site.file().into()), Some(site.line()));
         let ignored = std::mem::take(&mut self.ignored);

@@ -7,24 +7,24 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::RawFd;
 
-/// The longest line that a launcher sends is a mapping or a value: far less than this.
+/// The longest lines of a launcher are mappings and values: far shorter than this.
 const LINE_MAX: usize = 1 << 20;
 const CHUNK: usize = 4096;
 
-/// A connection, and what has arrived on it beyond the last whole line that was taken.
+/// A connection, and the bytes that have arrived behind the last line that was taken.
 #[derive(Debug)]
 pub(super) struct Channel {
     socket: OwnedFd,
     arrived: Vec<u8>,
 }
 
-/// What a look at the connection brings.
+/// The result of [`Channel::receive`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum Received {
     /// A line, without its end.
     Line(Vec<u8>),
-    /// Nothing yet. Only for who does not wait.
-    Nothing,
+    /// No whole line yet. Only if the call was not to wait.
+    WouldBlock,
     /// The other side has closed it.
     Closed,
 }
@@ -48,11 +48,11 @@ impl Channel {
         Self { socket, arrived: Vec::new() }
     }
 
-    /// Sends a line, which comes with its end, in one piece: Slurm reads a request with one `read`.
+    /// Sends a line, which includes its line feed, in one piece: Slurm reads a request with one `read`.
     pub(super) fn send(&self, line: &str) -> io::Result<()> {
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
-            // Without a signal when the launcher is gone: the host program may be one that dies of it.
+            // No SIGPIPE when the launcher is gone: the application may be a program that dies of it.
             match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(Errno::INTR) => {}
@@ -63,13 +63,13 @@ impl Channel {
     }
 
     /// The next line. Waits for it if `wait`.
-    pub(super) fn line(&mut self, wait: bool) -> io::Result<Looked> {
+    pub(super) fn receive(&mut self, wait: bool) -> io::Result<Received> {
         let mut searched = 0;
         loop {
             if let Some(end) = self.arrived[searched..].iter().position(|byte| *byte == b'\n') {
                 let mut line: Vec<u8> = self.arrived.drain(..=searched + end).collect();
                 line.pop();
-                return Ok(Looked::Line(line));
+                return Ok(Received::Line(line));
             }
             searched = self.arrived.len();
             if searched > LINE_MAX {
@@ -78,10 +78,10 @@ impl Channel {
             let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             let mut chunk = [0; CHUNK];
             match rustix::net::recv(&self.socket, &mut chunk[..], flags) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Looked::Closed),
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Received::Closed),
                 Ok((read, _)) => self.arrived.extend_from_slice(&chunk[..read]),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if !wait => return Ok(Looked::Nothing),
+                Err(Errno::AGAIN) if !wait => return Ok(Received::WouldBlock),
                 Err(error) => return Err(error.into()),
             }
         }

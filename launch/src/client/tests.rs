@@ -1,4 +1,4 @@
-//! The client against servers that are scripts: what it asks, and what it makes of any answer.
+//! The client against scripted servers: its requests, and its handling of any answer.
 
 use super::*;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn pair() -> (OwnedFd, OwnedFd) {
         .expect("there are sockets")
 }
 
-/// A client whose requests are answered by `answer`, until that gives none.
+/// A client whose requests are answered by `answer`, until it returns `None`.
 fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -> Client {
     let (ours, theirs) = pair();
     thread::spawn(move || {
@@ -28,9 +28,9 @@ fn served(size: u32, answer: impl Fn(&str) -> Option<String> + Send + 'static) -
     Client::new(Channel::new(ours), 0, size)
 }
 
-/// As Slurm answers: no mapping, `rc=1` for what is missing.
+/// Slurm's answers: no mapping, `rc=1` for a missing key.
 fn slurm(line: &str) -> Option<String> {
-    Some(match Line::parse(line.as_bytes()).expect("the client writes lines").command {
+    Some(match PmiLine::parse(line.as_bytes()).expect("the client writes lines").command {
         "init" => "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n".to_owned(),
         "get_maxes" => "cmd=maxes rc=0 kvsname_max=256 keylen_max=256 vallen_max=1024\n".to_owned(),
         "get_my_kvsname" => "cmd=my_kvsname rc=0 kvsname=1.0\n".to_owned(),
@@ -46,13 +46,13 @@ fn slurm_is_understood() {
     client.initialise().expect("it is PMI-1");
     assert!(!client.is_watched());
     assert_eq!(client.get("missing").expect("that is an answer"), None);
-    assert_eq!(client.news().expect("nothing comes"), []);
+    assert_eq!(client.peer_events().expect("nothing comes"), []);
     client.report("{}").expect("it goes nowhere");
     client.finalize().expect("it is acknowledged");
 }
 
 #[test]
-fn a_launcher_that_listens_says_who_this_is() {
+fn a_listening_launcher_tells_rank_and_size() {
     let mut client = served(1, |line| {
         assert_eq!(line, "cmd=initack pmiid=7");
         Some("cmd=initack\ncmd=set size=4\ncmd=set rank=3\ncmd=set debug=0\n".to_owned())
@@ -71,7 +71,7 @@ fn a_rank_beyond_the_size_is_refused() {
 
 #[test]
 fn keys_and_values_keep_to_the_strictest_launcher() {
-    let mut client = served(1, |text| match Line::parse(text.as_bytes()).expect("it is a line") {
+    let mut client = served(1, |text| match PmiLine::parse(text.as_bytes()).expect("it is a line") {
         line if line.command == "put" => {
             assert!(line.get("key").expect("it has one").len() <= KEY_MAX);
             assert!(line.get("value").expect("it has one").len() < 1024);
@@ -82,35 +82,35 @@ fn keys_and_values_keep_to_the_strictest_launcher() {
     });
     client.put("abcdefghijklmnopqrstuvwx", &"; =\n".repeat(VALUE_MAX / 4)).expect("it is in parts");
     for key in ["", "a b", "a;b", "a+1", "abcdefghijklmnopqrstuvwxy"] {
-        assert!(matches!(client.put(key, ""), Err(LaunchError::Key { .. })), "{key:?}");
+        assert!(matches!(client.put(key, ""), Err(LaunchError::InvalidKey { .. })), "{key:?}");
     }
     let long = "x".repeat(VALUE_MAX + 1);
     assert!(matches!(client.put("a", &long), Err(LaunchError::TooLong { .. })));
 }
 
 #[test]
-fn news_between_request_and_answer_is_kept() {
+fn a_peer_event_between_request_and_answer_is_kept() {
     let mut client = served(3, |line| {
         let lost = "cmd=lost rank=2 how=killed signal=9\n";
         slurm(line).map(|answer| lost.to_owned() + &answer)
     });
     client.watched = true;
     assert_eq!(client.get("missing").expect("it is answered"), None);
-    let expected = News::Lost { rank: 2, how: Ending::Killed(9) };
+    let expected = PeerEvent::Lost { rank: 2, how: Ending::Killed(9) };
     // The name of the store was asked for as well.
-    assert_eq!(client.news().expect("it is there"), vec![expected; 3]);
+    assert_eq!(client.peer_events().expect("it is there"), vec![expected; 3]);
 }
 
-/// Another rank can end before this one has said a word.
+/// Another rank can end before this one has sent its first request.
 #[test]
-fn news_before_the_first_answer_is_kept() {
+fn a_peer_event_before_the_first_answer_is_kept() {
     let answer = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0 launcher=carrousel\n";
     let lost = "cmd=lost rank=2 how=exited code=5\n";
     let mut client = served(3, move |_| Some(lost.to_owned() + answer));
     client.initialise().expect("it is answered");
     assert!(client.is_watched());
-    let expected = News::Lost { rank: 2, how: Ending::Exited(5) };
-    assert_eq!(client.news().expect("it is there"), vec![expected]);
+    let expected = PeerEvent::Lost { rank: 2, how: Ending::Exited(5) };
+    assert_eq!(client.peer_events().expect("it is there"), vec![expected]);
 }
 
 #[test]
@@ -120,9 +120,9 @@ fn a_barrier_ends_when_a_rank_is_lost() {
     let mut told = 0;
     for _ in 0..3 {
         let error = client.barrier().expect_err("nobody opens it");
-        assert!(matches!(error, LaunchError::Lost { rank: 1, ending: Ending::Exited(3) }), "{error}");
-        // Told once; but the rank does not come back.
-        told += client.news().expect("the launcher lives").len();
+        assert!(matches!(error, LaunchError::RankLost { rank: 1, ending: Ending::Exited(3) }), "{error}");
+        // The event comes once; but the rank does not come back.
+        told += client.peer_events().expect("the launcher lives").len();
     }
     assert_eq!(told, 1);
 }
@@ -133,14 +133,14 @@ fn a_launcher_that_is_gone_is_an_error() {
     drop(theirs);
     let mut client = Client::new(Channel::new(ours), 0, 1);
     client.watched = true;
-    assert!(matches!(client.barrier(), Err(LaunchError::Gone { .. })));
-    assert!(matches!(client.news(), Err(LaunchError::Gone { .. })));
+    assert!(matches!(client.barrier(), Err(LaunchError::LauncherGone { .. })));
+    assert!(matches!(client.peer_events(), Err(LaunchError::LauncherGone { .. })));
 }
 
 #[test]
 fn a_report_is_one_line() {
     let mut client = served(1, slurm);
-    assert!(matches!(client.report("{\n}"), Err(LaunchError::NotALine { at: 1 })));
+    assert!(matches!(client.report("{\n}"), Err(LaunchError::ReportNotOneLine { at: 1 })));
 }
 
 #[test]
@@ -158,26 +158,27 @@ fn a_message_of_any_length_is_sent_as_far_as_launchers_read_it() {
 }
 
 #[test]
-fn a_number_of_parts_that_is_a_lie_ends() {
+fn a_false_number_of_parts_is_an_error() {
     for parts in ["999999999-".to_owned() + &"00".repeat(500), "999999999-".to_owned()] {
-        let mut client = served(1, move |line| match Line::parse(line.as_bytes()).expect("it is a line") {
-            line if line.command == "get" && line.get("key") == Some("a") => {
-                Some(format!("cmd=get_result rc=0 value={parts}\n"))
-            }
-            line if line.command == "get" => {
-                let (_, more) = parts.split_once('-').expect("there is one");
-                Some(format!("cmd=get_result rc=0 value={more}\n"))
-            }
-            line => slurm(&format!("cmd={}", line.command)),
-        });
-        assert!(matches!(client.get("a"), Err(LaunchError::Answer { .. })));
+        let mut client =
+            served(1, move |line| match PmiLine::parse(line.as_bytes()).expect("it is a line") {
+                line if line.command == "get" && line.get("key") == Some("a") => {
+                    Some(format!("cmd=get_result rc=0 value={parts}\n"))
+                }
+                line if line.command == "get" => {
+                    let (_, more) = parts.split_once('-').expect("there is one");
+                    Some(format!("cmd=get_result rc=0 value={more}\n"))
+                }
+                line => slurm(&format!("cmd={}", line.command)),
+            });
+        assert!(matches!(client.get("a"), Err(LaunchError::UnexpectedAnswer { .. })));
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the launcher says: a result or an error, no panic, no endless loop.
+    /// Any lines of a launcher lead to a result or an error, not to a panic or an endless loop.
     #[test]
     fn any_launcher_is_understood_or_refused(answers in proptest::collection::vec(prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..30),
@@ -197,6 +198,6 @@ proptest! {
         let _ = client.put("a", "b");
         let _ = client.nodes();
         let _ = client.barrier();
-        let _ = client.news();
+        let _ = client.peer_events();
     }
 }

@@ -1,4 +1,4 @@
-//! Standard input on its way to rank 0, where that rank cannot read it itself.
+//! Reads standard input for rank 0, where that rank cannot read it itself.
 
 use crate::flow::Inbox;
 use crate::poll::{Interest, Poll, Token};
@@ -7,84 +7,93 @@ use rustix::termios::tcgetpgrp;
 use std::io::{IsTerminal, Stdin};
 use std::time::Duration;
 
-/// With more than this on its way, no more is read.
-const FULL: usize = 256 << 10;
+/// While rank 0 has this many bytes left to take, no more are read.
+const BACKLOG_MAX: usize = 256 << 10;
 
-/// How often to look whether this process is in the foreground of its terminal: a shell does not say so.
-const AGAIN: Duration = Duration::from_millis(500);
+/// How often to check whether this process is in the foreground of its terminal: a shell does not tell.
+const FOREGROUND_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What there is to read from.
+/// Standard input of the launcher.
 #[derive(Debug)]
-pub(super) struct Input {
-    from: Stdin,
+pub(super) struct StdinReader {
+    stdin: Stdin,
     inbox: Inbox,
     watched: bool,
-    /// A file: it never makes one wait, and cannot be waited for.
-    always: bool,
-    over: bool,
+    /// A file: reading it never blocks, and epoll cannot watch it.
+    always_ready: bool,
+    at_end: bool,
     is_terminal: bool,
-    /// It is wanted, and another's now.
-    elsewhere: bool,
+    /// Input is wanted, but this process is in the background of its terminal.
+    in_background: bool,
 }
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum StdinRead {
     Bytes(Vec<u8>),
-    Over,
+    End,
 }
 
-impl Input {
-    pub(super) fn new(from: Stdin) -> Self {
-        let is_terminal = from.is_terminal();
+impl StdinReader {
+    pub(super) fn new(stdin: Stdin) -> Self {
+        let is_terminal = stdin.is_terminal();
         let inbox = Inbox::default();
-        Self { from, inbox, watched: false, always: false, over: false, is_terminal, elsewhere: false }
+        Self {
+            stdin,
+            inbox,
+            watched: false,
+            always_ready: false,
+            at_end: false,
+            is_terminal,
+            in_background: false,
+        }
     }
 
-    /// Before waiting: reads from now on, unless enough is on its way, or nobody wants it (`None`).
+    /// To be called before waiting: watches standard input, unless rank 0 has too much of it left to take, or takes no
+    /// more (`None`).
     pub(super) fn prepare(&mut self, backlog: Option<usize>, poll: &Poll) {
-        self.over |= backlog.is_none();
-        let wanted = !self.over && backlog.is_some_and(|backlog| backlog < FULL);
-        self.elsewhere = wanted && !self.is_ours();
-        let wanted = wanted && !self.elsewhere;
+        self.at_end |= backlog.is_none();
+        let wanted = !self.at_end && backlog.is_some_and(|backlog| backlog < BACKLOG_MAX);
+        self.in_background = wanted && !self.may_read();
+        let wanted = wanted && !self.in_background;
         if !wanted && self.watched {
-            poll.remove(&self.from);
+            poll.remove(&self.stdin);
         }
         if wanted && !self.watched {
-            self.always = !poll.add(&self.from, Token::Input, Interest::Read).unwrap_or(false);
+            self.always_ready = !poll.add(&self.stdin, Token::Input, Interest::Read).unwrap_or(false);
         }
-        self.watched = wanted && !self.always;
-        self.always &= wanted;
+        self.watched = wanted && !self.always_ready;
+        self.always_ready &= wanted;
     }
 
-    /// Whether reading does not stop this process, as a terminal stops those in its background. One that does not
-    /// control this process stops nobody.
-    fn is_ours(&self) -> bool {
-        !self.is_terminal || tcgetpgrp(&self.from).map_or(true, |group| group == getpgrp())
+    /// Whether this process may read: a terminal stops processes in its background that do. A terminal that does not
+    /// control this process stops none.
+    fn may_read(&self) -> bool {
+        !self.is_terminal || tcgetpgrp(&self.stdin).map_or(true, |group| group == getpgrp())
     }
 
-    /// After how long [`Self::prepare`] has to be called in any case.
-    pub(super) fn look_again(&self) -> Option<Duration> {
-        self.elsewhere.then_some(AGAIN)
+    /// The longest time until [`Self::prepare`] has to be called again.
+    pub(super) fn recheck_after(&self) -> Option<Duration> {
+        self.in_background.then_some(FOREGROUND_CHECK_INTERVAL)
     }
 
     /// Whether it can be read without waiting for an event.
     pub(super) fn is_ready(&self) -> bool {
-        self.always
+        self.always_ready
     }
 
     /// Reads once.
-    pub(super) fn read(&mut self, poll: &Poll) -> Read {
-        if !self.is_ours() {
-            return Read::Bytes(Vec::new());
+    pub(super) fn read(&mut self, poll: &Poll) -> StdinRead {
+        if !self.may_read() {
+            return StdinRead::Bytes(Vec::new());
         }
-        if self.inbox.fill(&self.from) {
-            return Read::Bytes(self.inbox.take(self.inbox.len()));
+        if self.inbox.fill(&self.stdin) {
+            return StdinRead::Bytes(self.inbox.take(self.inbox.len()));
         }
         if self.watched {
-            poll.remove(&self.from);
+            poll.remove(&self.stdin);
         }
-        (self.over, self.watched, self.always) = (true, false, false);
-        Read::Over
+        (self.at_end, self.watched, self.always_ready) = (true, false, false);
+        StdinRead::End
     }
 }

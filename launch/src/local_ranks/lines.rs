@@ -1,12 +1,12 @@
-//! Output of ranks, cut where lines end.
+//! Cuts the output of ranks at line ends.
 
 use crate::flow::Inbox;
 
-/// A line that is longer than this is passed on in pieces.
+/// A line of this many bytes or more is passed on in pieces.
 const LONG: usize = 64 << 10;
 
-/// Takes from `inbox` what can be passed on: whole lines, or all, if no more will come or the line is too
-/// long to be kept. `prefix` stands in front of each line.
+/// Takes the bytes that can be passed on from `inbox`: whole lines, or all bytes, if no more will come or the line is
+/// too long to be kept. Puts `prefix` in front of each line.
 pub(super) fn take(inbox: &mut Inbox, prefix: Option<&str>, last: bool) -> Vec<u8> {
     let ready = match inbox.bytes().iter().rposition(|byte| *byte == b'\n') {
         _ if last => inbox.len(),
@@ -26,7 +26,7 @@ pub(super) fn take(inbox: &mut Inbox, prefix: Option<&str>, last: bool) -> Vec<u
         }
         bytes = marked;
     }
-    // What comes next may be another rank's. Without prefixes, a long line stays one.
+    // The next bytes of output may be another rank's. Without prefixes, a long line stays one line.
     if bytes.last() != Some(&b'\n') && (last || prefix.is_some()) {
         bytes.push(b'\n');
     }

@@ -7,28 +7,28 @@ mod spawn;
 mod tests;
 mod watchdog;
 
-use crate::binding::Places;
+use crate::binding::CpuBindings;
 use crate::ending::Ending;
 use crate::error::{LaunchError, RANKS};
 use crate::flow::{Inbox, Outbox};
-use crate::job::{INSISTENCE, Share};
-use crate::limits::make_room;
+use crate::job::{ESCALATION_DELAY, NodeShare};
+use crate::limits::ensure_limits;
 use crate::poll::{Interest, Poll, Token};
 use crate::server::{LINE_MAX, line_max};
-use crate::signals::asks_for_the_end;
+use crate::signals::is_end_request;
 use reaper::Reaper;
-pub(crate) use reaper::{PATIENCE, PAUSE, adopt};
+pub(crate) use reaper::{KILL_TIMEOUT, REAP_INTERVAL, adopt};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, pidfd_send_signal, waitid,
 };
-use spawn::{Common, Output};
+use spawn::{OutputTarget, SpawnContext};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use watchdog::{Watchdog, job_name};
 
-/// What a local rank has done.
+/// An event of a local rank.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RankEvent {
     /// A rank has sent a line.
@@ -39,34 +39,34 @@ pub(crate) enum RankEvent {
     Ended { rank: u32, ending: Ending },
 }
 
-/// Where rank 0 reads from, if it is one of these.
+/// Standard input of rank 0, if it is one of these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stdin {
-    /// What this process reads from.
+    /// The standard input of this process.
     Inherited,
-    /// What [`LocalRanks::feed`] is given.
-    Fed,
+    /// The bytes that [`LocalRanks::write_stdin`] gets.
+    Piped,
 }
 
-/// With more than this in hand for a rank that does not read its answers, it is not asked for more.
+/// While a rank has more than this many bytes of answers left to read, the launcher reads no more of its requests.
 const UNREAD_MAX: usize = 256 << 10;
 
 /// The processes of a job's ranks on this node, their PMI connections and their output.
 #[derive(Debug)]
 pub(crate) struct LocalRanks {
-    members: Vec<LocalRank>,
-    /// How many have not ended.
+    ranks: Vec<LocalRank>,
+    /// How many ranks have not ended.
     running: usize,
     first: u32,
     prefix: bool,
-    feed: Option<Feed>,
-    paused: bool,
-    /// No lines are read, either.
-    held: bool,
+    stdin: Option<StdinPipe>,
+    output_paused: bool,
+    /// The ranks' PMI connections are not read.
+    lines_paused: bool,
     watchdog: Option<Watchdog>,
     reaper: Reaper,
-    /// When all was swept.
-    swept: Option<Duration>,
+    /// When all descendants were reaped.
+    reaped_at: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -74,87 +74,88 @@ struct LocalRank {
     pid: Pid,
     pidfd: OwnedFd,
     control: Option<OwnedFd>,
-    /// For what the poll watches it.
+    /// The events for which the poll watches the connection.
     watched: Option<Interest>,
     inbox: Inbox,
     outbox: Outbox,
-    taps: [Option<Tap>; 2],
+    outputs: [Option<OutputPipe>; 2],
     ended: bool,
-    /// It cannot be killed.
+    /// SIGKILL has not ended it in time.
     abandoned: bool,
 }
 
 #[derive(Debug)]
-struct Tap {
+struct OutputPipe {
     fd: OwnedFd,
     inbox: Inbox,
 }
 
 #[derive(Debug)]
-struct Feed {
+struct StdinPipe {
     pipe: OwnedFd,
     outbox: Outbox,
-    /// No more will come: close when all is written.
+    /// No more input will come: the pipe is closed when all is written.
     over: bool,
     watched: bool,
 }
 
-const TAPS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
+const OUTPUT_TOKENS: [fn(u32) -> Token; 2] = [Token::Stdout, Token::Stderr];
 
 impl LocalRanks {
-    /// Starts the ranks of a share. `direct` ranks write where this process does, with nothing in between. Before
-    /// each, `may` is asked, with the number of those that have been started. What is to be said goes to `out`.
+    /// Starts the ranks of a share. `direct` ranks inherit the output of this process. Before each start,
+    /// `may_continue` gets the number of ranks started so far, and can end this with an error. Reports of bindings go
+    /// to `out`.
     ///
-    /// On an error those that were started are still there: [`Self::signal`] and [`Self::sweep`] end them.
+    /// On an error the ranks that were started still run: [`Self::signal`] and [`Self::reap_descendants`] end them.
     pub(crate) fn start(
         &mut self,
-        share: &Share,
+        share: &NodeShare,
         (stdin, direct): (Stdin, bool),
         poll: &Poll,
-        may: &mut dyn FnMut(u32) -> Result<(), LaunchError>,
+        may_continue: &mut dyn FnMut(u32) -> Result<(), LaunchError>,
         out: &mut Vec<RankEvent>,
     ) -> Result<(), LaunchError> {
         (self.first, self.prefix) = (share.first, share.prefix);
-        let output = match &share.output_directory {
-            Some(directory) => Output::Files(directory),
-            None if direct => Output::Inherited,
-            None => Output::Piped,
+        let target = match &share.output_directory {
+            Some(directory) => OutputTarget::Files(directory),
+            None if direct => OutputTarget::Inherited,
+            None => OutputTarget::Piped,
         };
-        if let Output::Files(path) = output {
+        if let OutputTarget::Files(path) = target {
             std::fs::create_dir_all(path).map_err(|source| LaunchError::File {
                 doing: "make",
                 path: path.to_owned(),
                 source,
             })?;
         }
-        // Its end, its lines, and its output.
-        let descriptors = if matches!(output, Output::Piped) { 4 } else { 2 };
-        make_room(share.count, RANKS, descriptors)?;
-        let places = Places::find(share.bind, share.count)?;
-        let common = Common { share, job: job_name(), processors: places.processors() };
-        self.watchdog = Watchdog::start(&common.job);
+        // The process, the PMI connection, and two pipes of output.
+        let descriptors = if matches!(target, OutputTarget::Piped) { 4 } else { 2 };
+        ensure_limits(share.count, RANKS, descriptors)?;
+        let bindings = CpuBindings::assign(share.bind, share.count)?;
+        let context = SpawnContext { share, job: job_name(), processors: bindings.processors() };
+        self.watchdog = Watchdog::start(&context.job);
         let mut command: Option<(usize, Command)> = None;
         for (index, number) in (0..).zip(share.programs_of_ranks()) {
-            may(index)?;
+            may_continue(index)?;
             let rank = share.first + index;
             let stdin = match stdin {
                 _ if rank > 0 => Stdio::null(),
                 Stdin::Inherited => Stdio::inherit(),
-                Stdin::Fed => Stdio::piped(),
+                Stdin::Piped => Stdio::piped(),
             };
             let program = &share.programs[number];
             let (_, command) = match &mut command {
                 Some(known) if known.0 == number => known,
-                other => other.insert((number, spawn::command(&common, program)?)),
+                other => other.insert((number, spawn::command(&context, program)?)),
             };
-            places.enter(index)?;
-            let started = spawn::start(command, &program.program, rank, stdin, output)?;
+            bindings.apply(index)?;
+            let started = spawn::start(command, &program.program, rank, stdin, target)?;
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.watch(started.pid);
             }
-            self.add(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
+            self.add_rank(index, started, poll).map_err(LaunchError::system("watch a rank"))?;
             if share.report_bindings {
-                out.push(RankEvent::Output { stream: 1, bytes: places.describe(rank, index).into_bytes() });
+                out.push(RankEvent::Output { stream: 1, bytes: bindings.describe(rank, index).into_bytes() });
             }
         }
         Ok(())
@@ -162,40 +163,40 @@ impl LocalRanks {
 
     pub(crate) fn new() -> Self {
         Self {
-            members: Vec::new(),
+            ranks: Vec::new(),
             running: 0,
             first: 0,
             prefix: false,
-            feed: None,
-            paused: false,
-            held: false,
+            stdin: None,
+            output_paused: false,
+            lines_paused: false,
             watchdog: None,
             reaper: Reaper::default(),
-            swept: None,
+            reaped_at: None,
         }
     }
 
-    fn add(&mut self, index: u32, started: spawn::Started, poll: &Poll) -> std::io::Result<()> {
+    fn add_rank(&mut self, index: u32, started: spawn::StartedRank, poll: &Poll) -> std::io::Result<()> {
         poll.add(&started.pidfd, Token::Ended(index), Interest::Read)?;
         poll.add(&started.control, Token::Control(index), Interest::Read)?;
-        let mut taps = [None, None];
-        for (tap, fd) in [started.stdout, started.stderr].into_iter().enumerate() {
+        let mut outputs = [None, None];
+        for (stream, fd) in [started.stdout, started.stderr].into_iter().enumerate() {
             if let Some(fd) = fd {
-                poll.add(&fd, TAPS[tap](index), Interest::Read)?;
-                taps[tap] = Some(Tap { fd, inbox: Inbox::default() });
+                poll.add(&fd, OUTPUT_TOKENS[stream](index), Interest::Read)?;
+                outputs[stream] = Some(OutputPipe { fd, inbox: Inbox::default() });
             }
         }
         if let Some(pipe) = started.stdin {
-            self.feed = Some(Feed { pipe, outbox: Outbox::default(), over: false, watched: false });
+            self.stdin = Some(StdinPipe { pipe, outbox: Outbox::default(), over: false, watched: false });
         }
-        self.members.push(LocalRank {
+        self.ranks.push(LocalRank {
             pid: started.pid,
             pidfd: started.pidfd,
             control: Some(started.control),
             watched: Some(Interest::Read),
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            taps,
+            outputs,
             ended: false,
             abandoned: false,
         });
@@ -208,26 +209,28 @@ impl LocalRanks {
         self.running == 0
     }
 
-    /// When all ranks have ended: whether nothing is left of them, nor of their output. Sweeps; if false, to be
-    /// asked again after [`PAUSE`]. Output that nobody ends is waited for as long as [`INSISTENCE`]; what is not
-    /// read for the sake of a slow reader has not had its time, unless there is a `hurry`.
-    pub(crate) fn is_over(&mut self, now: Duration, hurry: bool) -> bool {
-        if self.swept.is_none() && self.sweep(now) || self.swept.is_some() && self.paused && !hurry {
-            self.swept = Some(now);
+    /// When all ranks have ended: whether no descendants and no output of them are left. Reaps descendants; if false,
+    /// to be called again after [`REAP_INTERVAL`]. Waits for the end of output for [`ESCALATION_DELAY`]; while output
+    /// is paused for a slow reader, that time does not begin, unless the end was requested.
+    pub(crate) fn is_over(&mut self, now: Duration, end_requested: bool) -> bool {
+        if self.reaped_at.is_none() && self.reap_descendants(now)
+            || self.reaped_at.is_some() && self.output_paused && !end_requested
+        {
+            self.reaped_at = Some(now);
         }
-        self.swept.is_some_and(|since| self.is_silent() || now >= since + INSISTENCE)
+        self.reaped_at.is_some_and(|since| self.is_silent() || now >= since + ESCALATION_DELAY)
     }
 
-    /// Whether all output has come to its end.
+    /// Whether all output has ended.
     pub(crate) fn is_silent(&self) -> bool {
-        self.members.iter().flat_map(|member| &member.taps).all(Option::is_none)
+        self.ranks.iter().flat_map(|local_rank| &local_rank.outputs).all(Option::is_none)
     }
 
-    /// The processes that [`Self::is_over`] could not end, for a person. Told once.
+    /// Descriptions of the processes that [`Self::is_over`] could not end. Returned once.
     pub(crate) fn take_left(&mut self) -> Vec<String> {
         let name = |process: Pid| {
-            let is_it = |member: &LocalRank| member.abandoned && member.pid == process;
-            match (self.first..).zip(&self.members).find(|(_, member)| is_it(member)) {
+            let is_it = |local_rank: &LocalRank| local_rank.abandoned && local_rank.pid == process;
+            match (self.first..).zip(&self.ranks).find(|(_, local_rank)| is_it(local_rank)) {
                 Some((rank, _)) => format!("rank {rank}, {}", reaper::name(process)),
                 None => reaper::name(process),
             }
@@ -235,10 +238,10 @@ impl LocalRanks {
         self.reaper.take_left().into_iter().map(name).collect()
     }
 
-    /// When all ranks have ended: ends what they have left behind, and all other children of this process.
-    /// `true` when nothing is left; otherwise to be called again after [`PAUSE`].
-    pub(crate) fn sweep(&mut self, now: Duration) -> bool {
-        // Where the system does not list children, the watchdog cannot be told from what is left.
+    /// When all ranks have ended: ends their descendants, and all other children of this process.
+    /// `true` when none is left; otherwise to be called again after [`REAP_INTERVAL`].
+    pub(crate) fn reap_descendants(&mut self, now: Duration) -> bool {
+        // Where the system does not list children, the watchdog cannot be told from descendants of ranks.
         if let Some(watchdog) =
             self.watchdog.take_if(|watchdog| !reaper::children().contains(&watchdog.pid()))
         {
@@ -251,17 +254,17 @@ impl LocalRanks {
         is_over
     }
 
-    /// Something is ready. Appends what has happened.
-    pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
+    /// Handles a descriptor that is ready. Appends the events that follow.
+    pub(crate) fn handle_ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
-            Token::Ended(index) => self.reap(index, poll, out),
+            Token::Ended(index) => self.collect_status(index, poll, out),
             Token::Control(index) => {
-                self.listen(index, poll, out);
+                self.read_lines(index, poll, out);
                 self.flush(index, poll);
             }
-            Token::Stdout(index) => self.tap(index, 0, poll, out),
-            Token::Stderr(index) => self.tap(index, 1, poll, out),
-            Token::Feed => self.flush_feed(poll),
+            Token::Stdout(index) => self.read_output(index, 0, poll, out),
+            Token::Stderr(index) => self.read_output(index, 1, poll, out),
+            Token::Stdin => self.flush_stdin(poll),
             _ => {}
         }
     }
@@ -269,8 +272,8 @@ impl LocalRanks {
     /// Sends a line to a local rank; a rank that has ended gets nothing.
     pub(crate) fn send(&mut self, rank: u32, line: &[u8], poll: &Poll) {
         let index = rank.wrapping_sub(self.first);
-        if let Some(member) = self.members.get_mut(index as usize) {
-            member.outbox.push(line);
+        if let Some(local_rank) = self.ranks.get_mut(index as usize) {
+            local_rank.outbox.push(line);
             self.flush(index, poll);
         }
     }
@@ -278,182 +281,184 @@ impl LocalRanks {
     /// Sends a signal to the ranks that run, and to the groups of their descendants.
     pub(crate) fn signal(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else { return };
-        for member in self.members.iter().filter(|member| !member.ended) {
-            member.signal(signal);
-            if asks_for_the_end(number) {
-                // One that was stopped would notice only when it goes on.
-                member.signal(Signal::CONT);
+        for local_rank in self.ranks.iter().filter(|local_rank| !local_rank.ended) {
+            local_rank.signal(signal);
+            if is_end_request(number) {
+                // A stopped rank handles the signal only when it is continued.
+                local_rank.signal(Signal::CONT);
             }
         }
     }
 
-    /// Ranks that have been killed, and are there still, are not waited for any longer: they are among what
-    /// [`Self::is_over`] tries to end, and [`Self::take_left`] names.
+    /// Stops waiting for ranks that have been sent SIGKILL and still have not ended: they count as ended, and are among
+    /// the processes that [`Self::is_over`] tries to end and [`Self::take_left`] names.
     pub(crate) fn abandon(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
-        for (member, rank) in self.members.iter_mut().zip(self.first..).filter(|(member, _)| !member.ended) {
-            (member.ended, member.abandoned) = (true, true);
-            poll.remove(&member.pidfd);
+        for (local_rank, rank) in
+            self.ranks.iter_mut().zip(self.first..).filter(|(local_rank, _)| !local_rank.ended)
+        {
+            (local_rank.ended, local_rank.abandoned) = (true, true);
+            poll.remove(&local_rank.pidfd);
             out.push(RankEvent::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
             self.running -= 1;
         }
     }
 
     /// Passes standard input on to rank 0.
-    pub(crate) fn feed(&mut self, bytes: &[u8], poll: &Poll) {
-        if let Some(feed) = &mut self.feed {
-            feed.outbox.push(bytes);
-            self.flush_feed(poll);
+    pub(crate) fn write_stdin(&mut self, bytes: &[u8], poll: &Poll) {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.outbox.push(bytes);
+            self.flush_stdin(poll);
         }
     }
 
     /// Standard input has ended.
-    pub(crate) fn feed_over(&mut self, poll: &Poll) {
-        if let Some(feed) = &mut self.feed {
-            feed.over = true;
-            self.flush_feed(poll);
+    pub(crate) fn close_stdin(&mut self, poll: &Poll) {
+        if let Some(stdin) = &mut self.stdin {
+            stdin.over = true;
+            self.flush_stdin(poll);
         }
     }
 
     /// How many bytes rank 0 has not taken yet; `None` when it takes no more.
-    pub(crate) fn backlog(&self) -> Option<usize> {
-        self.feed.as_ref().map(|feed| feed.outbox.len())
+    pub(crate) fn stdin_backlog(&self) -> Option<usize> {
+        self.stdin.as_ref().map(|stdin| stdin.outbox.len())
     }
 
-    /// Reads no output, so that the ranks wait when they write; or reads it again.
-    pub(crate) fn pause(&mut self, paused: bool, poll: &Poll) {
-        if std::mem::replace(&mut self.paused, paused) == paused {
+    /// Stops reading output, so that ranks block when they write; or resumes.
+    pub(crate) fn pause_output(&mut self, paused: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.output_paused, paused) == paused {
             return;
         }
-        for (member, index) in self.members.iter().zip(0..) {
-            for (tap, token) in member.taps.iter().zip(TAPS) {
-                match tap {
-                    Some(tap) if paused => poll.remove(&tap.fd),
-                    Some(tap) => drop(poll.add(&tap.fd, token(index), Interest::Read)),
+        for (local_rank, index) in self.ranks.iter().zip(0..) {
+            for (pipe, token) in local_rank.outputs.iter().zip(OUTPUT_TOKENS) {
+                match pipe {
+                    Some(pipe) if paused => poll.remove(&pipe.fd),
+                    Some(pipe) => drop(poll.add(&pipe.fd, token(index), Interest::Read)),
                     None => {}
                 }
             }
         }
     }
 
-    /// Reads no lines, so that the ranks wait for their answers; or reads them again.
-    pub(crate) fn hold(&mut self, held: bool, poll: &Poll) {
-        if std::mem::replace(&mut self.held, held) != held {
-            for (member, index) in self.members.iter_mut().zip(0..) {
-                member.watch(index, held, poll);
+    /// Stops reading PMI connections, so that ranks wait for their answers; or resumes.
+    pub(crate) fn pause_lines(&mut self, paused: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.lines_paused, paused) != paused {
+            for (local_rank, index) in self.ranks.iter_mut().zip(0..) {
+                local_rank.watch(index, paused, poll);
             }
         }
     }
 
-    fn reap(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
+    fn collect_status(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let Some(member) = self.members.get_mut(index as usize) else { return };
-        let status = match waitid(WaitId::PidFd(member.pidfd.as_fd()), options) {
+        let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
+        let status = match waitid(WaitId::PidFd(local_rank.pidfd.as_fd()), options) {
             Ok(Some(status)) => Some(status),
             Ok(None) | Err(Errno::INTR) => return,
-            // It is gone, and will never be more so.
+            // There is no such child any more: its status will never be known.
             Err(_) => None,
         };
-        self.running -= usize::from(!std::mem::replace(&mut member.ended, true));
-        poll.remove(&member.pidfd);
+        self.running -= usize::from(!std::mem::replace(&mut local_rank.ended, true));
+        poll.remove(&local_rank.pidfd);
         let ending = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
             Some((Some(code), _)) => Ending::Exited(code),
             Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
             None => Ending::Misbehaved { what: "the system does not say how it ended".to_owned() },
         };
-        // What it said before comes before its end.
-        self.listen(index, poll, out);
+        // The lines that it sent come before its end.
+        self.read_lines(index, poll, out);
         out.push(RankEvent::Ended { rank: self.first + index, ending });
     }
 
-    fn listen(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
+    fn read_lines(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let rank = self.first + index;
-        let Some(member) = self.members.get_mut(index as usize) else { return };
-        let Some(control) = &member.control else { return };
-        let mut open = member.inbox.fill(control);
-        // When the rank has ended, all that it has written is there to be read, and nothing will follow.
-        while open && member.ended {
-            let before = member.inbox.len();
-            open = member.inbox.fill(control) && member.inbox.len() > before;
+        let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
+        let Some(control) = &local_rank.control else { return };
+        let mut open = local_rank.inbox.fill(control);
+        // When the rank has ended, all its lines have arrived, and no more will follow.
+        while open && local_rank.ended {
+            let before = local_rank.inbox.len();
+            open = local_rank.inbox.fill(control) && local_rank.inbox.len() > before;
         }
-        // Of one that is too long, the server needs no more to refuse it; and no more fits a frame.
+        // A line that is too long is cut: the server needs no more to refuse it, and a frame holds no more.
         let cut = |mut line: Vec<u8>| {
             line.truncate(LINE_MAX + 1);
             RankEvent::Line { rank, line }
         };
-        while let Some(line) = member.inbox.line() {
+        while let Some(line) = local_rank.inbox.line() {
             out.push(cut(line));
         }
-        if member.inbox.len() > line_max(member.inbox.bytes()) {
-            out.push(cut(member.inbox.take(member.inbox.len())));
+        if local_rank.inbox.len() > line_max(local_rank.inbox.bytes()) {
+            out.push(cut(local_rank.inbox.take(local_rank.inbox.len())));
             open = false;
         }
         if !open {
             poll.remove(control);
-            member.control = None;
+            local_rank.control = None;
         }
     }
 
     fn flush(&mut self, index: u32, poll: &Poll) {
-        let Some(member) = self.members.get_mut(index as usize) else { return };
-        let Some(control) = &member.control else { return };
-        if member.outbox.is_empty() {
+        let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
+        let Some(control) = &local_rank.control else { return };
+        if local_rank.outbox.is_empty() {
             return;
         }
-        if member.outbox.flush(control, usize::MAX, || true).is_err() {
-            // It has closed its end, or died: its own end says more.
-            member.outbox.clear();
+        if local_rank.outbox.flush(control, usize::MAX, || true).is_err() {
+            // The rank has closed the connection, or died: its exit status says more.
+            local_rank.outbox.clear();
         }
-        member.watch(index, self.held, poll);
+        local_rank.watch(index, self.lines_paused, poll);
     }
 
-    fn tap(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
+    fn read_output(&mut self, index: u32, stream: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let prefix = self.prefix.then(|| format!("[{}] ", self.first + index));
-        let Some(member) = self.members.get_mut(index as usize) else { return };
-        let slot = &mut member.taps[stream as usize];
-        let Some(tap) = slot else { return };
-        let open = tap.inbox.fill(&tap.fd);
-        let bytes = lines::take(&mut tap.inbox, prefix.as_deref(), !open);
+        let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
+        let slot = &mut local_rank.outputs[stream as usize];
+        let Some(pipe) = slot else { return };
+        let open = pipe.inbox.fill(&pipe.fd);
+        let bytes = lines::take(&mut pipe.inbox, prefix.as_deref(), !open);
         if !bytes.is_empty() {
             out.push(RankEvent::Output { stream, bytes });
         }
         if !open {
-            poll.remove(&tap.fd);
+            poll.remove(&pipe.fd);
             *slot = None;
         }
     }
 
-    fn flush_feed(&mut self, poll: &Poll) {
-        let Some(feed) = &mut self.feed else { return };
-        let open = feed.outbox.flush(&feed.pipe, usize::MAX, || true).is_ok();
-        let over = feed.over && feed.outbox.is_empty();
-        let wait = open && !feed.outbox.is_empty();
-        if wait && !feed.watched {
-            feed.watched = poll.add(&feed.pipe, Token::Feed, Interest::Write).unwrap_or(false);
-        } else if !wait && feed.watched {
-            poll.remove(&feed.pipe);
-            feed.watched = false;
+    fn flush_stdin(&mut self, poll: &Poll) {
+        let Some(stdin) = &mut self.stdin else { return };
+        let open = stdin.outbox.flush(&stdin.pipe, usize::MAX, || true).is_ok();
+        let over = stdin.over && stdin.outbox.is_empty();
+        let wait = open && !stdin.outbox.is_empty();
+        if wait && !stdin.watched {
+            stdin.watched = poll.add(&stdin.pipe, Token::Stdin, Interest::Write).unwrap_or(false);
+        } else if !wait && stdin.watched {
+            poll.remove(&stdin.pipe);
+            stdin.watched = false;
         }
         if !open || over {
-            self.feed = None;
+            self.stdin = None;
         }
     }
 }
 
 impl LocalRank {
     fn signal(&self, signal: Signal) {
-        // The number cannot be another's: nobody has collected the rank yet.
+        // The number cannot be another process's: the rank has not been reaped yet.
         let _ = kill_process_group(self.pid, signal);
         if getpgid(Some(self.pid)) != Ok(self.pid) {
-            // It has moved to another group of its session.
+            // The rank has moved to another group of its session.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }
     }
 
-    /// Waits for what can be done at its connection: a rank that reads no answers is not read either, so that they
-    /// do not pile up here.
-    fn watch(&mut self, index: u32, held: bool, poll: &Poll) {
+    /// Watches the connection for the events that can be handled. The requests of a rank that reads no answers are not
+    /// read, so that answers do not pile up here.
+    fn watch(&mut self, index: u32, lines_paused: bool, poll: &Poll) {
         let Some(control) = &self.control else { return };
-        let read = !held && self.outbox.len() <= UNREAD_MAX;
+        let read = !lines_paused && self.outbox.len() <= UNREAD_MAX;
         let wanted = match (read, !self.outbox.is_empty()) {
             (true, true) => Some(Interest::Both),
             (true, false) => Some(Interest::Read),

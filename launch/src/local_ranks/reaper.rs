@@ -2,7 +2,7 @@
 //! loses its parent becomes the launcher's child, so that no children means no descendants.
 
 use super::watchdog::Watchdog;
-use crate::job::INSISTENCE;
+use crate::job::ESCALATION_DELAY;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, getpid, kill_process, kill_process_group,
@@ -11,14 +11,14 @@ use rustix::process::{
 use std::fs;
 use std::time::Duration;
 
-/// How long a killed process is waited for: one that does not end by then waits for a device.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// The time between two looks whether the last descendants have ended.
-pub(crate) const PAUSE: Duration = Duration::from_millis(2);
+/// How long to wait for a killed process: one that has not ended by then waits for a device.
+pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two checks whether the last descendants have ended.
+pub(crate) const REAP_INTERVAL: Duration = Duration::from_millis(2);
 
 /// From now on, orphans among this process's descendants become its children.
 pub(crate) fn adopt() {
-    // Kernels that cannot do it are older than all else that is used here.
+    // A kernel without subreapers is older than the other system calls that are used here.
     let _ = set_child_subreaper(Some(getpid()));
 }
 
@@ -30,8 +30,8 @@ pub(super) struct Reaper {
 }
 
 impl Reaper {
-    /// Collects what has ended, and makes the rest end: first by a request, then by force. `true` when
-    /// nothing is left; otherwise to be called again after [`PAUSE`].
+    /// Reaps the children that have ended, and ends the others: first by SIGTERM, then by SIGKILL. `true` when none is
+    /// left, or the time is over; otherwise to be called again after [`REAP_INTERVAL`].
     pub(super) fn step(&mut self, now: Duration, mut watchdog: Option<&mut Watchdog>) -> bool {
         if self.begun.is_none()
             && let Some(watchdog) = &mut watchdog
@@ -49,30 +49,30 @@ impl Reaper {
             signal(others(), Signal::CONT);
             return false;
         };
-        if now >= begun + INSISTENCE {
+        if now >= begun + ESCALATION_DELAY {
             signal(others(), Signal::KILL);
         }
-        let is_over = now >= begun + PATIENCE;
+        let is_over = now >= begun + KILL_TIMEOUT;
         if is_over {
             self.left = others().collect();
         }
         is_over
     }
 
-    /// The processes that could not be ended. Told once.
+    /// The processes that could not be ended. Returned once.
     pub(super) fn take_left(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.left)
     }
 }
 
-/// What a person knows it by: `process 123 (sleep)`.
+/// A description of a process: `process 123 (sleep)`.
 pub(super) fn name(process: Pid) -> String {
     let process = process.as_raw_nonzero();
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     format!("process {process} ({})", name.trim_end())
 }
 
-/// Collects the children that have ended. Whether there are no others.
+/// Reaps the children that have ended. Returns whether there are no others.
 fn reap() -> bool {
     loop {
         match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
@@ -88,7 +88,7 @@ fn reap() -> bool {
 fn signal(children: impl Iterator<Item = Pid>, signal: Signal) {
     let own = getpgrp();
     for child in children {
-        // As long as nobody has collected the child, its numbers are given to no other.
+        // As long as the child has not been reaped, its numbers are given to no other process.
         let _ = match getpgid(Some(child)) {
             Ok(group) if group != own => kill_process_group(group, signal),
             _ => kill_process(child, signal),

@@ -4,7 +4,7 @@ use super::watchdog::JOB;
 use crate::client::{LAUNCHER, PROCESSORS};
 use crate::error::LaunchError;
 use crate::flow::nonblocking;
-use crate::job::{Program, Share};
+use crate::job::{NodeShare, Program};
 use rustix::fs::Access;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -18,13 +18,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a PMIx launcher, or another of ours, has left for its own ranks. Ours are not those.
-const FOREIGN: [&str; 6] =
+/// Variables that a PMIx launcher, or another launcher of ours, has set for its own ranks. They are removed: the ranks
+/// of this launcher are not those.
+const FOREIGN_VARIABLES: [&str; 6] =
     ["PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_VERSION"];
 
-/// A rank that has been started: its process, and our ends of its connections.
+/// A rank that has been started: its process, and the launcher's ends of its connections.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedRank {
     pub(super) pid: Pid,
     pub(super) pidfd: OwnedFd,
     pub(super) control: OwnedFd,
@@ -33,28 +34,28 @@ pub(super) struct Started {
     pub(super) stderr: Option<OwnedFd>,
 }
 
-/// What the ranks of a node have in common.
-pub(super) struct Common<'a> {
-    pub(super) share: &'a Share,
-    /// What no other job has.
+/// The values that are the same for all ranks of a node.
+pub(super) struct SpawnContext<'a> {
+    pub(super) share: &'a NodeShare,
+    /// The unique name of the job.
     pub(super) job: String,
     /// How many processors they have together, if that is known.
     pub(super) processors: Option<usize>,
 }
 
-/// Where a rank writes to.
+/// The destination of a rank's output.
 #[derive(Clone, Copy)]
-pub(super) enum Output<'a> {
-    /// Where this process does.
+pub(super) enum OutputTarget<'a> {
+    /// The output of this process.
     Inherited,
-    /// To this process.
+    /// A pipe to this process.
     Piped,
-    /// To files in this directory.
+    /// Files in this directory.
     Files(&'a Path),
 }
 
-impl Output<'_> {
-    /// For a stream of a rank: its name ends the file's.
+impl OutputTarget<'_> {
+    /// Opens a stream of a rank. The stream's name is the file's extension.
     fn of(self, rank: u32, stream: &str) -> Result<Stdio, LaunchError> {
         let Self::Files(directory) = self else {
             return Ok(if matches!(self, Self::Piped) { Stdio::piped() } else { Stdio::inherit() });
@@ -65,24 +66,25 @@ impl Output<'_> {
     }
 }
 
-/// The command of the ranks that run one of the programs: what differs between them is set for each.
-pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command, LaunchError> {
-    let share = common.share;
-    let mut command = Command::new(find(share, program).as_deref().unwrap_or(Path::new(&program.program)));
+/// The command of the ranks that run one of the programs. [`start`] sets the parts that differ between them.
+pub(super) fn command(context: &SpawnContext<'_>, program: &Program) -> Result<Command, LaunchError> {
+    let share = context.share;
+    let mut command =
+        Command::new(find_in_path(share, program).as_deref().unwrap_or(Path::new(&program.program)));
     command.arg0(&program.program).args(&program.arguments);
     command.envs(share.environment.iter().chain(&program.environment).map(|(key, value)| (key, value)));
-    for variable in FOREIGN {
+    for variable in FOREIGN_VARIABLES {
         command.env_remove(variable);
     }
     command.env("PMI_SIZE", share.size.to_string());
     command.env(LAUNCHER, std::process::id().to_string());
-    command.env(JOB, &common.job);
-    match common.processors {
+    command.env(JOB, &context.job);
+    match context.processors {
         Some(count) => command.env(PROCESSORS, count.to_string()),
         None => command.env_remove(PROCESSORS),
     };
     if let Some(path) = &program.directory {
-        // Otherwise it would be said of the program that it is not there.
+        // Otherwise the error would say that the program does not exist.
         std::fs::read_dir(path).map_err(|source| LaunchError::File {
             doing: "start ranks in",
             path: path.clone(),
@@ -90,14 +92,14 @@ pub(super) fn command(common: &Common<'_>, program: &Program) -> Result<Command,
         })?;
         command.current_dir(path);
     }
-    // A group of its own: its children end with it, and a key at the terminal reaches it once, from us.
+    // A group of its own: its children end with it, and a key at the terminal reaches it once, from the launcher.
     command.process_group(0);
     Ok(command)
 }
 
-/// Where the program is, if that is a question of `PATH`. Asked once: otherwise every rank would try all
+/// The path of the program, if it is to be found in `PATH`. Searched once: otherwise every rank would try all
 /// directories.
-fn find(share: &Share, program: &Program) -> Option<PathBuf> {
+fn find_in_path(share: &NodeShare, program: &Program) -> Option<PathBuf> {
     if program.program.as_bytes().contains(&b'/') {
         return None;
     }
@@ -114,25 +116,25 @@ pub(super) fn start(
     program: &OsStr,
     rank: u32,
     stdin: Stdio,
-    output: Output<'_>,
-) -> Result<Started, LaunchError> {
+    output: OutputTarget<'_>,
+) -> Result<StartedRank, LaunchError> {
     let system = LaunchError::system::<Errno>;
     let kind = (AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC);
     let (control, theirs) =
         socketpair(kind.0, kind.1, kind.2, None).map_err(system("make a socket for a rank"))?;
-    // Only the child that is started next inherits it: no other thread of a launcher starts programs.
+    // Only the next child inherits this end: no other thread of a launcher starts programs.
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(system("make a socket for a rank"))?;
     command.env("PMI_RANK", rank.to_string()).env("PMI_FD", theirs.as_raw_fd().to_string());
     command.stdin(stdin).stdout(output.of(rank, "out")?).stderr(output.of(rank, "err")?);
     let child = command.spawn();
-    // These are the child's now: they must not stay open here until the next one is started.
+    // The child has these descriptors now: they must not stay open here until the next one is started.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = child.map_err(|source| match source.kind() {
-        ErrorKind::WouldBlock => LaunchError::Processes { rank, source },
+        ErrorKind::WouldBlock => LaunchError::TooManyProcesses { rank, source },
         _ => LaunchError::Spawn { program: program.to_string_lossy().into_owned(), source },
     })?;
     let pid = Pid::from_child(&child);
-    let started = Started {
+    let started = StartedRank {
         pid,
         pidfd: pidfd_open(pid, PidfdFlags::empty()).map_err(system("watch a rank"))?,
         control,

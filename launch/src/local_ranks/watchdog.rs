@@ -24,8 +24,8 @@ use std::time::SystemTime;
 pub(super) const JOB: &str = "LAUNCHED_BY_CARROUSEL_JOB";
 
 /// Reads process group numbers, or `forget`, which drops the numbers before it. At end-of-file it kills these groups;
-/// then, as long as there are any, the processes of the job `$1`. Neither the shell nor what it starts has the job in
-/// its environment.
+/// then, as long as there are any, the processes of the job `$1`. Neither the shell nor its children have the job in
+/// their environment.
 const SCRIPT: &str = r#"
 while read -r group; do
     case $group in forget) groups=;; *) groups="$groups -$group";; esac
@@ -40,7 +40,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 "#;
 
-/// The shell.
+/// The watchdog's shell.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     pid: Pid,
@@ -51,12 +51,11 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts it for the processes of this job. Where there is no shell, there is no watchdog, and everything else is
-    /// as usual.
+    /// Starts the watchdog of this job. Where there is no shell, there is no watchdog, and the job runs without one.
     pub(super) fn start(job: &str) -> Option<Self> {
         let mut command = Command::new("/bin/sh");
-        // A group of its own: what ends this process at the terminal must not end the watchdog. And no output,
-        // which would keep a pipe open that someone reads to its end.
+        // A group of its own: a key at the terminal that ends this process must not end the watchdog. And no output:
+        // it would keep a pipe open whose reader waits for its end.
         command.args(["-c", SCRIPT, "watchdog", &format!("{JOB}={job}")]).process_group(0);
         command.env_clear().env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -66,7 +65,7 @@ impl Watchdog {
         Some(Self { pid, pidfd: pidfd_open(pid, PidfdFlags::empty()).ok()?, pipe })
     }
 
-    /// Its process, which the reaper must not count among the ranks' descendants.
+    /// The watchdog's process, which the reaper must not count among the ranks' descendants.
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }

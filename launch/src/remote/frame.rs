@@ -1,62 +1,62 @@
-//! What a launcher and its agent on another host say to each other: a line of a length and JSON, and then
-//! so many bytes.
+//! The frames between a launcher and its agent on another host: a line with a length and a header in JSON, and then
+//! as many bytes.
 
 use crate::ending::Ending;
 use crate::flow::Inbox;
-use crate::job::Share;
+use crate::job::NodeShare;
 use crate::server::LINE_MAX;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The first line of an agent, behind whatever a login says on its own.
+/// The first line of an agent, after any text that the login itself prints.
 pub(crate) const HELLO: &str = concat!("carrousel agent ", env!("CARGO_PKG_VERSION"));
-/// What it begins with in every version.
+/// The beginning of that line in every version.
 pub(crate) const AGENT: &str = "carrousel agent ";
-/// A header holds a job's arguments and environment, at most.
+/// Bytes of the longest header, which holds a job's arguments and environment.
 const HEADER_MAX: usize = 8 << 20;
 
-/// From the launcher to the agent.
+/// A command of the launcher to the agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Order {
-    /// Start these ranks. The first frame, and only that.
-    Start(Share),
-    /// The bytes are for this rank's PMI connection.
+pub(crate) enum AgentCommand {
+    /// Start these ranks. Always the first frame, and only the first.
+    Start(NodeShare),
+    /// Write the bytes to this rank's PMI connection.
     Line { rank: u32 },
-    /// All ranks get this signal.
+    /// Send this signal to all ranks.
     Signal(i32),
     /// The bytes are standard input of rank 0.
     Input,
     /// Standard input has ended.
     InputOver,
-    /// What ranks write is not to be read, so that they wait; or again. All else is told as ever.
+    /// Stop reading the output of ranks, so that they block; or resume. All other events are sent as before.
     Pause(bool),
 }
 
-/// From the agent to the launcher.
+/// An event of the ranks of an agent, which the agent sends to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Notice {
-    /// The bytes are a line of this rank.
+pub(crate) enum AgentEvent {
+    /// This rank has sent the line in the bytes.
     Line { rank: u32 },
-    /// The bytes are lines for standard output (0) or error (1).
+    /// Ranks have written the lines in the bytes, for standard output (0) or error (1).
     Output { stream: u32 },
-    /// Rank 0 has taken so many more bytes of standard input.
-    Fed { bytes: usize },
+    /// Rank 0 has taken this many more bytes of standard input.
+    StdinTaken { bytes: usize },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
-    /// The ranks cannot be started; what [`LaunchError::status`](crate::LaunchError::status) says of that.
+    /// The ranks cannot be started: the error's text and its [`LaunchError::status`](crate::LaunchError::status).
     Failed { message: String, status: Option<u8> },
     /// Nothing is left on this host.
     Done,
 }
 
-/// The other side does not keep to this. Both sides are this library, so the connection is broken.
+/// The other side does not keep to the format. Both sides are this library, so the connection is broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum FrameError {
     #[error("a frame has no valid header")]
-    Header,
+    InvalidHeader,
     #[error("a frame of {length} bytes is too long")]
-    Length { length: usize },
+    TooLong { length: usize },
 }
 
 /// A frame as bytes.
@@ -67,24 +67,24 @@ pub(crate) fn encode(header: &impl Serialize, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Takes a frame, if one has arrived whole.
+/// Takes a frame, if a whole one has arrived.
 pub(crate) fn decode<H: DeserializeOwned>(inbox: &mut Inbox) -> Result<Option<(H, Vec<u8>)>, FrameError> {
     let Some(end) = inbox.line_end() else {
-        return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::Header) };
+        return if inbox.len() < HEADER_MAX { Ok(None) } else { Err(FrameError::InvalidHeader) };
     };
     if end > HEADER_MAX {
-        return Err(FrameError::Header);
+        return Err(FrameError::InvalidHeader);
     }
-    let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::Header)?;
-    let (length, header) = header.split_once(' ').ok_or(FrameError::Header)?;
-    let length: usize = length.parse().map_err(|_| FrameError::Header)?;
+    let header = str::from_utf8(&inbox.bytes()[..end]).map_err(|_| FrameError::InvalidHeader)?;
+    let (length, header) = header.split_once(' ').ok_or(FrameError::InvalidHeader)?;
+    let length: usize = length.parse().map_err(|_| FrameError::InvalidHeader)?;
     if length > LINE_MAX + 1 {
-        return Err(FrameError::Length { length });
+        return Err(FrameError::TooLong { length });
     }
     if inbox.len() < end + 1 + length {
         return Ok(None);
     }
-    let header = serde_json::from_str(header).map_err(|_| FrameError::Header)?;
+    let header = serde_json::from_str(header).map_err(|_| FrameError::InvalidHeader)?;
     let mut bytes = inbox.take(end + 1 + length);
     bytes.drain(..=end);
     Ok(Some((header, bytes)))
@@ -107,37 +107,40 @@ mod tests {
 
     #[test]
     fn frames_are_read_back() {
-        let first = encode(&Notice::Output { stream: 1 }, b"a\n\xff\n");
-        let second = encode(&Notice::Ended { rank: 3, ending: Ending::Killed(9) }, b"");
+        let first = encode(&AgentEvent::Output { stream: 1 }, b"a\n\xff\n");
+        let second = encode(&AgentEvent::Ended { rank: 3, ending: Ending::Killed(9) }, b"");
         let mut both = inbox(&[first, second].concat());
-        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
-        assert_eq!(read, Some((Notice::Output { stream: 1 }, b"a\n\xff\n".to_vec())));
-        let read: Option<(Notice, _)> = decode(&mut both).expect("it is right");
-        assert_eq!(read, Some((Notice::Ended { rank: 3, ending: Ending::Killed(9) }, Vec::new())));
-        assert_eq!(decode::<Notice>(&mut both), Ok(None));
+        let read: Option<(AgentEvent, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((AgentEvent::Output { stream: 1 }, b"a\n\xff\n".to_vec())));
+        let read: Option<(AgentEvent, _)> = decode(&mut both).expect("it is right");
+        assert_eq!(read, Some((AgentEvent::Ended { rank: 3, ending: Ending::Killed(9) }, Vec::new())));
+        assert_eq!(decode::<AgentEvent>(&mut both), Ok(None));
     }
 
     #[test]
     fn half_a_frame_is_waited_for() {
-        let whole = encode(&Order::Input, b"data");
+        let whole = encode(&AgentCommand::Input, b"data");
         for length in 0..whole.len() {
-            assert_eq!(decode::<Order>(&mut inbox(&whole[..length])), Ok(None), "{length}");
+            assert_eq!(decode::<AgentCommand>(&mut inbox(&whole[..length])), Ok(None), "{length}");
         }
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
-        assert_eq!(decode::<Order>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::Header));
-        assert_eq!(decode::<Order>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::Header));
+    fn invalid_frames_are_refused() {
+        assert_eq!(decode::<AgentCommand>(&mut inbox(b"x \"Input\"\n")), Err(FrameError::InvalidHeader));
+        assert_eq!(decode::<AgentCommand>(&mut inbox(b"0 \"Nothing\"\n")), Err(FrameError::InvalidHeader));
         let length = 99_999_999;
-        assert_eq!(decode::<Order>(&mut inbox(b"99999999 \"Input\"\n")), Err(FrameError::Length { length }));
+        assert_eq!(
+            decode::<AgentCommand>(&mut inbox(b"99999999 \"Input\"\n")),
+            Err(FrameError::TooLong { length })
+        );
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_a_frame_or_not(bytes in "[0-9]{0,2} ?(\"Input\"|\"Done\"|\\{\"Signal\":[0-9]{0,12}\\})?\n?\\PC{0,5}") {
-            let _ = decode::<Order>(&mut inbox(bytes.as_bytes()));
-            let _ = decode::<Notice>(&mut inbox(bytes.as_bytes()));
+            let _ = decode::<AgentCommand>(&mut inbox(bytes.as_bytes()));
+            let _ = decode::<AgentEvent>(&mut inbox(bytes.as_bytes()));
         }
     }
 }

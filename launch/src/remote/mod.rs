@@ -3,5 +3,5 @@
 //! side dies, the other notices by the end of its input.
 
 pub(crate) mod agent;
+pub(crate) mod connection;
 pub(crate) mod frame;
-pub(crate) mod link;

@@ -1,4 +1,4 @@
-//! Jobs on several hosts, which are all this one: the `ssh` in front of `PATH` runs its command here.
+//! Jobs on several hosts, all of which are this one: an `ssh` at the front of `PATH` runs its command here.
 
 use crate::support::*;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A login that talks, refuses the host `closed`, and loses the host `lost` after a while.
+/// A login that prints a greeting, refuses the host `closed`, loses the host `lost` after a while, and so on.
 const SSH: &str = "#!/bin/sh
 options=$*
 while [ \"$1\" != -- ]; do shift; done
@@ -25,11 +25,11 @@ export FAKE_HOST=$host
 exec sh -c \"$*\"
 ";
 
-/// A launcher that finds that `ssh`.
+/// A launcher that finds this `ssh`.
 fn launcher(spec: &str, program: &[&str]) -> Command {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ssh-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("it can be made");
-    // Written aside and moved: another test may be running the old one.
+    // Written to another file and moved: another test may be running the old one.
     let (ssh, new) = (directory.join("ssh"), directory.join(format!("{:?}", std::thread::current().id())));
     std::fs::write(&new, SSH.replace("VERSION", env!("CARGO_PKG_VERSION"))).expect("it can be written");
     std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -217,7 +217,7 @@ fn a_failure_on_another_host_is_told_while_the_reader_is_slow() {
 fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
     let place = tempfile::tempdir().expect("it can be made");
     let place = place.path();
-    // More than the launcher takes without a reader, and less than stops rank 0, which cannot be told to end.
+    // More output than the launcher takes without a reader, and less than blocks rank 0, which SIGTERM does not end.
     let script = "trap '' TERM; test $PMI_RANK = 1 && exit 3; while ! test -e told; do sleep 0.1; done; \
                   yes a------------------------------------------------- | head -n 30000; \
                   : > written; sleep 60";
@@ -227,7 +227,7 @@ fn a_slow_reader_loses_nothing_of_other_hosts_when_a_rank_has_failed() {
     assert!(stderr.lines().map_while(Result::ok).any(|line| line.starts_with("failed after")));
     std::fs::write(place.join("told"), "").expect("it can be written");
     until("the output", || place.join("written").exists().then_some(()));
-    // Until long after the rank was killed.
+    // Until long after the rank has been killed.
     std::thread::sleep(std::time::Duration::from_secs(6));
     let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
     assert_eq!(stdout.lines().map_while(Result::ok).filter(|line| line.ends_with("---")).count(), 30_000);

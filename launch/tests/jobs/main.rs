@@ -1,4 +1,4 @@
-//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and those of others.
+//! Jobs of real processes: programs and ranks, on this host and on others, under our launcher and other launchers.
 
 mod hosts;
 mod others;
@@ -7,24 +7,24 @@ mod ranks;
 mod support;
 mod terminal;
 
-/// Not a test of its own: what the others start this program again for.
+/// Not a test of its own: the other tests start this program again for the tasks of launchers, agents and ranks.
 #[test]
 fn child() {
-    support::play(|task| match task {
+    support::run_task(|task| match task {
         "exchange" => ranks::exchange(),
         "survive" => ranks::survive(),
         "barrier" => ranks::lose_in_barrier(),
         "abort" => ranks::abort(),
-        "vanish" => ranks::vanish(),
+        "exit_unfinalised" => ranks::exit_unfinalised(),
         "sleep" => ranks::sleep(),
         "hostile" => ranks::hostile(),
         "flood" => ranks::flood(),
-        "deaf" => ranks::deaf(),
-        "late" => ranks::late(),
-        "wander" => ranks::wander(),
+        "never_read" => ranks::never_read(),
+        "initialise_late" => ranks::initialise_late(),
+        "change_group" => ranks::change_group(),
         "endless" => ranks::endless(),
-        "again" => ranks::again(),
-        "leave" => ranks::leave(),
+        "initialise_again" => ranks::initialise_again(),
+        "finalize_in_turn" => ranks::finalize_in_turn(),
         "nodes" => hosts::nodes(),
         "others" => others::exchange(),
         other => panic!("unknown task {other}"),

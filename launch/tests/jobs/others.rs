@@ -1,4 +1,4 @@
-//! The client under the launchers of others: hydra, MPICH's, and Slurm's. Where one is not installed, its tests say
+//! The client under other launchers: hydra, which is MPICH's, and Slurm. Where one is not installed, its tests say
 //! so and pass: `cargo xtask test` installs hydra, and sets the variable that names it; Slurm has to be there.
 
 use crate::support::*;
@@ -13,13 +13,13 @@ pub(crate) fn exchange() {
     assert!(!client.is_watched());
     let (rank, size) = (client.rank(), client.size());
     exchange_values(&mut client, |rank| 1 + 100 * rank as usize);
-    assert_eq!(client.news().expect("there is none"), []);
+    assert_eq!(client.peer_events().expect("there is none"), []);
     client.barrier().expect("all come");
     client.finalize().expect("it is acknowledged");
     println!("\nrank {rank} of {size} is done");
 }
 
-/// Hydra, if there is one. Other launchers have an `mpiexec` too.
+/// Hydra, if it is installed. Other launchers have an `mpiexec` too.
 fn hydra() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(MPIEXEC) {
         return Some(named.into());
@@ -32,7 +32,7 @@ fn hydra() -> Option<PathBuf> {
     None
 }
 
-/// Whether Slurm is there, and starts jobs at once.
+/// Whether Slurm is installed, and starts jobs at once.
 fn has_slurm() -> bool {
     let mut probe = Command::new("srun");
     probe.args(["--immediate=10", "-n", "1", "true"]).stdin(Stdio::null()).stderr(Stdio::null());
@@ -43,7 +43,7 @@ fn has_slurm() -> bool {
     is_there
 }
 
-/// Four ranks find each other under this launcher, which is told of a program behind its arguments.
+/// Checks that four ranks find each other under this launcher, whose command ends with the program.
 fn check(mut launcher: Command) {
     launcher.args(["-n", "4"]).arg(std::env::current_exe().expect("it has a path"));
     launcher.args(["--exact", "child", "--quiet", "--nocapture"]).env(TASK, "others");
@@ -69,7 +69,7 @@ fn hydra_lets_ranks_connect_to_a_port() {
     }
 }
 
-/// Slurm's plugin for PMI-2 speaks PMI-1 with whoever does.
+/// Slurm's plugin for PMI-2 speaks PMI-1 with clients that do.
 #[test]
 fn slurm_lets_ranks_inherit_a_socket() {
     if has_slurm() {

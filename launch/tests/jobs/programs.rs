@@ -1,4 +1,4 @@
-//! Programs that know nothing of launchers: output, input, signals, exit statuses, what they leave behind.
+//! Programs without a client: output, input, signals, exit statuses, descendants.
 
 use crate::support::*;
 use std::fs::File;
@@ -11,7 +11,7 @@ fn sh(spec: &str, script: &str) -> std::process::Command {
     launcher(spec, &["sh", "-c", script])
 }
 
-/// The output without what the test program says about itself.
+/// The output without the lines of the test program itself.
 fn output(done: &Done) -> Vec<&str> {
     let lines = done.stdout.lines();
     let mut lines: Vec<&str> =
@@ -42,7 +42,7 @@ fn a_program_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn each_line_says_whose_it_is() {
+fn each_line_has_the_prefix_of_its_rank() {
     let done = finish(sh("3 prefix", "echo a; echo b >&2; printf c"));
     let expected = ["[0] a", "[0] c", "[1] a", "[1] c", "[2] a", "[2] c"];
     assert_eq!(output(&done), expected);
@@ -97,7 +97,7 @@ fn an_interrupt_ends_the_job_as_it_would_end_a_program() {
         line.clear();
         assert_ne!(stdout.read_line(&mut line).expect("it can be read"), 0);
     }
-    // The other may not be so far yet: it is told as well, by its grace period.
+    // The other rank may not be ready yet: it gets the signal, too, or is ended after the grace period.
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
     let done = wait(running);
     assert_eq!(done.status, 130, "{}", done.stderr);
@@ -131,7 +131,7 @@ fn stop_and_continue_reach_the_ranks() {
 }
 
 #[test]
-fn ranks_that_do_not_listen_are_killed() {
+fn ranks_that_ignore_sigterm_are_killed() {
     let begun = Instant::now();
     let script = "test $PMI_RANK = 1 && exit 3; trap '' TERM; while :; do sleep 0.1; done";
     let done = finish(sh("2 grace=100", script));
@@ -142,7 +142,7 @@ fn ranks_that_do_not_listen_are_killed() {
 
 #[test]
 fn nothing_is_left_behind() {
-    // One in the rank's group, one in a session of its own, whose parent is gone.
+    // One process in the rank's group, and one in a session of its own, whose parent is gone.
     let script = "sleep 61 & echo $!; setsid sh -c 'echo $$; exec sleep 62' & exec sleep 0.2";
     let done = finish(sh("2", script));
     assert_eq!(done.status, 0, "{}", done.stderr);
@@ -160,7 +160,7 @@ fn a_reader_that_leaves_ends_the_writers() {
     assert_eq!((done.status, done.lines("failed")), (128 + 13, Vec::new()), "{}", done.stderr);
 }
 
-/// As [`wait`], where nobody reads standard output.
+/// As [`wait`], but without a reader of standard output.
 pub(crate) fn wait_without_output(mut running: Running) -> Done {
     running.0.stdout = File::open("/dev/null").ok().map(|file| std::os::fd::OwnedFd::from(file).into());
     wait(running)
@@ -168,11 +168,11 @@ pub(crate) fn wait_without_output(mut running: Running) -> Done {
 
 #[test]
 fn a_reader_that_leaves_is_not_the_fault_of_ranks_that_do_not_die_of_it() {
-    // As programs that ignore SIGPIPE, and find out when they write.
+    // Programs that ignore SIGPIPE, and get an error when they write.
     let script = "trap '' PIPE; while echo y 2>/dev/null; do :; done; exit 101";
     for spec in ["2", "1 prefix"] {
         let mut running = Running(sh(spec, script).spawn().expect("it can be started"));
-        // The launcher is this program, which says so itself before it begins.
+        // The launcher is this test program, which prints lines of its own first.
         let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe"));
         let mut lines = stdout.lines().map_while(Result::ok);
         assert!(lines.any(|line| line.ends_with('y')), "no rank has written");
@@ -193,7 +193,7 @@ fn a_slow_reader_loses_nothing() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
+fn a_killed_launcher_takes_programs_without_a_client_with_it() {
     let script = "sleep 61 & echo $!; echo $$; exec sleep 60";
     let mut running = Running(sh("3", script).spawn().expect("it can be started"));
     let stdout = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
@@ -205,8 +205,8 @@ fn a_launcher_that_is_killed_takes_programs_with_it_that_know_nothing_of_it() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
-    // A session of its own, with a parent and without one, and one whose parent goes on to leave.
+fn a_killed_launcher_takes_processes_that_left_their_group_with_it() {
+    // Sessions of their own, with a parent and without one, and one whose child has left it for another.
     let script = "setsid sh -c 'echo $$; exec sleep 61' & (setsid sh -c 'echo $$; exec sleep 62' &); \
                   setsid sh -c 'setsid sleep 63 & echo $!; echo $$; exec sleep 64' & echo; exec sleep 60";
     let mut running = Running(sh("2", script).spawn().expect("it can be started"));
@@ -219,8 +219,8 @@ fn a_launcher_that_is_killed_takes_those_with_it_that_have_left_their_group() {
 }
 
 #[test]
-fn a_launcher_that_is_killed_when_its_ranks_have_ended_takes_with_it_what_they_have_left() {
-    // It has to be killed, which it is not at once.
+fn a_launcher_killed_after_its_ranks_have_ended_takes_their_descendants_with_it() {
+    // The descendant ignores SIGTERM: it has to be killed, which takes a while.
     let script = "setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & sleep 0.5; echo $$";
     let mut running = Running(sh("1 prefix", script).spawn().expect("it can be started"));
     let lines = BufReader::new(running.0.stdout.take().expect("it is a pipe")).lines().map_while(Result::ok);
@@ -250,13 +250,13 @@ fn signalled(mut command: Command, ranks: usize, signals: &[rustix::process::Sig
     done
 }
 
-const DEAF: &str = "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done";
+const IGNORES_SIGNALS: &str = "trap '' TERM INT HUP; echo ready; while :; do sleep 0.1; done";
 
 #[test]
 fn ranks_that_ignore_a_signal_are_killed_when_their_time_is_over() {
     use rustix::process::Signal;
     for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
-        let done = signalled(sh("2 kill_after=200", DEAF), 2, &[signal]);
+        let done = signalled(sh("2 kill_after=200", IGNORES_SIGNALS), 2, &[signal]);
         assert_eq!(done.status, status, "{}", done.stderr);
         assert!(done.stderr.contains("Stopped { stop: Signal("), "{}", done.stderr);
         assert!(done.stderr.contains("ranks: [0, 1]"), "{}", done.stderr);
@@ -267,7 +267,7 @@ fn ranks_that_ignore_a_signal_are_killed_when_their_time_is_over() {
 #[test]
 fn a_second_signal_kills_at_once() {
     use rustix::process::Signal;
-    let done = signalled(sh("2 kill_after=600000", DEAF), 2, &[Signal::INT, Signal::TERM]);
+    let done = signalled(sh("2 kill_after=600000", IGNORES_SIGNALS), 2, &[Signal::INT, Signal::TERM]);
     assert_eq!(done.status, 130, "{}", done.stderr);
 }
 
@@ -280,7 +280,7 @@ fn a_rank_that_handles_a_signal_has_its_time_and_its_status() {
 
 #[test]
 fn a_signal_that_comes_while_ranks_are_started_ends_all_of_them() {
-    // The first rank sends it, while others are still to be started.
+    // The first rank sends the signal, while others are still to be started.
     let script = "echo $$; test $PMI_RANK = 0 && kill -TERM $PPID; exec sleep 60";
     let place = tempfile::tempdir().expect("it can be made");
     let done = finish(sh(&format!("200 output={}", place.path().display()), script));
@@ -308,7 +308,7 @@ fn a_reader_that_takes_nothing_does_not_keep_a_job_that_was_to_end() {
     assert_eq!(wait_without_output(running).status, 124);
 }
 
-/// More than a pipe holds, of ranks that have ended well; nobody reads it.
+/// A job whose ranks write more than a pipe holds and exit with status 0, without a reader.
 fn unread(spec: &str, signal: Option<rustix::process::Signal>) -> Done {
     let mut command = sh(spec, "head -c 200000 /dev/zero | tr '\\0' y");
     let mut running = Running(command.spawn().expect("it can be started"));
@@ -342,7 +342,7 @@ fn a_thousand_ranks_start_and_end() {
     assert_eq!(done.status, 1);
 }
 
-/// The launcher, with these words of a shell before it.
+/// The launcher, after these words in a shell's command.
 fn limited(before: &str, spec: &str, program: &[&str]) -> Command {
     let inner = launcher(spec, program);
     let mut command = Command::new("sh");
@@ -361,13 +361,13 @@ fn a_limit_that_is_too_low_is_an_error_before_anything_is_started() {
         "50 ranks on this host need 264 open files (RLIMIT_NOFILE, ulimit -n), and the limit is 100";
     assert!(done.stderr.contains(expected), "{}", done.stderr);
     assert!(!done.stdout.contains("started"));
-    // One that may be raised is.
+    // A limit that may be raised is raised.
     let done = finish(limited("ulimit -Sn 100 && exec", "50", &["true"]));
     assert_eq!(done.status, 0, "{}", done.stderr);
 }
 
 #[test]
-fn how_ranks_end_is_known_also_to_who_was_started_to_ignore_it() {
+fn exit_statuses_are_known_to_a_launcher_started_with_sigchld_ignored() {
     let done = finish(limited("exec env --ignore-signal=CHLD", "2", &["sh", "-c", "exit 7"]));
     assert_eq!(done.status, 7, "{}", done.stderr);
 }
@@ -398,7 +398,7 @@ fn each_rank_writes_to_files_of_its_own_and_starts_where_it_should() {
 }
 
 #[test]
-fn ranks_run_where_it_is_said_that_they_do() {
+fn ranks_run_on_the_processors_that_are_reported() {
     let script = "grep Cpus_allowed_list /proc/self/status | cut -f 2 | sed \"s/^/rank $PMI_RANK: /\"";
     let all = std::thread::available_parallelism().expect("it is told").get();
     let done = finish(sh("2 bind=room report_bindings", script));
@@ -417,7 +417,7 @@ fn ranks_run_where_it_is_said_that_they_do() {
     assert!(done.stderr.contains("ranks cannot have a core each"), "{}", done.stderr);
     assert_eq!(finish(launcher(&format!("{many} bind=room"), &["true"])).status, 0);
     assert_eq!(finish(launcher(&format!("{many} bind=numa"), &["true"])).status, 0);
-    // How many there are for all of them, a rank that is bound is told.
+    // A rank that is bound gets the number of processors of all ranks together.
     let done = finish(sh("2 bind=room", "echo $LAUNCHED_ON_PROCESSORS"));
     assert_eq!(output(&done), [all.to_string(), all.to_string()]);
 }

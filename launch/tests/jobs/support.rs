@@ -7,15 +7,15 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the process is to do: `launch`, `agent`, or the name of a rank's task.
+/// The variable with the task of the process: `launch`, `agent`, or the name of a rank's task.
 pub(crate) const TASK: &str = "LAUNCH_TASK";
-/// For a launcher: ranks, and options in words.
+/// The variable with the ranks and options of a launcher.
 pub(crate) const SPEC: &str = "LAUNCH_SPEC";
-/// Longer than any of these tests takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A time limit: longer than any of these tests takes on a busy machine.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Does what the environment says, and does not return then. `ranks` knows the tasks of ranks.
-pub(crate) fn play(ranks: fn(&str)) {
+/// Runs the task that the environment names, and exits. Returns if it names none. `ranks` runs the tasks of ranks.
+pub(crate) fn run_task(ranks: fn(&str)) {
     let Ok(task) = env::var(TASK) else { return };
     match task.as_str() {
         "launch" => std::process::exit(launch()),
@@ -57,7 +57,7 @@ fn launch() -> i32 {
             ("timeout", ms) => job.timeout = Some(Duration::from_millis(ms.parse().expect("milliseconds"))),
             ("output", directory) => job.output_directory = Some(directory.into()),
             ("directory", directory) => job.programs[0].directory = Some(directory.into()),
-            // Beside `ranks` of the program, so many that end with this status.
+            // Besides the ranks of the program, two more that end with this status.
             ("exit", status) => {
                 let mut more = Program::new("sh", 2);
                 more.arguments = vec!["-c".into(), format!("echo more $PMI_RANK; exit {status}").into()];
@@ -113,7 +113,7 @@ impl Drop for Running {
     }
 }
 
-/// What a launcher did.
+/// The result of a launcher.
 pub(crate) struct Done {
     pub(crate) status: i32,
     pub(crate) stdout: String,
@@ -121,14 +121,14 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Lines of standard error that begin so, without that beginning, in order.
+    /// Lines of standard error with this beginning, without it, sorted.
     pub(crate) fn lines(&self, begin: &str) -> Vec<&str> {
         let mut lines: Vec<&str> = self.stderr.lines().filter_map(|line| line.strip_prefix(begin)).collect();
         lines.sort_unstable();
         lines
     }
 
-    /// The milliseconds at which the first failure was told.
+    /// The milliseconds after which the first failure was reported.
     pub(crate) fn first_failure_ms(&self) -> u64 {
         let (_, rest) = self.stderr.split_once("failed after ").expect("there is a failure");
         rest.split_once(" ms").and_then(|(ms, _)| ms.parse().ok()).expect("a number")
@@ -140,7 +140,7 @@ pub(crate) fn finish(mut command: Command) -> Done {
     wait(Running(command.spawn().expect("it can be started")))
 }
 
-/// Waits for a launcher's end, and for that of its output: so nobody is left who could write.
+/// Waits for the end of a launcher and of its output: so no process is left that could write.
 pub(crate) fn wait(mut running: Running) -> Done {
     let stdout = collect(running.0.stdout.take().expect("it is a pipe"));
     let stderr = collect(running.0.stderr.take().expect("it is a pipe"));
@@ -148,7 +148,7 @@ pub(crate) fn wait(mut running: Running) -> Done {
     let status = loop {
         match running.0.try_wait().expect("it is a child") {
             Some(status) => break status,
-            None => assert!(begun.elapsed() < PATIENCE, "the launcher does not end"),
+            None => assert!(begun.elapsed() < TEST_TIMEOUT, "the launcher does not end"),
         }
         std::thread::sleep(Duration::from_millis(2));
     };
@@ -164,13 +164,13 @@ fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<Stri
     })
 }
 
-/// A rank's connection. It has to be there.
+/// The client of a rank, which must have a launcher.
 pub(crate) fn client() -> Client {
     Client::from_environment().expect("the launcher is understood").expect("there is a launcher")
 }
 
-/// Each rank publishes a text, with blanks, separators and any script, `times` it is repeated; all find those of
-/// all, and nothing that nobody has published.
+/// Each rank publishes a text with blanks, separators and letters beyond ASCII, repeated `times` times; each finds the
+/// texts of all ranks, and none under a key that was not published.
 pub(crate) fn exchange_values(client: &mut Client, times: impl Fn(u32) -> usize) {
     let (rank, size) = (client.rank(), client.size());
     let value = |rank: u32| format!("rank {rank}; = ß\n").repeat(times(rank));
@@ -184,7 +184,7 @@ pub(crate) fn exchange_values(client: &mut Client, times: impl Fn(u32) -> usize)
     assert_eq!(client.nodes().expect("it is answered"), vec![0; size as usize]);
 }
 
-/// Kills a launcher of three ranks that say who they are and sleep, and sees to it that they end.
+/// Kills a launcher of three ranks that report their process numbers and sleep, and checks that they end.
 pub(crate) fn ends_with_its_launcher(mut launcher: Command) {
     let mut running = Running(launcher.spawn().expect("it can be started"));
     let stderr = BufReader::new(running.0.stderr.take().expect("it is a pipe"));
@@ -196,19 +196,19 @@ pub(crate) fn ends_with_its_launcher(mut launcher: Command) {
     until("the ranks' end", || pids.iter().all(|pid| !is_alive(*pid)).then_some(()));
 }
 
-/// Waits until `done` gives something.
+/// Waits until `done` returns a value.
 pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(value) = done() {
             return value;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} does not happen");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// Whether a process is there, and not only waiting to be collected.
+/// Whether a process is running, and not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// A terminal: the end of who looks at it, and its name.
+/// A terminal: the end of its user, and its name.
 fn terminal() -> (File, String) {
     let ours: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
     grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
@@ -19,7 +19,7 @@ fn terminal() -> (File, String) {
 /// A shell at this terminal, for which the launcher is `"$0" "$@"`.
 fn shell(terminal: &str, script: &str, launcher: &Command) -> Command {
     let mut command = Command::new("setsid");
-    // Who opens a terminal first in a session is controlled by it.
+    // The first process of a session that opens a terminal makes it the controlling terminal of the session.
     command.args(["sh", "-c", &format!("exec <{terminal}; set -m; {script}")]);
     command.arg(launcher.get_program()).args(launcher.get_args());
     command.envs(launcher.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -44,7 +44,7 @@ fn in_the_background_of_a_terminal_a_launcher_goes_on_and_reads_when_it_comes_to
 fn a_terminal_that_takes_nothing_does_not_stop_a_launcher() {
     let (looking, _) = terminal();
     let at = ioctl_tiocgptpeer(&looking, OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("it is there");
-    // More than a terminal keeps for who does not look.
+    // More output than a terminal keeps without a reader.
     let script = "trap '' PIPE; while :; do echo yyyyyyyyyyyyyyyyyyy; done";
     let running = launcher("2 timeout=500", &["sh", "-c", script]).stdout(at).spawn();
     let done = wait_without_output(Running(running.expect("it can be started")));

@@ -29,7 +29,7 @@ use self::player::{Player, Stop};
 use self::usage::Usage;
 use crate::state::State;
 use carrousel_rank::{Job, Mirror, Options};
-use carrousel_trace::{Part, Trace, TraceError};
+use carrousel_trace::{Trace, TraceError, TracePart};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -162,7 +162,7 @@ struct Replay {
 }
 
 impl Replay {
-    fn new(ranks: u32, options: &Options, parts: Vec<Option<Part>>) -> Self {
+    fn new(ranks: u32, options: &Options, parts: Vec<Option<TracePart>>) -> Self {
         let job = Job { ranks };
         let players = parts.into_iter().enumerate();
         let players = players.map(|(me, part)| Player::new(me as u16, &job, options, part));

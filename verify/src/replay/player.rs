@@ -8,7 +8,7 @@ use carrousel_rank::{
     Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern, Rank,
     RankId, Source, Status, TagSelector, Work,
 };
-use carrousel_trace::{Answer, End, Part, Record, TraceError};
+use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -42,7 +42,7 @@ pub(super) struct Player {
     pub(super) counts: Counts,
     rank: Rank<Mirror>,
     ranks: u32,
-    part: Option<Part>,
+    part: Option<TracePart>,
     /// A packet that has to come, but is not in flight yet.
     awaited: Option<(RankId, Context, Packet)>,
     /// Where the application made its last call.
@@ -74,7 +74,7 @@ fn differs<T>(happened: impl Into<String>, allowed: impl Into<String>) -> Result
 }
 
 impl Player {
-    pub(super) fn new(me: u16, job: &Job, options: &Options, part: Option<Part>) -> Self {
+    pub(super) fn new(me: u16, job: &Job, options: &Options, part: Option<TracePart>) -> Self {
         Self {
             me,
             counts: Counts::default(),
@@ -121,18 +121,18 @@ impl Player {
     }
 
     /// How its part ends.
-    pub(super) fn end(&self) -> Option<End> {
-        self.part.as_ref().and_then(Part::end)
+    pub(super) fn end(&self) -> Option<TraceEnd> {
+        self.part.as_ref().and_then(TracePart::end)
     }
 
     /// Bytes of its part that have been read.
     pub(super) fn read(&self) -> u64 {
-        self.part.as_ref().map_or(0, Part::read)
+        self.part.as_ref().map_or(0, TracePart::read)
     }
 
     /// The line of its part that was read last; `None` without a part.
     pub(super) fn line(&self) -> Option<u64> {
-        self.part.as_ref().map(Part::line)
+        self.part.as_ref().map(TracePart::line)
     }
 
     /// The last record that was replayed, as a gap has it.
@@ -171,7 +171,7 @@ impl Player {
     /// The messages that it has not received although it has left its job, oldest first; and those that were still on
     /// their way then.
     pub(super) fn left_behind(&self, network: &State<Mirror>) -> Vec<(RankId, Envelope, u64)> {
-        if self.end() != Some(End::Finalized) {
+        if self.end() != Some(TraceEnd::Finalized) {
             return Vec::new();
         }
         let me = RankId(self.me.into());
@@ -211,8 +211,8 @@ impl Player {
                 }
                 self.call(network, call, &answer)?;
                 match (call, answer) {
-                    (Call::Send(send), Answer::Request(_)) => usage.send(self.me.into(), &send, &self.at),
-                    (Call::Collective(call), Answer::Request(_)) => {
+                    (Call::Send(send), CallAnswer::Request(_)) => usage.send(self.me.into(), &send, &self.at),
+                    (Call::Collective(call), CallAnswer::Request(_)) => {
                         usage.collective(self.me.into(), &call, &self.at);
                     }
                     _ => {}
@@ -250,22 +250,22 @@ impl Player {
         }
     }
 
-    fn call(&mut self, network: &mut State<Mirror>, call: Call, answer: &Answer) -> Result<(), Differs> {
+    fn call(&mut self, network: &mut State<Mirror>, call: Call, answer: &CallAnswer) -> Result<(), Differs> {
         let result = self.rank.call(call, &mut self.work);
         let what = tell::call(&call);
         match (result, answer) {
-            (Ok(request), Answer::Request(recorded)) if request == *recorded => {}
-            (Ok(request), Answer::Request(recorded)) => {
+            (Ok(request), CallAnswer::Request(recorded)) if request == *recorded => {}
+            (Ok(request), CallAnswer::Request(recorded)) => {
                 return differs(format!("{what} got {recorded}"), format!("{request}"));
             }
-            (Ok(request), Answer::Refused(why)) => {
+            (Ok(request), CallAnswer::Refused(why)) => {
                 return differs(format!("{what} was refused: {why}"), format!("{request}"));
             }
-            (Err(error), Answer::Request(recorded)) => {
+            (Err(error), CallAnswer::Request(recorded)) => {
                 return differs(format!("{what} got {recorded}"), format!("no request: {error}"));
             }
-            (Err(error), Answer::Refused(why)) if error.to_string() == *why => {}
-            (Err(error), Answer::Refused(why)) => {
+            (Err(error), CallAnswer::Refused(why)) if error.to_string() == *why => {}
+            (Err(error), CallAnswer::Refused(why)) => {
                 return differs(format!("{what} was refused: {why}"), format!("another refusal: {error}"));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
 use carrousel_rank::{Context, Event, Lane, RankId};
-use carrousel_trace::End;
+use carrousel_trace::TraceEnd;
 use carrousel_verify::replay::{Misuse, Verdict};
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ fn what_a_lost_peer_has_sent_cannot_be_received() {
         let mut pair = Pair::new(&place);
         pair.call(lost, 3, send(me as u32, 5, 8));
         pair.event(me, Event::Lost(RankId(lost as u32)));
-        pair.ranks[me].1.end(End::Finalized);
-        pair.ranks[lost].1.end(End::Left);
+        pair.ranks[me].1.end(TraceEnd::Finalized);
+        pair.ranks[lost].1.end(TraceEnd::Left);
         let report = replayed(&place).expect("it is a trace");
         assert!(report.misuses.is_empty(), "rank {lost} is lost: {:?}", report.misuses);
     }
@@ -70,7 +70,7 @@ fn lanes_are_not_ordered_among_each_other() {
     }
     for (me, (_, recorder)) in pair.ranks.iter_mut().enumerate() {
         assert!(!pair.done.iter().any(|(other, _)| *other == me), "{receives:?} {sends:?}");
-        recorder.end(End::Left);
+        recorder.end(TraceEnd::Left);
     }
     assert_eq!(replayed(&place).expect("it is a trace").verdict, Verdict::Allowed);
 }
@@ -105,7 +105,7 @@ fn a_message_that_is_left_is_told_however_many_tags_there_are() {
             pair.end(1, got);
         }
     }
-    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(End::Finalized));
+    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
     let report = replayed(&place).expect("it is a trace");
     let [Misuse::NotReceived { tag: 3, count: 1, place, .. }] = &report.misuses[..] else {
         panic!("{:?}", report.misuses)
@@ -126,7 +126,7 @@ fn much_may_be_in_flight() {
         let got = pair.call(1, 1, receive(0, 0, 8));
         pair.end(1, got);
     }
-    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(End::Finalized));
+    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
     let report = replayed(&place).expect("it is a trace");
     // Of the counts of what has been seen, the last one is behind the last send.
     assert_eq!((report.verdict, report.calls, report.answers), (Verdict::Allowed, 10_000, 10_000));

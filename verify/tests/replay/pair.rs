@@ -4,7 +4,9 @@ use carrousel_rank::{
     Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options, Packet,
     Pattern, Rank, RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Work,
 };
-use carrousel_trace::{Answer, End, Head, Record, Recorder, Trace, TraceError, VERSION, part_of, sealed};
+use carrousel_trace::{
+    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
+};
 use carrousel_verify::replay::{Report, check};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -46,8 +48,13 @@ impl Pair {
             ..Options::default()
         };
         let rank = |rank: u32| {
-            let head =
-                Head { carrousel_trace: VERSION, rank, ranks: 2, command: vec!["./pair".into()], options };
+            let head = TraceHead {
+                carrousel_trace: VERSION,
+                rank,
+                ranks: 2,
+                command: vec!["./pair".into()],
+                options,
+            };
             let recorder = Recorder::create(&place.0, &head).expect("it can be made");
             (Rank::new(RankId(rank), &Job { ranks: 2 }, &options), recorder)
         };
@@ -82,8 +89,8 @@ impl Pair {
         let mut work = Vec::new();
         let (rank, recorder) = &mut self.ranks[me];
         let answer = match rank.call(call, &mut work) {
-            Ok(request) => Answer::Request(request),
-            Err(error) => Answer::Refused(error.to_string()),
+            Ok(request) => CallAnswer::Request(request),
+            Err(error) => CallAnswer::Refused(error.to_string()),
         };
         recorder.record(&Record::Call {
             call,
@@ -93,7 +100,7 @@ impl Pair {
             ignored: Vec::new(),
         });
         self.perform(me, work);
-        if let Answer::Request(request) = answer { request } else { Handle { index: 0, generation: 0 } }
+        if let CallAnswer::Request(request) = answer { request } else { Handle { index: 0, generation: 0 } }
     }
 
     pub(crate) fn event(&mut self, me: usize, event: Event) {
@@ -172,7 +179,7 @@ pub(crate) fn trace(place: &Place) {
     let entered = [0, 1].map(|me| pair.call(me, 8, Call::Collective(Collective::barrier(own))));
     pair.settle();
     (0..2).for_each(|me| pair.end(me, entered[me]));
-    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(End::Finalized));
+    pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
 }
 
 pub(crate) fn replayed(place: &Place) -> Result<Report, TraceError> {

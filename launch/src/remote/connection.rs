@@ -1,61 +1,61 @@
-//! The launcher's side: a host, the ssh that leads there, and the ranks that are behind it.
+//! The launcher's connection to an agent: a host, the ssh that leads there, and the ranks on that host.
 
-use super::frame::{AGENT, HELLO, Notice, Order, decode, encode};
+use super::frame::{AGENT, AgentCommand, AgentEvent, HELLO, decode, encode};
 use crate::ending::Ending;
 use crate::error::LaunchError;
 use crate::flow::{Inbox, Outbox, nonblocking};
-use crate::job::{Job, Share};
+use crate::job::{Job, NodeShare};
 use crate::local_ranks::RankEvent;
 use crate::poll::{Interest, Poll, Token};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What a login may say before the agent does.
+/// Bytes that a login may print before the agent's first line.
 const GREETING_MAX: usize = 1 << 20;
 
-/// A host, and its ranks.
+/// The connection to the agent on a host, and the ranks there.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct AgentConnection {
     host: String,
     index: u32,
     first: u32,
     ended: Vec<bool>,
-    /// To and from ssh; `None` when that is over.
+    /// The pipes to and from ssh; `None` when the connection has ended.
     pipes: Option<(OwnedFd, OwnedFd)>,
     inbox: Inbox,
     outbox: Outbox,
-    /// Standard input that rank 0 has not taken.
-    unfed: usize,
-    greeted: bool,
+    /// Bytes of standard input that rank 0 has not taken.
+    stdin_backlog: usize,
+    has_greeted: bool,
     paused: bool,
-    /// Whether its agent has been told to take no output.
-    quiet: bool,
-    /// Why the ranks could not be started, and the status of that.
+    /// Whether the agent has been told to read no output of its ranks.
+    output_paused: bool,
+    /// Why the ranks could not be started, and the exit status for that error.
     failure: Option<(String, Option<u8>)>,
 }
 
-impl Link {
+impl AgentConnection {
     /// Starts the ranks of a share on a host.
     pub(crate) fn start(
         job: &Job,
         host: &str,
         index: u32,
-        share: &Share,
+        share: &NodeShare,
         poll: &Poll,
     ) -> Result<Self, LaunchError> {
         let mut command = Command::new(&job.ssh);
-        // A question for a password would have nobody to answer it; a dead network should be noticed.
-        // A connection that the user shares among logins would be ended with what the ranks have left.
+        // Nobody could answer a question for a password; a dead network should be noticed.
+        // A connection that the user shares among logins would be ended with the descendants of the ranks.
         command.args(["-oBatchMode=yes", "-oServerAliveInterval=5", "-oControlPath=none"]);
         command.args(["-T", "--", host]).arg(&job.agent);
-        // Keys at the terminal are for the ranks, which get them from us.
+        // Signals of keys at the terminal are for the ranks, which get them from the launcher.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let program = || job.ssh.to_string_lossy().into_owned();
         let mut child =
             command.spawn().map_err(|source| LaunchError::Spawn { program: program(), source })?;
         let pipes = child.stdin.take().map(OwnedFd::from).zip(child.stdout.take().map(OwnedFd::from));
-        let mut link = Self {
+        let mut connection = Self {
             host: host.to_owned(),
             index,
             first: share.first,
@@ -63,94 +63,94 @@ impl Link {
             pipes,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            unfed: 0,
-            greeted: false,
+            stdin_backlog: 0,
+            has_greeted: false,
             paused: false,
-            quiet: false,
+            output_paused: false,
             failure: None,
         };
         let watch = || -> std::io::Result<()> {
-            if let Some((to, from)) = &link.pipes {
+            if let Some((to, from)) = &connection.pipes {
                 nonblocking(to)?;
                 nonblocking(from)?;
-                poll.add(from, Token::LinkIn(index), Interest::Read)?;
+                poll.add(from, Token::AgentIn(index), Interest::Read)?;
             }
             Ok(())
         };
         watch().map_err(LaunchError::system("watch a connection to a host"))?;
         let directory = std::env::current_dir().ok();
-        link.send(&Order::Start(Share { directory, ..share.clone() }), b"", poll);
-        Ok(link)
+        connection.send(&AgentCommand::Start(NodeShare { directory, ..share.clone() }), b"", poll);
+        Ok(connection)
     }
 
-    /// Whether this rank is there.
+    /// Whether this rank is on the host.
     pub(crate) fn has(&self, rank: u32) -> bool {
         rank.checked_sub(self.first).is_some_and(|index| (index as usize) < self.ended.len())
     }
 
-    /// Whether nothing more will come.
+    /// Whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.pipes.is_none()
     }
 
-    /// Why its ranks could not be started.
+    /// Why the host's ranks could not be started.
     pub(crate) fn failure(&self) -> Option<LaunchError> {
         let (message, status) = self.failure.clone()?;
-        Some(LaunchError::Host { host: self.host.clone(), message, status })
+        Some(LaunchError::HostFailed { host: self.host.clone(), message, status })
     }
 
-    /// How many bytes have not been taken yet.
+    /// How many bytes of frames ssh has not taken yet.
     pub(crate) fn backlog(&self) -> usize {
         self.outbox.len()
     }
 
-    /// How much standard input rank 0 has not taken yet, wherever it is.
-    pub(crate) fn unfed(&self) -> usize {
-        self.unfed
+    /// How many bytes of standard input rank 0 has not taken yet, wherever they are on the way.
+    pub(crate) fn stdin_backlog(&self) -> usize {
+        self.stdin_backlog
     }
 
-    /// Says something to the agent. One that is gone hears nothing.
-    pub(crate) fn send(&mut self, order: &Order, payload: &[u8], poll: &Poll) {
+    /// Sends a command to the agent. Does nothing if the connection has ended.
+    pub(crate) fn send(&mut self, command: &AgentCommand, payload: &[u8], poll: &Poll) {
         if self.pipes.is_some() {
-            if *order == Order::Input {
-                self.unfed += payload.len();
+            if *command == AgentCommand::Input {
+                self.stdin_backlog += payload.len();
             }
             let idle = self.outbox.is_empty();
-            self.outbox.push(&encode(order, payload));
+            self.outbox.push(&encode(command, payload));
             if idle {
                 self.flush(poll);
             }
         }
     }
 
-    /// Lets the ranks wait when they write, or no longer; of all else the host tells.
-    pub(crate) fn quiet(&mut self, quiet: bool, poll: &Poll) {
-        if std::mem::replace(&mut self.quiet, quiet) != quiet {
-            self.send(&Order::Pause(quiet), b"", poll);
+    /// Pauses the output of the host's ranks, or resumes it; all other events still come.
+    pub(crate) fn pause_output(&mut self, paused: bool, poll: &Poll) {
+        if std::mem::replace(&mut self.output_paused, paused) != paused {
+            self.send(&AgentCommand::Pause(paused), b"", poll);
         }
     }
 
-    /// Reads nothing that the host says; or reads again.
+    /// Stops reading from the host; or resumes.
     pub(crate) fn pause(&mut self, paused: bool, poll: &Poll) {
         if std::mem::replace(&mut self.paused, paused) == paused {
             return;
         }
         match &self.pipes {
             Some((_, from)) if paused => poll.remove(from),
-            Some((_, from)) => drop(poll.add(from, Token::LinkIn(self.index), Interest::Read)),
+            Some((_, from)) => drop(poll.add(from, Token::AgentIn(self.index), Interest::Read)),
             None => {}
         }
     }
 
-    /// Something is ready. Appends what has happened.
+    /// Handles a pipe that is ready. Appends the events that follow.
     pub(crate) fn ready(&mut self, token: Token, poll: &Poll, out: &mut Vec<RankEvent>) {
         match token {
-            Token::LinkIn(_) => self.receive(poll, out),
+            Token::AgentIn(_) => self.receive(poll, out),
             _ => self.flush(poll),
         }
     }
 
-    /// The host has not answered for too long, or has said enough.
+    /// Ends the connection. Ranks that had not ended are lost.
     pub(crate) fn give_up(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((to, from)) = self.pipes.take() else { return };
         poll.remove(&to);
@@ -163,8 +163,8 @@ impl Link {
         }
     }
 
-    /// Gives it up, and says why.
-    pub(crate) fn condemn(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
+    /// Gives up the host, and reports why on standard error.
+    pub(crate) fn give_up_because(&mut self, why: &str, poll: &Poll, out: &mut Vec<RankEvent>) {
         let text = format!("host {} is given up: {why}\n", self.host);
         out.push(RankEvent::Output { stream: 1, bytes: text.into_bytes() });
         self.give_up(poll, out);
@@ -173,9 +173,9 @@ impl Link {
     fn receive(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         let Some((_, from)) = &self.pipes else { return };
         let open = self.inbox.fill(from);
-        while !self.greeted {
+        while !self.has_greeted {
             match self.inbox.line() {
-                Some(line) if line == HELLO.as_bytes() => self.greeted = true,
+                Some(line) if line == HELLO.as_bytes() => self.has_greeted = true,
                 Some(line) => {
                     if let Some(theirs) = line.strip_prefix(AGENT.as_bytes()) {
                         self.failure = Some((other_version(theirs), None));
@@ -188,9 +188,9 @@ impl Link {
         }
         loop {
             match decode(&mut self.inbox) {
-                Ok(Some((Notice::Done, _))) => return self.give_up(poll, out),
-                Err(error) => return self.condemn(&error.to_string(), poll, out),
-                Ok(Some((notice, payload))) => self.take(notice, payload, out),
+                Ok(Some((AgentEvent::Done, _))) => return self.give_up(poll, out),
+                Err(error) => return self.give_up_because(&error.to_string(), poll, out),
+                Ok(Some((event, payload))) => self.handle_event(event, payload, out),
                 Ok(None) => break,
             }
         }
@@ -199,44 +199,44 @@ impl Link {
         }
     }
 
-    fn take(&mut self, notice: Notice, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
-        match notice {
-            // Of another's ranks it cannot speak.
-            Notice::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
-            Notice::Ended { rank, ending } if self.has(rank) && self.ends(rank) => {
+    fn handle_event(&mut self, event: AgentEvent, payload: Vec<u8>, out: &mut Vec<RankEvent>) {
+        match event {
+            // Events of ranks on other hosts are ignored.
+            AgentEvent::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
+            AgentEvent::Ended { rank, ending } if self.has(rank) && self.set_ended(rank) => {
                 out.push(RankEvent::Ended { rank, ending });
             }
-            Notice::Output { stream } if stream < 2 => {
+            AgentEvent::Output { stream } if stream < 2 => {
                 out.push(RankEvent::Output { stream, bytes: payload });
             }
-            Notice::Fed { bytes } => self.unfed = self.unfed.saturating_sub(bytes),
-            // None of them is a success.
-            Notice::Failed { message, status } => {
+            AgentEvent::StdinTaken { bytes } => self.stdin_backlog = self.stdin_backlog.saturating_sub(bytes),
+            // A failure to start never has status 0.
+            AgentEvent::Failed { message, status } => {
                 self.failure = Some((message, status.filter(|status| *status > 0)));
             }
             _ => {}
         }
     }
 
-    /// A rank of this host has ended. Whether that is new.
-    fn ends(&mut self, rank: u32) -> bool {
+    /// A rank of this host has ended. Returns whether it had not before.
+    fn set_ended(&mut self, rank: u32) -> bool {
         !std::mem::replace(&mut self.ended[(rank - self.first) as usize], true)
     }
 
     fn flush(&mut self, poll: &Poll) {
         let Some((to, _)) = &self.pipes else { return };
         if self.outbox.flush(to, usize::MAX, || true).is_err() {
-            // What comes from there says more; this direction is over.
+            // The pipe from ssh says more; this direction has ended.
             self.outbox.clear();
         }
         poll.remove(to);
         if !self.outbox.is_empty() {
-            let _ = poll.add(to, Token::LinkOut(self.index), Interest::Write);
+            let _ = poll.add(to, Token::AgentOut(self.index), Interest::Write);
         }
     }
 }
 
-/// What is wrong with a host that greets with this version.
+/// The error of a host whose agent has another version.
 fn other_version(theirs: &[u8]) -> String {
     let theirs = theirs[..theirs.len().min(40)].escape_ascii();
     let ours = HELLO.trim_start_matches(AGENT);
