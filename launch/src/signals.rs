@@ -40,7 +40,7 @@ pub fn end_by_signals() -> Result<(), LaunchError> {
 }
 
 // A signal handler may do little, and only its author can know that it does no more.
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "registers a signal handler")]
 fn die_of(signal: i32, said: String, status: i32) -> io::Result<()> {
     let handler = move || {
         if !CAUGHT.load(Ordering::Relaxed) {

@@ -55,7 +55,7 @@ pub mod ring;
 // Mapping memory needs `unsafe`, and so does prefetching a cache line (`fetch`); the rest of the crate does without.
 pub mod chunk_queue;
 #[cfg(not(loom))]
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "maps memory")]
 mod segment;
 mod sync;
 

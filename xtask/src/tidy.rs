@@ -129,7 +129,7 @@ fn is_untidy(line: &str) -> bool {
 
 /// The name of the type that a line begins to define.
 fn type_defined(line: &str) -> Option<&str> {
-    // One that is indented is a function's own, or a test's.
+    // An indented type belongs to a function or a test.
     let line = match line.strip_prefix("pub") {
         Some(rest) => {
             rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest)

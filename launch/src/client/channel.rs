@@ -95,7 +95,7 @@ impl AsFd for Channel {
 }
 
 // An inherited descriptor is only a number, which safe code cannot turn into a file.
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "takes over an inherited descriptor")]
 fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(Errno::BADF.into());
