@@ -67,10 +67,10 @@ impl Communicator {
             agreement: None,
         };
         let kind = SendKind::of_request(synchronous);
-        // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
-        // which uses it no more and drops it only after the library has ended the request; if the
-        // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
         let handle = self.shared.with(|endpoint| {
+            // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
+            // which uses it no more and drops it only after the library has ended the request; if the
+            // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
             uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
         })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))

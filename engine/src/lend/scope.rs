@@ -167,9 +167,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (caller, to) = (self.communicator.caller(), self.communicator.group.rank(to)?);
         let bytes = data.as_bytes();
         let kind = SendKind::of_request(synchronous);
-        // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
-        // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
         let handle = self.communicator.shared.with(|endpoint| {
+            // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
+            // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
             uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
         })?;
         Ok(match handle {
