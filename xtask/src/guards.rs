@@ -6,7 +6,7 @@ use crate::steps::Ended;
 use crate::tools::{self, cargo, cargo_of, output_of, root};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Counts the instructions of messages. The limits are in the benchmarks.
 pub(crate) fn instructions() -> Result<Ended, String> {
@@ -25,9 +25,20 @@ pub(crate) fn instructions() -> Result<Ended, String> {
     ] {
         let mut bench = cargo(&["bench", "--locked", "--bench", "instructions", "--package"]);
         bench.args(of).env("PATH", &path);
-        tools::run(bench)?;
+        let told = tools::output_of(bench.stderr(Stdio::inherit()))?;
+        print!("{told}");
+        // A limit holds for that, too: it is what is counted of a function that is called otherwise by now.
+        if told.lines().any(counts_nothing) {
+            return Err("a benchmark counts no instructions: what it is to count is not called".to_owned());
+        }
     }
     Ok(Ended::Passed)
+}
+
+/// Whether a line of a benchmark's report says that it has counted nothing.
+fn counts_nothing(line: &str) -> bool {
+    let count = line.trim_start().strip_prefix("Instructions:");
+    count.is_some_and(|count| count.trim_start().starts_with("0|"))
 }
 
 /// The directory of the program that the benchmarks are run by, or none if it is found without. It has to be of
@@ -104,4 +115,16 @@ pub(crate) fn miri() -> Result<Ended, String> {
     let mut command = cargo_of(NIGHTLY, &["miri", "test", "--locked", "--quiet", "--lib"]);
     command.args(["--package", "carrousel", "--package", "carrousel-transport-shm"]);
     tools::run(command).map(|()| Ended::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_benchmark_that_counts_nothing_is_seen() {
+        assert!(counts_nothing("  Instructions:                   0|52000                (-100.000%)"));
+        assert!(!counts_nothing("  Instructions:               52000|52000                (No change)"));
+        assert!(!counts_nothing("  Ge:                             0|N/A                  (*********)"));
+    }
 }
