@@ -68,7 +68,7 @@ impl Exchange {
 }
 
 impl Part<'_> {
-    /// This rank's part in one exchange. The early rank begins at `start`, or at once if there is none.
+    /// Carries out this rank's part in one exchange. The early rank begins at `start`; without a `start`, at once.
     pub(crate) fn exchange(&mut self, case: Case, start: Option<Duration>) -> Result<Took, carrousel::Error> {
         let Self { world, leads, size, peer, compute, .. } = *self;
         let Some(peer) = peer else { return Ok(Took::default()) };

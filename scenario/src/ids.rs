@@ -19,7 +19,7 @@ pub struct WindowId(pub u32);
 pub enum Source {
     /// This rank only.
     Rank(u32),
-    /// `any`: whoever comes.
+    /// `any`: every sender.
     Any,
 }
 

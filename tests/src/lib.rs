@@ -136,6 +136,17 @@ pub fn cargo() -> Command {
     command
 }
 
+/// The packages of the workspace, as `cargo metadata` tells of them.
+///
+/// # Panics
+/// When cargo cannot be started, or prints something else.
+pub fn packages() -> Vec<serde_json::Value> {
+    let output = cargo().args(["metadata", "--no-deps", "--format-version", "1"]).output();
+    let output = output.expect("cargo can be started");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    metadata["packages"].as_array().cloned().expect("there are packages")
+}
+
 /// What a command has printed.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()

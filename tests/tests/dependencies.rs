@@ -1,6 +1,5 @@
 //! Which crates may depend on which. Arrows point down: drivers know protocols, protocols know no driver.
 
-use carrousel_tests::cargo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
@@ -96,14 +95,8 @@ struct Package {
 }
 
 fn packages() -> Vec<Package> {
-    let output = cargo()
-        .args(["metadata", "--no-deps", "--format-version", "1"])
-        .output()
-        .expect("cargo can be started");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let packages = metadata["packages"].as_array().expect("there are packages");
-    packages
+    carrousel_tests::packages()
         .iter()
         .map(|package| {
             let dependencies = package["dependencies"].as_array().into_iter().flatten();

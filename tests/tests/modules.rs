@@ -1,16 +1,13 @@
 //! Within a crate, too, arrows point down: files do not name each other in circles.
 
 use carrousel_tests::modules::{Circle, Modules};
-use carrousel_tests::{cargo, root};
+use carrousel_tests::{packages, root};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 /// The root files of all libraries and programs of the workspace.
 fn roots() -> Vec<PathBuf> {
-    let output = cargo().args(["metadata", "--no-deps", "--format-version", "1"]).output();
-    let output = output.expect("cargo can be started");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    let packages = metadata["packages"].as_array().expect("there are packages");
+    let packages = packages();
     let targets = packages.iter().flat_map(|package| package["targets"].as_array().into_iter().flatten());
     let ships = |target: &&serde_json::Value| {
         let kinds = target["kind"].as_array().into_iter().flatten();

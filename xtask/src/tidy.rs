@@ -40,10 +40,11 @@ pub(crate) fn check() -> Result<Ended, String> {
     let known: Known = toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut wrong = Vec::new();
     let (mut comments, mut types) = (BTreeMap::new(), BTreeMap::new());
-    for (directory, files) in sources()? {
+    let sources = sources()?;
+    for (directory, files) in &sources {
         let mut defined: BTreeMap<String, BTreeSet<&Path>> = BTreeMap::new();
         let mut count = 0;
-        for (file, text) in &files {
+        for (file, text) in files {
             count += text.lines().filter(|line| is_untidy(line)).count();
             for name in text.lines().filter_map(type_defined) {
                 defined.entry(name.to_owned()).or_default().insert(file);
@@ -55,14 +56,15 @@ pub(crate) fn check() -> Result<Ended, String> {
             comments.insert(directory.clone(), count);
         }
         if !several.is_empty() {
-            types.insert(directory, several);
+            types.insert(directory.clone(), several);
         }
     }
     for directory in known.comments.keys().chain(comments.keys()).collect::<BTreeSet<_>>() {
         let count = |of: &BTreeMap<String, usize>| of.get(directory).copied().unwrap_or(0);
         let (before, now) = (count(&known.comments), count(&comments));
         if now != before {
-            let lines = if now > before { untidy_lines(directory)? } else { String::new() };
+            let files = sources.get(directory).filter(|_| now > before);
+            let lines = files.map_or_else(String::new, untidy_lines);
             wrong.push(format!("{directory}: {now} comments that are not tidy, {before} are known{lines}"));
         }
     }
@@ -107,14 +109,13 @@ fn sources() -> Result<BTreeMap<String, Files>, String> {
     Ok(sources)
 }
 
-/// The lines of a directory that are not tidy, as lines of a message.
-fn untidy_lines(directory: &str) -> Result<String, String> {
-    let files = sources()?.remove(directory).unwrap_or_default();
+/// The lines of files that are not tidy, as lines of a message.
+fn untidy_lines(files: &Files) -> String {
     let lines = files.iter().flat_map(|(file, text)| {
         let untidy = (1..).zip(text.lines()).filter(|(_, line)| is_untidy(line));
         untidy.map(move |(at, line)| format!("\n    {}:{at}: {}", file.display(), line.trim()))
     });
-    Ok(lines.collect())
+    lines.collect()
 }
 
 /// Whether a line is a comment that begins, or speaks, in a way that has to be read twice.

@@ -128,7 +128,7 @@ impl Resources {
         if to != self.me && !self.reaches(to, transports) {
             return;
         }
-        let packet = match transports.far_to(to).map(|_| self.registry.exported(packet)) {
+        let packet = match transports.net_to(to).map(|_| self.registry.exported(packet)) {
             None => *packet,
             Some(Ok(packet)) => packet,
             Some(Err(refused)) => return self.refuse(to, refused, transports),
@@ -142,7 +142,7 @@ impl Resources {
             self.local.push_back(Local::Packet(context, packet, data.to_vec()));
         } else if let Some(memory) = memory
             && let Some(key) = self.registry.offered(memory)
-            && let Some(net) = transports.far_to(to)
+            && let Some(net) = transports.net_to(to)
         {
             if net.lend(to, context, &packet, data, (key, memory.key)) {
                 self.registry.lend(memory.key);
@@ -189,7 +189,7 @@ impl Resources {
             self.local.push_back(Local::Written(write.request));
             self.notice(write.notice);
         } else if self.reaches(write.to, transports) {
-            if transports.far_to(write.to).is_some()
+            if transports.net_to(write.to).is_some()
                 && let Err(refused) = self.registry.export(write.from, write.len, false)
             {
                 self.refuse(write.to, refused, transports);
@@ -205,7 +205,7 @@ impl Resources {
             self.local.push_back(Local::Read(read.request));
             self.notice(read.notice);
         } else if self.reaches(read.of, transports) {
-            if transports.far_to(read.of).is_some()
+            if transports.net_to(read.of).is_some()
                 && let Err(refused) = self.registry.export(read.into, read.len, true)
             {
                 self.refuse(read.of, refused, transports);

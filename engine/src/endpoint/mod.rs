@@ -221,7 +221,7 @@ impl Endpoint {
         })
     }
 
-    /// Takes the union of what all ranks have said of those numbers: all other numbers are free.
+    /// Takes the numbers that are in use at any of the ranks: all other numbers of the block are free.
     pub(crate) fn communicators_agreed(&mut self, block: usize, all: &Taken) {
         let Self { communicators, driver, .. } = self;
         communicators.agreed(block, all, |communicator| driver.forget(communicator));

@@ -34,7 +34,7 @@ impl<'a> Transports<'a> {
 
     /// The network transport, if it is the one that reaches a peer.
     #[inline]
-    pub(super) fn far_to(&mut self, peer: RankId) -> Option<&mut verbs::Out> {
+    pub(super) fn net_to(&mut self, peer: RankId) -> Option<&mut verbs::Out> {
         self.net.as_deref_mut().filter(|net| net.is_known(peer))
     }
 
@@ -45,21 +45,21 @@ impl<'a> Transports<'a> {
     }
 
     pub(super) fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        match self.far_to(to) {
+        match self.net_to(to) {
             Some(net) => net.send(to, context, packet, data),
             None => self.shm.send(to, context, packet, data),
         }
     }
 
     pub(super) fn write(&mut self, write: &Write, registry: &mut Registry) {
-        match self.far_to(write.to) {
+        match self.net_to(write.to) {
             Some(net) => net.write(write, registry),
             None => self.shm.write(write, registry),
         }
     }
 
     pub(super) fn read(&mut self, read: &Read, registry: &mut Registry) {
-        match self.far_to(read.of) {
+        match self.net_to(read.of) {
             Some(net) => net.read(read, registry),
             None => self.shm.read(read, registry),
         }

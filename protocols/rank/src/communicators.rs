@@ -17,7 +17,7 @@ impl<P: Protocol> Rank<P> {
     /// and they are told.
     ///
     /// # Errors
-    /// When it is known already, when a member does not exist or is there twice, and when this rank is none.
+    /// When the communicator is defined already, a member does not exist or is named twice, or this rank is not a member.
     pub fn define(
         &mut self,
         communicator: Communicator,

@@ -1,4 +1,4 @@
-//! What has come to a rank: kept while the clock runs, and compared with what should have come.
+//! Received data of a rank: kept while the clock runs, and compared with the expected data afterwards.
 
 use super::{PlayError, Player};
 use crate::run::memory::contribution;
@@ -6,12 +6,12 @@ use crate::run::payload::Stream;
 use carrousel::Status;
 use carrousel_scenario::{BufferId, Op};
 
-/// What has come, to be compared with what should have.
+/// Received data, to be compared with the expected data.
 pub(super) struct Arrived {
     /// The statement that received it.
     pub(super) statement: usize,
     pub(super) buffer: Vec<u8>,
-    /// Of a message; none of what a collective has brought.
+    /// The status of a message; `None` for the result of a collective.
     pub(super) status: Option<Status>,
 }
 
