@@ -15,7 +15,7 @@ async fn app(world: World) -> Result<(), Box<dyn std::error::Error>> {
     let (next, previous) = ((me + 1) % size, (me + size - 1) % size);
     for round in 0..ROUNDS {
         let (sent, mut got) = ([u64::from(me) + round], [0]);
-        world.sendrecv((&sent, next, 0), (&mut got, previous, 0)).await?;
+        world.sendrecv(&sent, next, 0, &mut got, previous, 0).await?;
         if got != [u64::from(previous) + round] {
             return Err(format!("rank {previous} has sent {got:?} in round {round}").into());
         }

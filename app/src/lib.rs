@@ -26,7 +26,7 @@
 //! async fn app(world: World) -> Result<(), Error> {
 //!     let (next, last) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
 //!     let mut token = [0];
-//!     world.sendrecv((&[world.rank()], next, 0), (&mut token, last, 0)).await?;
+//!     world.sendrecv(&[world.rank()], next, 0, &mut token, last, 0).await?;
 //!     assert_eq!(token, [last]);
 //!     Ok(())
 //! }

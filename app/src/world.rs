@@ -180,14 +180,18 @@ impl World {
     #[track_caller]
     pub fn sendrecv<T: Element, U: Element>(
         &self,
-        (data, to, send_tag): (&[T], u32, u32),
-        (buffer, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<Tag>),
+        data: &[T],
+        to: u32,
+        send_tag: u32,
+        buffer: &mut [U],
+        from: impl Into<Source>,
+        recv_tag: impl Into<Tag>,
     ) -> impl Future<Output = Result<Status, Error>> {
         let place = Location::caller();
         async move {
             match &self.0 {
                 Kind::Real(world, _) => {
-                    world.at(CallSite::Source(place)).sendrecv((data, to, send_tag), (buffer, from, recv_tag))
+                    world.at(CallSite::Source(place)).sendrecv(data, to, send_tag, buffer, from, recv_tag)
                 }
                 Kind::Simulated(port) => {
                     let out = outgoing(data, to, send_tag, false);

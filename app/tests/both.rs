@@ -18,7 +18,7 @@ async fn all_calls(world: World) -> Result<Vec<u8>, Error> {
     for len in SIZES {
         let (here, mut there) = (pattern(len, me), vec![0u8; len]);
         // Everybody sends to the next, two ways at once.
-        let got = world.sendrecv((&here, next, 1), (&mut there, last, 1)).await?;
+        let got = world.sendrecv(&here, next, 1, &mut there, last, 1).await?;
         assert_eq!(got, Status { source: last, tag: 1, bytes: len as u64 });
         all.extend_from_slice(&there);
         // One after the other.
@@ -255,7 +255,7 @@ fn mistakes_are_the_same_errors() {
             class(world.broadcast(&mut [0u8], 2).await),
             class(world.allreduce(&[0u8; 2], &mut [0u8], u8::max).await),
             // The receive of this one is given up again.
-            class(world.sendrecv((&[0u8], 5, 0), (&mut [0u8], 1, 0)).await.map(drop)),
+            class(world.sendrecv(&[0u8], 5, 0, &mut [0u8], 1, 0).await.map(drop)),
         ];
         let peer = 1 - world.rank();
         for size in [100, 100_000] {

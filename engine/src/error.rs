@@ -1,100 +1,24 @@
-//! Errors, and the class that MPI gives each.
+//! What can go wrong at an endpoint.
 
-use crate::usage::{Disagreement, NotReceived};
 use carrousel_rank::{ProtocolError, UsageError};
-use std::fmt;
 use thiserror::Error;
 
-/// MPI's error classes (MPI-4.1, 9.4), those that can occur here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Class {
-    /// `MPI_ERR_RANK`: there is no such rank.
-    Rank,
-    /// `MPI_ERR_TAG`: a tag is out of its range.
-    Tag,
-    /// `MPI_ERR_REQUEST`: there is no such request.
-    Request,
-    /// `MPI_ERR_TRUNCATE`: a message is longer than its receive.
-    Truncate,
-    /// `MPI_ERR_COUNT`: bytes are no whole number of elements.
-    Count,
-    /// `MPI_ERR_PROC_FAILED` of the fault tolerance working group: a peer is gone.
-    ProcessFailed,
-    /// `MPI_ERR_NO_MEM`: there is too little memory.
-    NoMemory,
-    /// `MPI_ERR_OTHER`: the message says what.
-    Other,
-    /// `MPI_ERR_INTERN`: a mistake of this library.
-    Internal,
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rank => "MPI_ERR_RANK",
-            Self::Tag => "MPI_ERR_TAG",
-            Self::Request => "MPI_ERR_REQUEST",
-            Self::Truncate => "MPI_ERR_TRUNCATE",
-            Self::Count => "MPI_ERR_COUNT",
-            Self::ProcessFailed => "MPI_ERR_PROC_FAILED",
-            Self::NoMemory => "MPI_ERR_NO_MEM",
-            Self::Other => "MPI_ERR_OTHER",
-            Self::Internal => "MPI_ERR_INTERN",
-        })
-    }
-}
-
-/// What can go wrong. For a program whose `main` returns it, its `Debug` form is the one for people, too.
-#[derive(Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
+/// What can go wrong at an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     /// The application's mistake; nothing has begun.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Usage(#[from] UsageError),
-    /// A request is used that has ended.
-    #[error("{class}: the request has ended", class = self.class())]
-    Ended,
-    /// There is no such rank in a communicator.
-    #[error("{class}: rank {rank} does not exist in a communicator of {ranks} ranks", class = self.class())]
-    NoSuchRank {
-        /// The rank that was named.
-        rank: u32,
-        /// How many there are.
-        ranks: u32,
-    },
-    /// A buffer has another length than the operation needs.
-    #[error("{class}: a buffer of {found} elements, expected {expected}", class = self.class())]
-    BufferLength {
-        /// Its elements.
-        found: usize,
-        /// The elements that it should have.
-        expected: usize,
-    },
     /// A message is longer than its receive; nothing was written past the end.
-    #[error("{class}: a message of {sent} bytes does not fit the {room} bytes of its receive", class = self.class())]
+    #[error("a message of {sent} bytes does not fit the {room} bytes of its receive")]
     Truncated {
         /// Bytes of the message.
         sent: u64,
         /// Bytes of the receive.
         room: u64,
     },
-    /// A message is no whole number of elements.
-    #[error("{class}: a message of {bytes} bytes is no whole number of elements of {element} bytes", class = self.class())]
-    Uneven {
-        /// Bytes of the message.
-        bytes: u64,
-        /// Bytes of an element.
-        element: usize,
-    },
     /// A peer has ended, or its connection is broken.
-    #[error("{class}: rank {rank} is gone{}", because(.why), class = self.class())]
+    #[error("rank {rank} is gone{}", because(.why))]
     PeerLost {
         /// The peer.
         rank: u32,
@@ -102,10 +26,10 @@ pub enum Error {
         why: Option<String>,
     },
     /// A peer does not speak the protocol.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Protocol(#[from] ProtocolError),
     /// A peer cannot be connected.
-    #[error("{class}: rank {rank} cannot be connected: {why}", class = self.class())]
+    #[error("rank {rank} cannot be connected: {why}")]
     Connect {
         /// The peer.
         rank: u32,
@@ -113,7 +37,7 @@ pub enum Error {
         why: String,
     },
     /// No transport leads to a rank.
-    #[error("{class}: rank {rank} is on another node: {why}", class = self.class())]
+    #[error("rank {rank} is on another node: {why}")]
     Unreachable {
         /// The rank.
         rank: u32,
@@ -121,28 +45,22 @@ pub enum Error {
         why: String,
     },
     /// There are no more communicators.
-    #[error("{class}: there are no more communicators", class = self.class())]
+    #[error("there are no more communicators")]
     TooManyCommunicators,
     /// The job cannot be joined.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Launch(String),
     /// An option has a value that it cannot have, or there is no such option.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Option(String),
     /// There is no shared memory for the rings.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Memory(String),
     /// The trace that was asked for cannot be written.
-    #[error("{class}: {0}", class = self.class())]
+    #[error("{0}")]
     Trace(String),
-    /// Ranks have called different collectives of a communicator, and none of these has begun (option `check_usage`).
-    #[error("{class}: {0}", class = self.class())]
-    Disagreement(Box<Disagreement>),
-    /// Messages were not received when the job was left (option `check_usage`).
-    #[error("{class}: {0}", class = self.class())]
-    NotReceived(Box<NotReceived>),
     /// A mistake of this library.
-    #[error("{class}: {0}; please report this", class = self.class())]
+    #[error("{0}; please report this")]
     Internal(&'static str),
 }
 
@@ -151,7 +69,7 @@ fn because(why: &Option<String>) -> String {
 }
 
 /// An error inside the library, in a word: nothing as large as an [`Error`] is moved wherever something succeeds.
-pub(crate) type BoxedError = Box<Error>;
+pub type BoxedError = Box<Error>;
 
 impl From<BoxedError> for Error {
     #[cold]
@@ -164,43 +82,5 @@ impl From<UsageError> for BoxedError {
     #[cold]
     fn from(mistake: UsageError) -> Self {
         Self::new(mistake.into())
-    }
-}
-
-impl Error {
-    /// The class of the error, as MPI has it.
-    pub fn class(&self) -> Class {
-        match self {
-            Self::Usage(UsageError::NoSuchRank { .. }) | Self::NoSuchRank { .. } => Class::Rank,
-            Self::BufferLength { .. } => Class::Count,
-            Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
-            Self::Usage(_) | Self::Ended => Class::Request,
-            Self::Truncated { .. } => Class::Truncate,
-            Self::Uneven { .. } => Class::Count,
-            Self::PeerLost { .. } => Class::ProcessFailed,
-            Self::Memory(_) => Class::NoMemory,
-            Self::Internal(_) => Class::Internal,
-            Self::Protocol(_)
-            | Self::Connect { .. }
-            | Self::Unreachable { .. }
-            | Self::TooManyCommunicators
-            | Self::Launch(_)
-            | Self::Option(_)
-            | Self::Disagreement(_)
-            | Self::NotReceived(_)
-            | Self::Trace(_) => Class::Other,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Error;
-
-    #[test]
-    fn what_main_returns_is_printed_for_people() {
-        let lost = Error::PeerLost { rank: 1, why: None };
-        assert_eq!(format!("{lost:?}"), lost.to_string());
-        assert!(lost.to_string().contains("rank 1"), "{lost}");
     }
 }

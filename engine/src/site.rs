@@ -73,7 +73,7 @@ impl fmt::Display for CallSite {
 }
 
 /// Knows a call site, and resolves it only when it is needed: for a report or a trace, not for a message.
-pub(crate) trait Located: Copy {
+pub trait Located: Copy {
     /// The call site.
     fn site(self) -> CallSite;
     /// Where the library was called, whether or not that is the call site.
@@ -95,16 +95,16 @@ impl Located for CallSite {
 
 /// In which communicator a call is made, and on whose behalf.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CallContext {
+pub struct CallContext {
     /// The communicator.
-    pub(crate) communicator: carrousel_rank::Communicator,
+    pub communicator: carrousel_rank::Communicator,
     /// The place that reports name, if it is not that of the call.
-    pub(crate) site: Option<CallSite>,
+    pub site: Option<CallSite>,
 }
 
 /// The communicator of a call, and its place in the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller<'a> {
+pub struct Caller<'a> {
     context: &'a CallContext,
     location: &'static Location<'static>,
 }
@@ -113,7 +113,7 @@ impl CallContext {
     /// The caller of the calling function.
     #[inline]
     #[track_caller]
-    pub(crate) fn caller(&self) -> Caller<'_> {
+    pub fn caller(&self) -> Caller<'_> {
         Caller { context: self, location: Location::caller() }
     }
 }
@@ -121,7 +121,7 @@ impl CallContext {
 impl Caller<'_> {
     /// The communicator.
     #[inline]
-    pub(crate) fn id(self) -> carrousel_rank::Communicator {
+    pub fn id(self) -> carrousel_rank::Communicator {
         self.context.communicator
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("carrousel-transport-shm", &["carrousel-transport"]),
     ("carrousel-transport-verbs", &["carrousel-link", "carrousel-reuse", "carrousel-transport"]),
     (
-        "carrousel",
+        "carrousel-engine",
         &[
             "carrousel-launch",
             "carrousel-options",
@@ -26,6 +26,16 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "carrousel-reuse",
             "carrousel-trace",
             "carrousel-transport",
+            "carrousel-transport-shm",
+            "carrousel-transport-verbs",
+        ],
+    ),
+    (
+        "carrousel",
+        &[
+            "carrousel-engine",
+            "carrousel-options",
+            "carrousel-rank",
             "carrousel-transport-shm",
             "carrousel-transport-verbs",
         ],

@@ -64,7 +64,7 @@ fn gungraun_runner() -> Result<Option<PathBuf>, String> {
     Ok(Some(bin))
 }
 
-/// Tests of the engine, whose `unsafe` code hands memory of the application to the library and back, under
+/// Tests of the library, whose `unsafe` code hands memory of the application to the endpoint and back, under
 /// AddressSanitizer.
 pub(crate) fn address_sanitizer() -> Result<Ended, String> {
     if !nightly::is_obtainable() {
@@ -85,21 +85,21 @@ pub(crate) fn address_sanitizer() -> Result<Ended, String> {
     Ok(Ended::Passed)
 }
 
-/// Tests of `engine/tests/sanitizer.rs`, which use memory that is gone.
+/// Tests of `carrousel/tests/sanitizer.rs`, which use memory that is gone.
 const CONTROLS: [&str; 3] = [
     "a_message_is_sent_from_memory_that_is_gone",
     "a_message_is_received_into_memory_that_is_gone",
     "a_message_is_copied_into_memory_that_is_gone",
 ];
 
-/// `cargo test` of the engine, with the sanitizer.
+/// `cargo test` of the library, with the sanitizer.
 fn sanitized(arguments: &[&str]) -> Result<Command, String> {
     let version = output_of(Command::new("rustc").arg("-vV").current_dir(root()))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("rustc does not say which host it is for")?;
     // With a target, build scripts and macros, which run in the compiler, are not sanitized.
     let mut command = cargo_of(NIGHTLY, &["test", "--locked", "--quiet", "--target", host]);
-    command.args(["--package", "carrousel"]).args(arguments);
+    command.args(["--package", "carrousel", "--package", "carrousel-engine"]).args(arguments);
     // A directory of its own: the flag changes every crate, and would have all of them built anew.
     command.env("RUSTFLAGS", "-Zsanitizer=address").env("CARGO_TARGET_DIR", root().join("target/asan"));
     Ok(command)
@@ -113,7 +113,7 @@ pub(crate) fn miri() -> Result<Ended, String> {
     }
     nightly::install()?;
     let mut command = cargo_of(NIGHTLY, &["miri", "test", "--locked", "--quiet", "--lib"]);
-    command.args(["--package", "carrousel", "--package", "carrousel-transport-shm"]);
+    command.args(["--package", "carrousel-engine", "--package", "carrousel-transport-shm"]);
     tools::run(command).map(|()| Ended::Passed)
 }
 

@@ -249,9 +249,9 @@ impl<'a> Player<'a> {
             Op::SendRecv { to, send_tag, from, recv_tag, .. } => {
                 let mut buffer = incoming;
                 self.done[at].sent = Some((*to, *send_tag));
-                let send = (&outgoing[..], *to, *send_tag);
-                let receive = (&mut buffer[..], source(*from), selector(*recv_tag));
-                let status = self.timed(|world| world.sendrecv(send, receive))?;
+                let (from, tag) = (source(*from), selector(*recv_tag));
+                let status =
+                    self.timed(|world| world.sendrecv(&outgoing, *to, *send_tag, &mut buffer, from, tag))?;
                 self.found(bind, status);
                 self.keep(at, outgoing);
                 self.come(Arrived { statement: at, buffer, status: Some(status) })?;

@@ -10,21 +10,21 @@ use std::fmt;
 
 /// Looks up the address that a rank has published: the one for its node and, after a space, the one for other nodes, if
 /// it has one.
-pub(crate) type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
+pub type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
 
 /// Resolves the addresses of peers.
-pub(crate) struct AddressResolver {
+pub(super) struct AddressResolver {
     look_up: LookUp,
 }
 
 impl AddressResolver {
-    pub(crate) fn new(look_up: LookUp) -> Self {
+    pub(super) fn new(look_up: LookUp) -> Self {
         Self { look_up }
     }
 
     /// Connects to `rank`. False if that is not possible: then the rank is lost, and `errors` has the reason.
     #[cold]
-    pub(crate) fn connect(
+    pub(super) fn connect(
         &mut self,
         rank: RankId,
         transports: &mut Transports<'_>,
@@ -43,7 +43,7 @@ impl AddressResolver {
     /// Watches `rank`, so that its end is noticed. A peer of this node is watched without a connection, which would take
     /// memory; a peer of another node is connected. Failures are as for [`AddressResolver::connect`].
     #[cold]
-    pub(crate) fn watch(&mut self, rank: RankId, transports: &mut Transports<'_>, errors: &mut FirstErrors) {
+    pub(super) fn watch(&mut self, rank: RankId, transports: &mut Transports<'_>, errors: &mut FirstErrors) {
         if !transports.shm.serves(rank) {
             self.connect(rank, transports, errors);
             return;

@@ -10,10 +10,10 @@ use carrousel_rank::Communicator;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many numbers the ranks compare at a time: more than most programs ever have.
-pub(crate) const COMPARED: usize = 2048;
+pub const COMPARED: usize = 2048;
 
 /// A bit for each number of a block, the lowest first: whether the number is in use.
-pub(crate) type Taken = [u64; COMPARED / u64::BITS as usize];
+pub type Taken = [u64; COMPARED / u64::BITS as usize];
 
 /// The word of a number, and its bit there.
 fn bit(communicator: Communicator) -> (usize, u64) {
@@ -44,9 +44,9 @@ type Members = (Communicator, Box<[u32]>);
 
 /// The members of a communicator, as long as there is a handle of it.
 #[derive(Debug)]
-pub(crate) struct Membership {
+pub struct Membership {
     /// As ranks of the job, by place.
-    pub(crate) members: Box<[u32]>,
+    pub members: Box<[u32]>,
     /// Places, by rank.
     places: Box<[u32]>,
     /// `None` at a rank that is not a member.
@@ -55,7 +55,7 @@ pub(crate) struct Membership {
 
 impl Membership {
     /// A group that this rank is not a member of.
-    pub(crate) fn of_others(members: &[u32]) -> Self {
+    pub fn of_others(members: &[u32]) -> Self {
         Self::new(members, None)
     }
 
@@ -67,7 +67,7 @@ impl Membership {
 
     /// The place of a rank of the job; `None` if it is not a member.
     #[inline]
-    pub(crate) fn place(&self, rank: u32) -> Option<u32> {
+    pub fn place(&self, rank: u32) -> Option<u32> {
         let member = |place: &u32| self.members[*place as usize];
         // In a duplicate of the world each rank has the place of its own number.
         if self.members.get(rank as usize) == Some(&rank) {

@@ -90,7 +90,7 @@ impl fmt::Display for Waiting {
 
 /// The launcher, and when it is told what this rank waits for.
 #[derive(Debug)]
-pub(crate) struct Launcher {
+pub struct Launcher {
     link: PmiConnection,
     /// Set by a signal that asks for a report.
     asked: Arc<AtomicBool>,
@@ -102,13 +102,13 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// `patience` in nanoseconds.
-    pub(crate) fn new(link: PmiConnection, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
+    pub fn new(link: PmiConnection, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
         let patience = patience.map(Duration::from_nanos);
         Self { link, asked, patience, since: Instant::now(), told: false }
     }
 
     /// A long wait begins.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.since = Instant::now();
         self.told = false;
     }

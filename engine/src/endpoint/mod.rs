@@ -19,19 +19,18 @@ mod usage;
 mod wait_strategy;
 mod waiting;
 
-pub(crate) use self::communicators::{COMPARED, Membership, Taken};
-pub(crate) use self::launcher::Launcher;
+pub use self::communicators::{COMPARED, Membership, Taken};
+pub use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};
-pub(crate) use self::pending::Awaited;
-pub(crate) use self::pmi::PmiConnection;
-pub(crate) use self::reductions::ReduceOp;
-#[doc(hidden)]
-pub use self::reductions::on_bytes;
-pub(crate) use self::sending::SendKind;
-pub(crate) use self::usage::LeftBehind;
-pub(crate) use self::wait_strategy::WaitStrategy;
+pub use self::pending::Awaited;
+pub use self::pmi::PmiConnection;
+pub use self::reductions::ReduceOp;
+pub use self::sending::SendKind;
+pub use self::usage::LeftBehind;
+pub use self::wait_strategy::WaitStrategy;
 
-use self::address_resolver::{AddressResolver, LookUp};
+use self::address_resolver::AddressResolver;
+pub use self::address_resolver::LookUp;
 use self::arrivals::{FromNet, FromShm};
 use self::communicators::Communicators;
 use self::driver::{Driver, Resources};
@@ -47,8 +46,8 @@ use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{
-    Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId, Receive,
-    Source, Status, TagSelector,
+    Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Memory, Options, Pattern, Rank,
+    RankId, Receive, Source, Status, TagSelector,
 };
 use carrousel_trace::TraceEnd;
 use carrousel_transport::Transport;
@@ -58,19 +57,28 @@ use std::collections::VecDeque;
 
 /// Which rank this process is, and which ranks share its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NodeTopology {
+pub struct NodeTopology {
     /// This rank.
-    pub(crate) me: RankId,
+    pub me: RankId,
     /// How many ranks there are.
-    pub(crate) ranks: u32,
+    pub ranks: u32,
     /// The ranks that share memory with this one, itself included.
-    pub(crate) neighbours: Vec<RankId>,
+    pub neighbours: Vec<RankId>,
     /// The number of ranks on this node, including those that do not share memory with this one.
-    pub(crate) here: usize,
+    pub here: usize,
+}
+
+/// A message that a probe has found: its envelope, and its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The envelope.
+    pub envelope: Envelope,
+    /// The bytes.
+    pub bytes: u64,
 }
 
 /// A rank, its memory and its transports. No MPI names, no lifetimes: memory is lent to it by pointer and length.
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     node: Node,
     net: Net,
     /// Why there is no transport to other nodes, if there is none.
@@ -110,7 +118,7 @@ const _: fn() = || {
 impl Endpoint {
     /// The endpoint of a rank. `net` is the transport to other nodes, or the reason why there is none. Its
     /// [`Endpoint::address`] has to be published before any peer is used.
-    pub(crate) fn new(
+    pub fn new(
         topology: &NodeTopology,
         options: &Options,
         settings: Settings,
@@ -164,27 +172,29 @@ impl Endpoint {
     }
 
     /// Attaches the launcher, which is polled in long waits.
-    pub(crate) fn attach_launcher(&mut self, launcher: Launcher) {
+    pub fn attach_launcher(&mut self, launcher: Launcher) {
         self.launcher = Some(launcher);
     }
 
     /// The address by which peers connect, as text.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         match &self.net {
             Some(net) => format!("{} {}", self.node.address(), net.address()),
             None => self.node.address().to_string(),
         }
     }
 
-    pub(crate) fn me(&self) -> u32 {
+    /// This rank.
+    pub fn me(&self) -> u32 {
         self.driver.resources.me.0
     }
 
-    pub(crate) fn ranks(&self) -> u32 {
+    /// The number of ranks of the job.
+    pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// Starts a receive into `len` bytes that are lent to the library.
+    /// Starts a receive into bytes that are lent to the library.
     ///
     /// # Safety
     ///
@@ -192,27 +202,26 @@ impl Endpoint {
     /// [`Endpoint::wait`] has ended the request.
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline]
-    pub(crate) unsafe fn lend_mut(
+    pub unsafe fn receive(
         &mut self,
-        start: *mut u8,
-        len: usize,
+        bytes: *mut [u8],
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
     ) -> Result<Handle, BoxedError> {
         // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.driver.resources.registry.register_mut(start, len) };
+        let memory = unsafe { self.driver.resources.registry.register_mut(bytes.cast(), bytes.len()) };
         if let Source::Rank(rank) = from {
             self.reach(rank.0, memory.key)?;
         }
-        let (len, communicator) = (len as u64, caller.id());
+        let (len, communicator) = (bytes.len() as u64, caller.id());
         let receive = Receive { from, tag, communicator, len, memory };
         self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)
     }
 
     /// Which communicator numbers from `block` times [`COMPARED`] on are in use at this rank, in the eyes of the ranks for
     /// which `takes_part` holds: they agree on a number now, and all of their messages have arrived.
-    pub(crate) fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
+    pub fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
         // A message that has arrived keeps its communicator in use.
         self.progress_until_idle();
         let Self { communicators, driver, .. } = self;
@@ -222,13 +231,13 @@ impl Endpoint {
     }
 
     /// Takes the numbers that are in use at any of the ranks: all other numbers of the block are free.
-    pub(crate) fn communicators_agreed(&mut self, block: usize, all: &Taken) {
+    pub fn communicators_agreed(&mut self, block: usize, all: &Taken) {
         let Self { communicators, driver, .. } = self;
         communicators.agreed(block, all, |communicator| driver.forget(communicator));
     }
 
     /// Defines a communicator of these ranks, under a number that all of them have agreed on.
-    pub(crate) fn define(
+    pub fn define(
         &mut self,
         number: usize,
         members: &[u32],
@@ -241,27 +250,52 @@ impl Endpoint {
     }
 
     /// The ranks of this node.
-    pub(crate) fn neighbours(&self) -> &[RankId] {
+    pub fn neighbours(&self) -> &[RankId] {
         &self.neighbours
     }
 
-    /// The registered memory.
-    pub(crate) fn registry(&mut self) -> &mut Registry {
-        &mut self.driver.resources.registry
+    /// Registers memory that collectives read.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid for reads, and nobody writes to them, until they are deregistered.
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
+    #[inline]
+    pub unsafe fn register(&mut self, bytes: *const [u8]) -> Memory {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) }
+    }
+
+    /// Registers memory that collectives read and write.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are valid for reads and writes, initialised, and not used by anybody else, until they are deregistered.
+    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
+    #[inline]
+    pub unsafe fn register_mut(&mut self, bytes: *mut [u8]) -> Memory {
+        // SAFETY: as the caller promises.
+        unsafe { self.driver.resources.registry.register_mut(bytes.cast(), bytes.len()) }
+    }
+
+    /// Ends the registration of memory, which no open request uses.
+    #[inline]
+    pub fn deregister(&mut self, memory: Memory) {
+        self.driver.resources.registry.release(memory.key);
     }
 
     /// The number of scratch bytes that a collective needs.
-    pub(crate) fn scratch_len(&self, call: &Collective) -> Result<u64, BoxedError> {
+    pub fn scratch_len(&self, call: &Collective) -> Result<u64, BoxedError> {
         Ok(self.driver.rank.schedule(call)?.scratch_len())
     }
 
     /// Scratch memory of earlier collectives, for reuse.
-    pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
+    pub fn scratch(&mut self) -> &mut Vec<u8> {
         &mut self.scratch
     }
 
     /// Starts a collective, whose memory is registered. Hang reports call it `kind`.
-    pub(crate) fn collective(
+    pub fn collective(
         &mut self,
         call: Collective,
         op: Option<ReduceOp>,
@@ -276,7 +310,7 @@ impl Endpoint {
     }
 
     /// Forgets the operation of a collective that has ended.
-    pub(crate) fn end_collective(&mut self, request: Handle) {
+    pub fn end_collective(&mut self, request: Handle) {
         self.driver.resources.reductions.end(request);
     }
 
@@ -316,7 +350,7 @@ impl Endpoint {
     }
 
     /// Cancels a receive if it has no message yet.
-    pub(crate) fn cancel(&mut self, request: Handle, site: CallSite) {
+    pub fn cancel(&mut self, request: Handle, site: CallSite) {
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
         // The only usage error is to cancel a request that is not a receive, which changes nothing.
         let _ = self.driver.call(Call::Cancel(request), &[], transports, site);
@@ -373,7 +407,7 @@ impl Endpoint {
 
     /// Processes what has arrived. Returns whether anything had.
     #[inline]
-    pub(crate) fn progress(&mut self) -> bool {
+    pub fn progress(&mut self) -> bool {
         let Self { node, net, driver, .. } = self;
         let mut count = driver.local(&mut Transports::of(node, net));
         count += node.poll(&mut FromShm { driver, net: net.as_deref_mut().map(Transport::out) });
@@ -398,21 +432,21 @@ impl Endpoint {
     }
 
     /// The call site that started a request, which has not been ended.
-    pub(crate) fn started_at(&self, request: Handle) -> CallSite {
+    pub fn started_at(&self, request: Handle) -> CallSite {
         let location = self.pending.known(request).location;
         self.driver.call_site_of(request).unwrap_or(CallSite::Source(location))
     }
 
     /// Whether a request has not been ended.
     #[inline]
-    pub(crate) fn is_open(&self, request: Handle) -> bool {
+    pub fn is_open(&self, request: Handle) -> bool {
         self.driver.rank.status(request).is_ok()
     }
 
     /// Ends a request if it is complete: its memory is the application's again. `None` if it is not complete. `read` takes
     /// what the caller needs of its status.
     #[inline]
-    pub(crate) fn finish<T>(
+    pub fn finish<T>(
         &mut self,
         request: Handle,
         read: impl FnOnce(&Status) -> T,
@@ -476,7 +510,7 @@ impl Endpoint {
     }
 
     /// Whether a request is complete; lets messages move if it is not.
-    pub(crate) fn test(&mut self, request: Handle) -> bool {
+    pub fn test(&mut self, request: Handle) -> bool {
         if !self.is_complete(request) {
             self.poll(None);
         }
@@ -484,22 +518,22 @@ impl Endpoint {
     }
 
     /// The first message that such a receive would get.
-    pub(crate) fn probe(
-        &mut self,
-        communicator: Communicator,
-        from: Source,
-        tag: TagSelector,
-    ) -> Option<crate::Status> {
+    pub fn probe(&mut self, communicator: Communicator, from: Source, tag: TagSelector) -> Option<Found> {
         let pattern = Pattern { source: from, tag, context: communicator.messages() };
         let (envelope, bytes) = self.driver.rank.probe(&pattern)?;
         if self.driver.recorder.is_some() {
             self.driver.record_probe(pattern, envelope, bytes);
         }
-        Some(crate::Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
+        Some(Found { envelope, bytes })
+    }
+
+    /// Ends the part of this rank without its peers: they see it as lost once the process ends.
+    pub fn abandon(&mut self) {
+        self.end_trace(TraceEnd::Left);
     }
 
     /// Sends what is left, waits for all ranks, and tells them that this one has finished.
-    pub(crate) fn finalize(&mut self, site: CallSite) -> Result<(), Error> {
+    pub fn finalize(&mut self, site: CallSite) -> Result<(), Error> {
         // After the barrier a rank need not poll any more: frames that wait for room there would wait for ever.
         self.drain(site);
         let barrier = Collective::barrier(Communicator::WORLD);

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 /// The kind of a request, with what a hang report says of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(super) enum What {
     /// A send.
     Send { to: u32, tag: u32, len: u64, synchronous: bool },
     /// A receive.
@@ -44,7 +44,7 @@ impl What {
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
+pub enum Awaited {
     /// One of several requests, or something else than a request.
     Any,
     /// This request.

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The connection to the launcher, if there is one and this rank has not left the job.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PmiConnection(Arc<Mutex<Option<Client>>>);
+pub struct PmiConnection(Arc<Mutex<Option<Client>>>);
 
 impl PmiConnection {
-    pub(crate) fn new(client: Option<Client>) -> Self {
+    /// The connection of this process; `None` for a process that no launcher has started.
+    pub fn new(client: Option<Client>) -> Self {
         Self(Arc::new(Mutex::new(client)))
     }
 
@@ -24,17 +25,17 @@ impl PmiConnection {
     }
 
     /// The value that a rank has published under `key`.
-    pub(crate) fn get(&self, key: &str) -> Result<Option<String>, Error> {
+    pub fn get(&self, key: &str) -> Result<Option<String>, Error> {
         Ok(self.with(|client| Ok(client.get(key)?))?.flatten())
     }
 
     /// Publishes a value, which the others see after the next [`PmiConnection::publish`].
-    pub(crate) fn put(&self, key: &str, value: &str) -> Result<(), Error> {
+    pub fn put(&self, key: &str, value: &str) -> Result<(), Error> {
         self.with(|client| Ok(client.put(key, value)?)).map(|_| ())
     }
 
     /// Publishes a value, and waits until all ranks have published theirs.
-    pub(crate) fn publish(&self, key: &str, value: &str) -> Result<(), Error> {
+    pub fn publish(&self, key: &str, value: &str) -> Result<(), Error> {
         self.with(|client| {
             client.put(key, value)?;
             Ok(client.barrier()?)
@@ -43,12 +44,12 @@ impl PmiConnection {
     }
 
     /// Waits until all ranks have called this.
-    pub(crate) fn barrier(&self) -> Result<(), Error> {
+    pub fn barrier(&self) -> Result<(), Error> {
         self.with(|client| Ok(client.barrier()?)).map(|_| ())
     }
 
     /// Sends a report to the launcher; false if it is not ours, and does not understand reports.
-    pub(crate) fn report(&self, json: &str) -> Result<bool, Error> {
+    pub fn report(&self, json: &str) -> Result<bool, Error> {
         let told = self.with(|client| {
             client.report(json)?;
             Ok(client.is_watched())
@@ -57,7 +58,7 @@ impl PmiConnection {
     }
 
     /// The ranks that have ended since this was last called.
-    pub(crate) fn lost(&self) -> Result<Vec<RankId>, Error> {
+    pub fn lost(&self) -> Result<Vec<RankId>, Error> {
         let rank = |event: PeerEvent| match event {
             PeerEvent::Lost { rank, .. } => Some(RankId(rank)),
             _ => None,
@@ -67,7 +68,7 @@ impl PmiConnection {
     }
 
     /// Leaves the job.
-    pub(crate) fn finalize(&self) -> Result<(), Error> {
+    pub fn finalize(&self) -> Result<(), Error> {
         match self.client().take() {
             Some(client) => Ok(client.finalize()?),
             None => Ok(()),
@@ -75,7 +76,7 @@ impl PmiConnection {
     }
 
     /// Ends the job.
-    pub(crate) fn abort(&self, code: i32, message: &str) -> Result<(), Error> {
+    pub fn abort(&self, code: i32, message: &str) -> Result<(), Error> {
         self.with(|client| Ok(client.abort(code, message)?)).map(|_| ())
     }
 }

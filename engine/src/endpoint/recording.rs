@@ -19,7 +19,7 @@ const COMMAND_MAX: usize = 4 << 10;
 impl Endpoint {
     /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
     /// input before.
-    pub(crate) fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
+    pub fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
         let head = TraceHead {
             carrousel_trace: VERSION,
             rank: self.me(),
@@ -41,7 +41,7 @@ impl Endpoint {
     }
 
     /// Ends the trace of this rank.
-    pub(crate) fn end_trace(&mut self, end: TraceEnd) {
+    pub fn end_trace(&mut self, end: TraceEnd) {
         if let Some(mut recorder) = self.driver.recorder.take() {
             recorder.end(end);
         }

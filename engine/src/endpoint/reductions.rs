@@ -1,26 +1,11 @@
 //! The operations of reductions that are under way, each by its request.
 
-use crate::Element;
 use carrousel_rank::Handle;
 use std::sync::Arc;
 
 /// What a reduction combines its data with (`MPI_Op`): the first bytes become the combination of both. It is associative
 /// and commutative.
-pub(crate) type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
-
-/// The operation on bytes that `combine` is on elements. Scratch is aligned for bytes only.
-#[doc(hidden)]
-pub fn on_bytes<T: Element>(combine: impl Fn(T, T) -> T + Send + Sync + 'static) -> ReduceOp {
-    Arc::new(move |into: &mut [u8], from: &[u8]| {
-        let size = size_of::<T>().max(1);
-        for (into, from) in into.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
-            // Both have the size of an element, so both are one.
-            if let (Ok(left), Ok(right)) = (T::read_from_bytes(into), T::read_from_bytes(from)) {
-                into.copy_from_slice(combine(left, right).as_bytes());
-            }
-        }
-    })
-}
+pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 
 /// The operations of all collectives that are under way and have one.
 #[derive(Default)]

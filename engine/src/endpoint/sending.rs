@@ -12,7 +12,7 @@ use carrousel_transport_verbs as verbs;
 
 /// The kinds of sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendKind {
+pub enum SendKind {
     /// A standard send that the application waits for later.
     Standard,
     /// A standard send whose call waits for it.
@@ -23,7 +23,7 @@ pub(crate) enum SendKind {
 
 impl SendKind {
     /// The kind of a send that the application waits for later.
-    pub(crate) fn of_request(synchronous: bool) -> Self {
+    pub fn of_request(synchronous: bool) -> Self {
         if synchronous { Self::Synchronous } else { Self::Standard }
     }
 }
@@ -33,17 +33,20 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// As for [`Endpoint::lend`].
+    /// The bytes are valid for reads, and nobody writes to them, until [`Endpoint::finish`] or [`Endpoint::wait`] has
+    /// ended the request, if there is one.
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(always)]
-    pub(crate) unsafe fn start_send(
+    pub unsafe fn send(
         &mut self,
-        bytes: &[u8],
+        bytes: *const [u8],
         caller: Caller<'_>,
         to: u32,
         tag: u32,
         kind: SendKind,
     ) -> Result<Option<Handle>, BoxedError> {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { &*bytes };
         let synchronous = kind == SendKind::Synchronous;
         let mut held = None;
         if !synchronous {
@@ -63,11 +66,10 @@ impl Endpoint {
     ///
     /// # Safety
     ///
-    /// They are valid for reads, and nobody writes to them, until [`Endpoint::finish`] or [`Endpoint::wait`] has
-    /// ended the request. What is held is a registration of these bytes.
+    /// As for [`Endpoint::send`]. What is held is a registration of these bytes.
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline]
-    pub(crate) unsafe fn lend(
+    unsafe fn lend(
         &mut self,
         bytes: *const [u8],
         caller: Caller<'_>,

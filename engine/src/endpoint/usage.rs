@@ -10,34 +10,38 @@ use std::collections::BTreeMap;
 
 /// Messages from one rank with one tag that were not received.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LeftBehind {
-    pub(crate) from: RankId,
-    pub(crate) context: Context,
-    pub(crate) tag: Tag,
-    pub(crate) count: u32,
+pub struct LeftBehind {
+    /// The sender.
+    pub from: RankId,
+    /// Their communicator.
+    pub context: Context,
+    /// Their tag.
+    pub tag: Tag,
+    /// How many there are.
+    pub count: u32,
     /// The bytes of the first one.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Endpoint {
     /// From now on call sites are recorded, see [`super::driver::Driver::observe`].
-    pub(crate) fn observe(&mut self) {
+    pub fn observe(&mut self) {
         self.driver.observe();
     }
 
     /// Sets what happens about usage errors that no rank can see alone.
-    pub(crate) fn set_check_usage(&mut self, check: CheckUsage) {
+    pub fn set_check_usage(&mut self, check: CheckUsage) {
         self.check_usage = check;
         self.driver.log_sends(check != CheckUsage::Off);
     }
 
     /// What happens about usage errors that no rank can see alone.
-    pub(crate) fn check_usage(&self) -> CheckUsage {
+    pub fn check_usage(&self) -> CheckUsage {
         self.check_usage
     }
 
     /// Waits until all that this rank has sent has arrived, or is at least where its receiver polls next.
-    pub(crate) fn drain(&mut self, site: CallSite) {
+    pub fn drain(&mut self, site: CallSite) {
         let mut strategy = self.strategy();
         while self.has_undelivered() {
             self.progress_or_wait(&mut strategy, Awaited::Any, site);
@@ -53,7 +57,7 @@ impl Endpoint {
 
     /// The messages of the application that no receive has matched, by sender, communicator and tag. Called after a barrier
     /// behind which all ranks have drained their sends.
-    pub(crate) fn left_behind(&mut self) -> Vec<LeftBehind> {
+    pub fn left_behind(&mut self) -> Vec<LeftBehind> {
         self.progress_until_idle();
         let mut kinds: BTreeMap<Envelope, u32> = BTreeMap::new();
         for envelope in self.driver.rank.unexpected().filter(|envelope| !envelope.context.is_collective()) {
@@ -68,7 +72,7 @@ impl Endpoint {
     }
 
     /// The call site of the first of the last `count` messages with this envelope, if it is known.
-    pub(crate) fn sent_at(&self, to: u32, context: Context, tag: Tag, count: u32) -> Option<CallSite> {
+    pub fn sent_at(&self, to: u32, context: Context, tag: Tag, count: u32) -> Option<CallSite> {
         self.driver.send_sites()?.first_of_last(RankId(to), context, tag, count)
     }
 }

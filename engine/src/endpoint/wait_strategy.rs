@@ -24,7 +24,7 @@ const SELDOM: u32 = 1 << 12;
 
 /// Decides what a waiting call does after each empty poll.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WaitStrategy {
+pub struct WaitStrategy {
     /// Empty polls in all.
     polls: u32,
     /// Empty polls before the last arrival.

@@ -1,12 +1,12 @@
 //! How calls wait: by progress; by blocking where that helps; and in the slow path of a long wait by checking that peers
 //! are alive, and reporting to the launcher.
 
-use super::Endpoint;
 use super::arrivals::FromNet;
 use super::launcher::{Launcher, Waiting, WaitingRequest};
 use super::pending::{Awaited, What};
 use super::transports::Transports;
 use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
+use super::{Endpoint, Found};
 use crate::Error;
 use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
@@ -23,7 +23,7 @@ const STRANGERS: usize = 1;
 impl Endpoint {
     /// Waits for a request and ends it, see [`Endpoint::finish`].
     #[inline]
-    pub(crate) fn wait<T>(
+    pub fn wait<T>(
         &mut self,
         request: Handle,
         at: impl Located,
@@ -39,12 +39,12 @@ impl Endpoint {
     }
 
     /// Waits for a message that such a receive would get.
-    pub(crate) fn wait_for_message(
+    pub fn wait_for_message(
         &mut self,
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
-    ) -> Result<crate::Status, BoxedError> {
+    ) -> Result<Found, BoxedError> {
         let mut strategy = self.strategy();
         loop {
             if let Some(found) = self.probe(caller.id(), from, tag) {
@@ -57,12 +57,12 @@ impl Endpoint {
     }
 
     /// The first message that such a receive would get, after progress.
-    pub(crate) fn probe_now(
+    pub fn probe_now(
         &mut self,
         caller: Caller<'_>,
         from: Source,
         tag: TagSelector,
-    ) -> Result<Option<crate::Status>, BoxedError> {
+    ) -> Result<Option<Found>, BoxedError> {
         self.poll(Some((Awaited::Message(from, tag), caller.site())));
         let found = self.probe(caller.id(), from, tag);
         if found.is_none() {
@@ -81,7 +81,7 @@ impl Endpoint {
 
     /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
     /// slow path once a period, and learns that a peer has ended.
-    pub(crate) fn poll(&mut self, awaited: Option<(Awaited, CallSite)>) {
+    pub fn poll(&mut self, awaited: Option<(Awaited, CallSite)>) {
         if !self.progress() && self.slow_path_timer.is_due() {
             self.awaited = awaited;
             self.slow_path(false);
@@ -90,18 +90,13 @@ impl Endpoint {
 
     /// The wait strategy of this rank.
     #[inline]
-    pub(crate) fn strategy(&self) -> WaitStrategy {
+    pub fn strategy(&self) -> WaitStrategy {
         WaitStrategy::new(self.crowded, self.can_block)
     }
 
     /// Progress for a call that waits; after an empty poll, what the wait strategy says.
     #[inline]
-    pub(crate) fn progress_or_wait(
-        &mut self,
-        strategy: &mut WaitStrategy,
-        awaited: Awaited,
-        at: impl Located,
-    ) {
+    pub fn progress_or_wait(&mut self, strategy: &mut WaitStrategy, awaited: Awaited, at: impl Located) {
         if self.progress() {
             return strategy.reset();
         }

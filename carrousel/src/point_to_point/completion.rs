@@ -3,8 +3,9 @@
 use super::completable::Completable;
 use super::request::Request;
 use super::scope::ScopedRequest;
-use crate::endpoint::{Awaited, WaitStrategy};
-use crate::{CallSite, Element, Error, Status};
+use super::status::Status;
+use crate::{Element, Error};
+use carrousel_engine::{Awaited, CallSite, WaitStrategy};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! How a rank leaves its job: with all others, and having received what was sent to it, where the option `check_usage`
 //! asks for that.
 
-use crate::endpoint::LeftBehind;
+use crate::collectives::agree;
 use crate::usage::{Joint, NotReceived, PackedLine, Unreceived};
 use crate::{CallSite, Communicator, Error};
+use carrousel_engine::LeftBehind;
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, Tag};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -30,7 +31,7 @@ impl Communicator {
         });
         let mut left = None;
         if mode != CheckUsage::Off {
-            self.shared.with(|endpoint| endpoint.agree(self.id(), Joint::Finalize, site))?;
+            self.shared.with(|endpoint| agree(endpoint, self.id(), Joint::Finalize, site))?;
             // All that this rank has sent has arrived, so nothing is missed.
             self.shared.with(|endpoint| endpoint.drain(site));
             self.at(site).barrier()?;

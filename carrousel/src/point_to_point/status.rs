@@ -1,8 +1,9 @@
-//! What a receive got.
+//! Received messages: sender, tag and length, and how receives select them.
 
 use crate::Error;
+use carrousel_engine::Found;
 
-/// What a receive got, or a probe has found.
+/// A message that a receive got, or a probe has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The sender.
@@ -26,6 +27,19 @@ impl Status {
             _ => Err(Error::Uneven { bytes: self.bytes, element }),
         }
     }
+}
+
+impl From<Found> for Status {
+    #[inline]
+    fn from(Found { envelope, bytes }: Found) -> Self {
+        Self { source: envelope.source.0, tag: envelope.tag.0, bytes }
+    }
+}
+
+/// The message of a receive, if it got one.
+#[inline]
+pub(super) fn received(status: &carrousel_rank::Status) -> Option<Status> {
+    status.message.map(|(source, tag)| Status { source: source.0, tag: tag.0, bytes: status.len })
 }
 
 /// The sender of a message, or any (`MPI_ANY_SOURCE`).

@@ -68,7 +68,7 @@ fn communicators(world: &Communicator) -> Result<Counts, String> {
         let new = world.duplicate().map_err(|error| format!("communicator {number}: {error}"))?;
         if number % 1000 == 0 {
             let mut got = [0];
-            let status = new.sendrecv((&[number], (me + 1) % size, 0), (&mut got, (me + size - 1) % size, 0));
+            let status = new.sendrecv(&[number], (me + 1) % size, 0, &mut got, (me + size - 1) % size, 0);
             status.map_err(|error| format!("communicator {number}: {error}"))?;
             if got != [number] {
                 return Err(format!("communicator {number}: got {got:?}"));
@@ -86,7 +86,7 @@ fn small(world: &Communicator) -> Result<Counts, String> {
     let mut counts = Counts::default();
     for bytes in [0, 100, 5000, 20_000, 300_000] {
         let mut buffer = vec![0u8; bytes];
-        world.sendrecv((&vec![me as u8 + 1; bytes], to, 7), (&mut buffer, from, 7)).map_err(text)?;
+        world.sendrecv(&vec![me as u8 + 1; bytes], to, 7, &mut buffer, from, 7).map_err(text)?;
         if buffer.iter().any(|byte| u32::from(*byte) != from + 1) {
             return Err(format!("a message of {bytes} bytes is wrong"));
         }

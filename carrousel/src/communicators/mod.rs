@@ -1,9 +1,13 @@
 //! Communicators of some of the ranks (MPI-4.1, chapter 7).
 
-use crate::endpoint::{COMPARED, Membership};
-use crate::group::Group;
-use crate::site::CallContext;
-use crate::{Communicator, Error};
+mod communicator;
+mod group;
+
+pub use self::communicator::Communicator;
+
+use self::group::Group;
+use crate::Error;
+use carrousel_engine::{COMPARED, CallContext, Membership};
 
 impl Communicator {
     /// The same ranks, whose messages in it match none in another communicator (`MPI_Comm_dup`). All ranks

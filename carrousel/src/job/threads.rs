@@ -1,51 +1,16 @@
 //! Jobs whose ranks are threads of one process.
 
-use crate::endpoint::{Endpoint, NodeTopology};
-use crate::session::check_usage_of_build;
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
-use carrousel_rank::{Options, RankId};
+use carrousel_engine::{Endpoint, LocalJob, check_usage_of_build};
 use carrousel_transport_shm::Settings;
-use carrousel_transport_verbs::{self as verbs, Verbs};
-use std::sync::{Arc, Barrier, Mutex};
+use carrousel_transport_verbs as verbs;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-/// What ranks of one process publish for each other.
-type Addresses = Arc<Mutex<Vec<String>>>;
-
-/// Rank `me` of a job whose ranks are all in this process, and share memory.
-fn shm(me: u32, ranks: u32, settings: Settings, addresses: &Addresses) -> Result<Communicator, Error> {
-    let topology = NodeTopology {
-        me: RankId(me),
-        ranks,
-        neighbours: (0..ranks).map(RankId).collect(),
-        here: ranks as usize,
-    };
-    rank(&topology, &Options::default(), settings, None, addresses)
-}
-
-fn refused(error: impl std::fmt::Display) -> Error {
-    Error::Memory(error.to_string())
-}
-
-/// The rank at a place in a job whose ranks are all in this process.
-fn rank(
-    topology: &NodeTopology,
-    options: &Options,
-    settings: Settings,
-    net: Option<Verbs>,
-    addresses: &Addresses,
-) -> Result<Communicator, Error> {
-    let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
-    let known = Arc::clone(addresses);
-    let look_up = move |rank: RankId| {
-        let addresses = known.lock().map_err(|_| lost(rank))?;
-        addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
-    };
-    let endpoint = Endpoint::new(topology, options, settings, Ok(net), true, Box::new(look_up));
-    let endpoint = endpoint.map_err(refused)?;
-    addresses.lock().map_err(|_| lost(topology.me))?[topology.me.0 as usize] = endpoint.address();
-    Ok(Communicator::world(Shared::new(endpoint)))
+/// The communicator of all ranks, at an endpoint.
+fn world(endpoint: Endpoint) -> Communicator {
+    Communicator::world(Shared::new(endpoint))
 }
 
 /// The ranks of a job, all of them in this thread, which has to see to it that no call waits for another
@@ -64,8 +29,8 @@ pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
 /// As [`in_one_thread`].
 #[doc(hidden)]
 pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communicator>, Error> {
-    let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
-    (0..ranks).map(|me| shm(me, ranks, settings, &addresses)).collect()
+    let job = LocalJob::new(ranks);
+    (0..ranks).map(|me| Ok(world(job.shm(me, settings)?))).collect()
 }
 
 /// As [`in_one_thread`], of ranks that share no memory, and reach each other through an adapter.
@@ -78,15 +43,8 @@ pub fn in_one_thread_apart(
     device: &Arc<verbs::Device>,
     settings: &verbs::Settings,
 ) -> Result<Vec<Communicator>, Error> {
-    let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
-    let apart = (0..ranks).map(RankId).map(|me| {
-        let topology = NodeTopology { me, ranks, neighbours: vec![me], here: ranks as usize };
-        let net = Verbs::over(device, me, ranks, settings).map_err(refused)?;
-        // As large as the transport takes them.
-        let options = Options { eager_threshold: settings.eager, ..Options::default() };
-        rank(&topology, &options, Settings::default(), Some(net), &addresses)
-    });
-    apart.collect()
+    let job = LocalJob::new(ranks);
+    (0..ranks).map(|me| Ok(world(job.verbs(me, device, settings)?))).collect()
 }
 
 /// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.
@@ -103,12 +61,12 @@ pub fn in_one_thread_apart(
 #[track_caller]
 pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) -> Result<Vec<T>, Error> {
     let site = CallSite::caller();
-    let addresses = Arc::new(Mutex::new(vec![String::new(); ranks as usize]));
+    let job = LocalJob::new(ranks);
     let barrier = Barrier::new(ranks as usize);
     let one = |me: u32| -> Result<T, Error> {
-        let world = shm(me, ranks, Settings::default(), &addresses);
+        let endpoint = job.shm(me, Settings::default());
         barrier.wait();
-        let world = world?;
+        let world = world(endpoint?);
         world.shared.with(|endpoint| endpoint.set_check_usage(check_usage_of_build()));
         let value = body(&world);
         let mut left = world.leave(site);

@@ -1,9 +1,10 @@
 //! Non-blocking barriers.
 
-use super::blocking::uninterrupted;
-use crate::endpoint::Endpoint;
+use super::agreement::begin_agreement;
+use crate::uninterrupted::uninterrupted;
 use crate::usage::Joint;
 use crate::{CallSite, Communicator, Error, Request};
+use carrousel_engine::Endpoint;
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Collective, Kind};
 
@@ -27,7 +28,7 @@ impl Communicator {
         if self.shared.with(|endpoint| endpoint.check_usage()) == CheckUsage::Off {
             return Ok(None);
         }
-        let begin = |endpoint: &mut Endpoint| endpoint.begin_agreement(self.id(), Joint::Ibarrier, site);
+        let begin = |endpoint: &mut Endpoint| begin_agreement(endpoint, self.id(), Joint::Ibarrier, site);
         let agreement = self.shared.with(|endpoint| uninterrupted(|| begin(endpoint)))?;
         Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
     }

@@ -1,8 +1,9 @@
 //! What the requests of this library have in common.
 
-use crate::error::BoxedError;
-use crate::shared::{Shared, received};
-use crate::{CallSite, Error, Status};
+use super::status::{Status, received};
+use crate::Error;
+use crate::shared::Shared;
+use carrousel_engine::{BoxedError, CallSite};
 use carrousel_rank::Handle;
 
 /// The state of a request, as the request knows it.
@@ -43,7 +44,7 @@ pub(super) trait Completable: Sized {
         let got = match *self.stage() {
             Stage::Open(handle) => self.shared().with(|endpoint| endpoint.finish(handle, received))?,
             Stage::Sent => Ok(None),
-            Stage::Ended => Err(Error::Ended.into()),
+            Stage::Ended => return Some(Err(Error::Ended)),
         };
         Some(self.ended(got))
     }
@@ -53,7 +54,7 @@ pub(super) trait Completable: Sized {
         let got = match *self.stage() {
             Stage::Open(handle) => self.shared().with(|endpoint| endpoint.wait(handle, site, received)),
             Stage::Sent => Ok(None),
-            Stage::Ended => Err(Error::Ended.into()),
+            Stage::Ended => return Err(Error::Ended),
         };
         self.ended(got)
     }

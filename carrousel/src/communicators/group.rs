@@ -1,7 +1,7 @@
 //! The members of a communicator.
 
 use crate::Error;
-use crate::endpoint::Membership;
+use carrousel_engine::Membership;
 use std::sync::Arc;
 
 /// The members of a communicator, as ranks of the job.

@@ -1,63 +1,33 @@
-//! Collectives (MPI-4.1, chapter 6): calls that return when this rank's part is done, and the memory that they lend.
+//! Collectives (MPI-4.1, chapter 6): calls that return when this rank's part is done.
 
-use super::blocking::uninterrupted;
-use crate::endpoint::{Endpoint, ReduceOp, on_bytes};
+mod agreement;
+mod barrier;
+mod carry_out;
+mod reduce_op;
+
+pub(crate) use self::agreement::{Agreement, agree, end_agreement};
+
+#[doc(hidden)]
+pub use self::reduce_op::on_bytes;
+
+use self::carry_out::carry_out;
 use crate::usage::Joint;
-use crate::{CallSite, Communicator, Element, Error};
+use crate::{Communicator, Element, Error};
+use carrousel_engine::{CallSite, Endpoint, ReduceOp};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
 
-impl Endpoint {
-    /// Takes part in a collective on these bytes, and waits until this rank's part is done.
-    fn collect(
-        &mut self,
-        call: Collective,
-        source: &[u8],
-        target: &mut [u8],
-        op: Option<ReduceOp>,
-        site: CallSite,
-    ) -> Result<(), Error> {
-        self.agree(call.communicator, Joint::Collective(call.signature()), site)?;
-        self.carry_out(call, source, target, op, (call.kind, site))
-    }
-
-    /// Carries out a collective on these bytes, and waits until this rank's part is done. Hang reports call it `kind`.
-    pub(super) fn carry_out(
-        &mut self,
-        call: Collective,
-        source: &[u8],
-        target: &mut [u8],
-        op: Option<ReduceOp>,
-        (kind, site): (Kind, CallSite),
-    ) -> Result<(), Error> {
-        let needed = self.scratch_len(&call)? as usize;
-        let mut scratch = std::mem::take(self.scratch());
-        if scratch.len() < needed {
-            scratch.resize(needed, 0);
-        }
-        let result = uninterrupted(|| {
-            let registry = self.registry();
-            // SAFETY: `source` is borrowed until this function returns, which is after the request has ended
-            // and the key is released. Noticed by: tests/collectives.rs, under AddressSanitizer.
-            let source = unsafe { registry.register(source.as_ptr(), source.len()) };
-            // SAFETY: as for `source`; borrowed mutably, so nobody else uses it.
-            let target = unsafe { registry.register_mut(target.as_mut_ptr(), target.len()) };
-            // SAFETY: as for `target`: this function has the memory until it returns.
-            let scratch = unsafe { registry.register_mut(scratch.as_mut_ptr(), needed) };
-            let call = Collective { source, target, scratch, ..call };
-            let result = self.collective(call, op, kind, site).and_then(|request| {
-                let result = self.wait(request, site, |_| ());
-                self.end_collective(request);
-                result
-            });
-            for memory in [source, target, scratch] {
-                self.registry().release(memory.key);
-            }
-            result
-        });
-        *self.scratch() = scratch;
-        Ok(result?)
-    }
+/// Takes part in a collective on these bytes, and waits until this rank's part is done.
+fn collect(
+    endpoint: &mut Endpoint,
+    call: Collective,
+    source: &[u8],
+    target: &mut [u8],
+    op: Option<ReduceOp>,
+    site: CallSite,
+) -> Result<(), Error> {
+    agree(endpoint, call.communicator, Joint::Collective(call.signature()), site)?;
+    Ok(carry_out(endpoint, call, source, target, op, call.kind, site)?)
 }
 
 /// The call of member `me` of `members` with these buffers, in the world and without memory yet. A broadcast has one empty
@@ -121,7 +91,7 @@ impl Communicator {
         let call = Collective { communicator: self.id(), ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
         // The last handle of the operation is dropped here, outside of the library: what it has captured may call it.
-        self.shared.with(|endpoint| endpoint.collect(call, source, target, op.clone(), site))
+        self.shared.with(|endpoint| collect(endpoint, call, source, target, op.clone(), site))
     }
 
     /// Waits until all ranks have called it (`MPI_Barrier`).
@@ -131,7 +101,7 @@ impl Communicator {
     #[track_caller]
     pub fn barrier(&self) -> Result<(), Error> {
         let (site, call) = (self.site(), Collective::barrier(self.id()));
-        self.shared.with(|endpoint| endpoint.collect(call, &[], &mut [], None, site))
+        self.shared.with(|endpoint| collect(endpoint, call, &[], &mut [], None, site))
     }
 
     /// Copies the `data` of `root` to all other ranks (`MPI_Bcast`).

@@ -1,9 +1,9 @@
 //! Ranks that talk among each other.
 
-use crate::group::Group;
+use super::group::Group;
 use crate::shared::Shared;
-use crate::site::{CallContext, Caller, Located};
-use crate::{CallSite, Error, Source, Status};
+use crate::{Error, Source, Status};
+use carrousel_engine::{CallContext, CallSite, Caller, Located};
 use carrousel_rank::RankId;
 
 /// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.

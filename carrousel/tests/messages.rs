@@ -68,7 +68,7 @@ fn a_rank_sends_to_itself() {
             assert!(buffer == pattern(size, 5));
             send.wait().expect("it has been received");
             let mut other = vec![0; size];
-            world.sendrecv((&buffer, 0, 2), (&mut other, Any, 2)).expect("it fits");
+            world.sendrecv(&buffer, 0, 2, &mut other, Any, 2).expect("it fits");
             assert!(other == buffer);
         }
     });

@@ -1,6 +1,7 @@
 //! Probing for messages that no receive has matched (MPI-4.1, 3.8).
 
-use crate::{Communicator, Error, Source, Status, Tag};
+use super::{Source, Status, Tag};
+use crate::{Communicator, Error};
 
 impl Communicator {
     /// Waits until such a message can be received, and does not receive it (`MPI_Probe`).
@@ -11,7 +12,7 @@ impl Communicator {
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         let found = self.shared.with(|endpoint| endpoint.wait_for_message(caller, from, tag));
-        Ok(self.placed(found?))
+        Ok(self.placed(found?.into()))
     }
 
     /// Whether such a message can be received now (`MPI_Iprobe`). Makes progress.
@@ -22,6 +23,6 @@ impl Communicator {
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         let found = self.shared.with(|endpoint| endpoint.probe_now(caller, from, tag))?;
-        Ok(found.map(|found| self.placed(found)))
+        Ok(found.map(|found| self.placed(found.into())))
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn shift(communicator: &Communicator, by: u32, bytes: usize, key: u64
     let mine = content(key ^ u64::from(me), bytes);
     let mut buffer = vec![0; bytes];
     let status =
-        communicator.sendrecv((&mine, to, 5), (&mut buffer, from, 5)).map_err(|error| error.to_string())?;
+        communicator.sendrecv(&mine, to, 5, &mut buffer, from, 5).map_err(|error| error.to_string())?;
     let mut counts = Counts::default();
     counts.add(bytes);
     match buffer == content(key ^ u64::from(from), bytes) && (status.source, status.tag) == (from, 5) {

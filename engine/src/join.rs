@@ -1,61 +1,34 @@
-//! Joining the job that this process is a rank of.
+//! Joining the job that this process is a rank of: the endpoint, as the options say, and the connection to the launcher.
 
+use crate::Error;
 use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
-use crate::shared::Shared;
-use crate::{CallSite, Communicator, Error};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{
-    CheckUsage, OptionError, ReuseOptions, ReuseTable, SIMULATION, Settings, VerbsScope, read_text,
-};
+use carrousel_options::{CheckUsage, ReuseOptions, ReuseTable, Settings, VerbsScope, read_text};
 use carrousel_rank::RankId;
 use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
-use carrousel_trace::TraceEnd;
 use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
-use std::env;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether this process has joined its job.
 static JOINED: AtomicBool = AtomicBool::new(false);
 
-/// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
-///
-/// A process that ends without that has failed, whatever its exit status: a program that returns early
-/// because of an error must not keep its peers waiting. They are told, and the job is ended.
-#[derive(Debug)]
-#[must_use = "a process that ends without `finalize` has failed"]
-pub struct Job {
-    world: Communicator,
-    link: PmiConnection,
+/// A process that has joined its job.
+pub struct Joined {
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// Its launcher, which has to be told when the process leaves the job.
+    pub connection: PmiConnection,
 }
 
-/// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
-/// speaks PMI-1. Alone, the process is a job of one rank. Once in a process.
+/// Joins the job that this process was started for, by `carrousel run` or by any launcher that speaks PMI-1. Alone, the
+/// process is a job of one rank. Once in a process.
 ///
 /// # Errors
 /// When the launcher cannot be reached, an option is wrong, or there is too little memory.
-pub fn init() -> Result<Job, Error> {
-    let settings = Settings::read().map_err(|error: OptionError| {
-        Error::Option(error.help.as_ref().map_or(error.to_string(), |help| format!("{error}: {help}")))
-    })?;
-    init_with(&settings)
-}
-
-/// As [`init`], with options that have been read before: for programs that have more to say about them than
-/// the environment has.
-///
-/// # Errors
-/// As [`init`].
-pub fn init_with(settings: &Settings) -> Result<Job, Error> {
-    if env::var_os(SIMULATION).is_some() {
-        let simulates = format!(
-            "{SIMULATION} is set: this process is to simulate the job, and cannot join it; \
-             a program that can do both driver its `async fn` to `carrousel_app::run`"
-        );
-        return Err(Error::Launch(simulates));
-    }
+pub fn join(settings: &Settings) -> Result<Joined, Error> {
     if JOINED.swap(true, Ordering::SeqCst) {
         let twice = "this process has joined its job before: it can do so once";
         return Err(Error::Launch(twice.to_owned()));
@@ -93,7 +66,7 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
         .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     endpoint.attach_launcher(Launcher::new(link.clone(), asked, settings.hang_report()));
-    Ok(Job { world: Communicator::world(Shared::new(endpoint)), link })
+    Ok(Joined { endpoint, connection: link })
 }
 
 /// Under which name rank 0 publishes what is done about wrong use.
@@ -119,7 +92,7 @@ fn check_usage(
 }
 
 /// What is done about wrong use, unless an option says it.
-pub(crate) const fn check_usage_of_build() -> CheckUsage {
+pub const fn check_usage_of_build() -> CheckUsage {
     if cfg!(debug_assertions) { CheckUsage::Error } else { CheckUsage::Off }
 }
 
@@ -215,47 +188,6 @@ fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
 /// Under which name a rank's address is published.
 fn key(rank: RankId) -> String {
     format!("rank.{}", rank.0)
-}
-
-impl Job {
-    /// All ranks of the job (`MPI_COMM_WORLD`).
-    pub fn world(&self) -> &Communicator {
-        &self.world
-    }
-
-    /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that nobody misses this one.
-    ///
-    /// # Errors
-    /// When a rank is gone, or the launcher. Where the option `check_usage` asks for it: when another rank calls a
-    /// collective instead, or this one has not received a message.
-    #[track_caller]
-    pub fn finalize(self) -> Result<(), Error> {
-        let site = self.world.site();
-        self.finalize_at(site)
-    }
-
-    /// As [`Job::finalize`], on behalf of `site`, see [`Communicator::at`].
-    ///
-    /// # Errors
-    /// As [`Job::finalize`].
-    pub fn finalize_at(self, site: CallSite) -> Result<(), Error> {
-        let left = self.world.leave(site)?;
-        // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
-        // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
-        // lost. So nobody ends before all are through.
-        self.link.barrier()?;
-        self.link.finalize()?;
-        left.map_or(Ok(()), Err)
-    }
-
-    /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
-    pub fn abort(self, code: i32, message: &str) -> ! {
-        eprintln!("{message}");
-        self.world.shared.with(|endpoint| endpoint.end_trace(TraceEnd::Left));
-        // It ends this process too; if it cannot be told, the end of this process tells it.
-        let _ = self.link.abort(code, message);
-        std::process::exit(code)
-    }
 }
 
 impl From<LaunchError> for Error {

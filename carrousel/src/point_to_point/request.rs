@@ -1,12 +1,13 @@
 //! Requests that own their buffer.
+#![allow(unsafe_code, reason = "memory cannot be lent without")]
 
-use super::agreement::Agreement;
-use super::blocking::uninterrupted;
 use super::completable::{Completable, Stage};
-use crate::endpoint::{Awaited, SendKind, WaitStrategy};
-use crate::error::BoxedError;
+use super::status::{Source, Status, Tag};
+use crate::collectives::{Agreement, end_agreement};
 use crate::shared::Shared;
-use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
+use crate::uninterrupted::uninterrupted;
+use crate::{Communicator, Element, Error};
+use carrousel_engine::{Awaited, BoxedError, CallSite, SendKind, WaitStrategy};
 use carrousel_rank::Handle;
 use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
@@ -71,7 +72,7 @@ impl Communicator {
             // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
             // which uses it no more and drops it only after the library has ended the request; if the
             // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-            uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
+            uninterrupted(|| unsafe { endpoint.send(bytes, caller, to, tag, kind) })
         })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
@@ -87,13 +88,12 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
-        let bytes = buffer.as_mut_slice().as_mut_bytes();
-        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
+        let bytes: *mut [u8] = buffer.as_mut_slice().as_mut_bytes();
         let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self
             .shared
-            .with(|endpoint| uninterrupted(|| unsafe { endpoint.lend_mut(start, len, caller, from, tag) }))?;
+            .with(|endpoint| uninterrupted(|| unsafe { endpoint.receive(bytes, caller, from, tag) }))?;
         let stage = Stage::Open(handle);
         Ok(Request {
             communicator: self.of_request(),
@@ -150,7 +150,7 @@ impl<T: Element> Request<T> {
     fn agreed(&mut self) -> Result<(), Error> {
         let agreement = self.agreement.take();
         agreement.map_or(Ok(()), |agreement| {
-            self.communicator.shared.with(|endpoint| endpoint.end_agreement(&agreement))
+            self.communicator.shared.with(|endpoint| end_agreement(endpoint, &agreement))
         })
     }
 

@@ -1,11 +1,12 @@
 //! Requests on borrowed buffers, all of which have ended when their scope does.
+#![allow(unsafe_code, reason = "memory cannot be lent without")]
 
-use super::blocking::uninterrupted;
 use super::completable::{Completable, Stage};
-use crate::endpoint::SendKind;
-use crate::error::BoxedError;
+use super::status::{Source, Status, Tag};
 use crate::shared::Shared;
-use crate::{CallSite, Communicator, Element, Error, Source, Status, Tag};
+use crate::uninterrupted::uninterrupted;
+use crate::{Communicator, Element, Error};
+use carrousel_engine::{BoxedError, CallSite, SendKind};
 use carrousel_rank::{Handle, UsageError};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -90,7 +91,7 @@ impl Guard<'_, '_, '_> {
         // All of them, even if one fails. Each stays in the list until it has ended, so that a panic leaves it to `drop`.
         loop {
             let last = open.borrow().last().copied();
-            let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(*error)) };
+            let Some((handle, _)) = last else { return failed.map_or(Ok(()), |error| Err(error.into())) };
             let ended = communicator.shared.with(|endpoint| endpoint.wait(handle, *site, |_| ()));
             open.borrow_mut().pop();
             if let Err(error) = ended {
@@ -103,7 +104,7 @@ impl Guard<'_, '_, '_> {
 /// Keeps the first error. A request that has been waited for before is not an error.
 #[cold]
 fn note(first: &mut Option<BoxedError>, error: BoxedError) {
-    if !matches!(*error, Error::Usage(UsageError::NoSuchRequest(_))) {
+    if !matches!(*error, carrousel_engine::Error::Usage(UsageError::NoSuchRequest(_))) {
         first.get_or_insert(error);
     }
 }
@@ -170,7 +171,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let handle = self.communicator.shared.with(|endpoint| {
             // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
             // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-            uninterrupted(|| unsafe { endpoint.start_send(bytes, caller, to, tag, kind) })
+            uninterrupted(|| unsafe { endpoint.send(bytes, caller, to, tag, kind) })
         })?;
         Ok(match handle {
             Some(handle) => self.opened(handle, false),
@@ -192,12 +193,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let caller = self.communicator.caller();
         let (from, tag) = (self.communicator.source(from)?, tag.into().0);
         let bytes = buffer.as_mut_bytes();
-        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
         let handle = self
             .communicator
             .shared
-            .with(|endpoint| uninterrupted(|| unsafe { endpoint.lend_mut(start, len, caller, from, tag) }))?;
+            .with(|endpoint| uninterrupted(|| unsafe { endpoint.receive(bytes, caller, from, tag) }))?;
         Ok(self.opened(handle, true))
     }
 

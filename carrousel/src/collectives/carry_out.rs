@@ -1,0 +1,44 @@
+//! The memory that a blocking collective lends to the library.
+#![allow(unsafe_code, reason = "memory cannot be lent without")]
+
+use crate::uninterrupted::uninterrupted;
+use carrousel_engine::{BoxedError, CallSite, Endpoint, ReduceOp};
+use carrousel_rank::{Collective, Kind};
+
+/// Carries out a collective on these bytes, and waits until this rank's part is done. Hang reports call it `kind`.
+pub(super) fn carry_out(
+    endpoint: &mut Endpoint,
+    call: Collective,
+    source: &[u8],
+    target: &mut [u8],
+    op: Option<ReduceOp>,
+    kind: Kind,
+    site: CallSite,
+) -> Result<(), BoxedError> {
+    let needed = endpoint.scratch_len(&call)? as usize;
+    let mut scratch = std::mem::take(endpoint.scratch());
+    if scratch.len() < needed {
+        scratch.resize(needed, 0);
+    }
+    let result = uninterrupted(|| {
+        // SAFETY: `source` is borrowed until this function returns, which is after the request has ended
+        // and the memory is deregistered. Noticed by: tests/collectives.rs, under AddressSanitizer.
+        let source = unsafe { endpoint.register(source) };
+        // SAFETY: as for `source`; borrowed mutably, so nobody else uses it.
+        let target = unsafe { endpoint.register_mut(target) };
+        // SAFETY: as for `target`: this function has the memory until it returns.
+        let scratch = unsafe { endpoint.register_mut(&mut scratch[..needed]) };
+        let call = Collective { source, target, scratch, ..call };
+        let result = endpoint.collective(call, op, kind, site).and_then(|request| {
+            let result = endpoint.wait(request, site, |_| ());
+            endpoint.end_collective(request);
+            result
+        });
+        for memory in [source, target, scratch] {
+            endpoint.deregister(memory);
+        }
+        result
+    });
+    *endpoint.scratch() = scratch;
+    result
+}

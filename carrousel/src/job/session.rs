@@ -1,0 +1,88 @@
+//! Joining the job that this process is a rank of, and leaving it (MPI-4.1, chapter 11).
+
+use crate::shared::Shared;
+use crate::{CallSite, Communicator, Error};
+use carrousel_engine::{Joined, PmiConnection};
+use carrousel_options::{OptionError, SIMULATION, Settings};
+use std::env;
+
+/// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
+///
+/// A process that ends without that has failed, whatever its exit status: a program that returns early
+/// because of an error must not keep its peers waiting. They are told, and the job is ended.
+#[derive(Debug)]
+#[must_use = "a process that ends without `finalize` has failed"]
+pub struct Job {
+    world: Communicator,
+    connection: PmiConnection,
+}
+
+/// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
+/// speaks PMI-1. Alone, the process is a job of one rank. Once in a process.
+///
+/// # Errors
+/// When the launcher cannot be reached, an option is wrong, or there is too little memory.
+pub fn init() -> Result<Job, Error> {
+    let settings = Settings::read().map_err(|error: OptionError| {
+        Error::Option(error.help.as_ref().map_or(error.to_string(), |help| format!("{error}: {help}")))
+    })?;
+    init_with(&settings)
+}
+
+/// As [`init`], with options that have been read before: for programs that have more to say about them than
+/// the environment has.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_with(settings: &Settings) -> Result<Job, Error> {
+    if env::var_os(SIMULATION).is_some() {
+        let simulates = format!(
+            "{SIMULATION} is set: this process is to simulate the job, and cannot join it; \
+             a program that can do both gives its `async fn` to `carrousel_app::run`"
+        );
+        return Err(Error::Launch(simulates));
+    }
+    let Joined { endpoint, connection } = carrousel_engine::join(settings)?;
+    Ok(Job { world: Communicator::world(Shared::new(endpoint)), connection })
+}
+
+impl Job {
+    /// All ranks of the job (`MPI_COMM_WORLD`).
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that nobody misses this one.
+    ///
+    /// # Errors
+    /// When a rank is gone, or the launcher. Where the option `check_usage` asks for it: when another rank calls a
+    /// collective instead, or this one has not received a message.
+    #[track_caller]
+    pub fn finalize(self) -> Result<(), Error> {
+        let site = self.world.site();
+        self.finalize_at(site)
+    }
+
+    /// As [`Job::finalize`], on behalf of `site`, see [`Communicator::at`].
+    ///
+    /// # Errors
+    /// As [`Job::finalize`].
+    pub fn finalize_at(self, site: CallSite) -> Result<(), Error> {
+        let left = self.world.leave(site)?;
+        // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
+        // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
+        // lost. So nobody ends before all are through.
+        self.connection.barrier()?;
+        self.connection.finalize()?;
+        left.map_or(Ok(()), Err)
+    }
+
+    /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
+    pub fn abort(self, code: i32, message: &str) -> ! {
+        eprintln!("{message}");
+        self.world.shared.with(|endpoint| endpoint.abandon());
+        // It ends this process too; if it cannot be told, the end of this process tells it.
+        let _ = self.connection.abort(code, message);
+        std::process::exit(code)
+    }
+}

@@ -1,0 +1,56 @@
+//! Message passing between processes, in safe Rust: the proven protocols, carried out.
+//!
+//! The calls of MPI, by its chapters: messages between two ranks ([`Communicator::send`], [`Communicator::scope`],
+//! [`Communicator::isend`], [`Communicator::probe`]), collectives ([`Communicator::barrier`] and its siblings),
+//! communicators ([`Communicator::split`]), and the job ([`init`], [`Job::finalize`]). Below them is the raw endpoint of
+//! `carrousel-engine`, which carries out what the rank's state machine decides.
+//!
+//! **Promises.** Messages as MPI has them: standard and synchronous sends, receives by source and tag or any,
+//! in the order of the standard. No buffer is touched when the application has it. A peer that
+//! dies is an error of the calls that need it, in bounded time.
+//! **Leaves to others.** Starting processes (`carrousel run`, or any launcher that speaks PMI-1).
+//! **Limits.** Between nodes it takes InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: what
+//! [`init`] returns stays in it. Messages move while a call of this library runs. A call that waits looks all the time;
+//! where ranks are more than processors it lets others run in between, and a rank that has a node of one processor for
+//! itself sleeps, after some milliseconds, until its adapter has something: the kernel may need that processor for it.
+//! **Entry point.** [`init`], then [`Communicator`].
+//!
+//! ```no_run
+//! let job = carrousel::init()?;
+//! let world = job.world();
+//! if world.rank() == 0 {
+//!     world.send(&[1.0f64, 2.0], 1, 7)?;
+//! } else {
+//!     let mut values = [0.0f64; 2];
+//!     let status = world.recv(&mut values, carrousel::Any, 7)?;
+//!     assert_eq!((status.source, values), (0, [1.0, 2.0]));
+//! }
+//! # Ok::<(), carrousel::Error>(())
+//! ```
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod collectives;
+mod communicators;
+mod element;
+mod error;
+mod job;
+mod point_to_point;
+mod shared;
+mod uninterrupted;
+mod usage;
+
+pub use carrousel_engine::{CallSite, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice};
+#[doc(hidden)]
+pub use collectives::{on_bytes, part};
+pub use communicators::Communicator;
+pub use element::Element;
+pub use error::{Class, Error};
+pub use job::{Job, init, init_with, threads};
+#[doc(hidden)]
+pub use job::{in_one_thread, in_one_thread_apart, in_one_thread_over};
+pub use point_to_point::{
+    Any, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all, wait_any,
+    wait_some,
+};
+pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};

@@ -1,0 +1,83 @@
+//! Calls that return when the buffer is the application's again.
+#![allow(unsafe_code, reason = "memory cannot be lent without")]
+
+use super::status::{Status, received};
+use crate::uninterrupted::uninterrupted;
+use carrousel_engine::{BoxedError, Caller, Endpoint, Error, Located, SendKind};
+use carrousel_rank::{Source, TagSelector};
+
+fn got(status: Option<Status>) -> Result<Status, BoxedError> {
+    status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
+}
+
+/// Sends bytes, and returns once they may be changed.
+#[inline]
+pub(super) fn send(
+    endpoint: &mut Endpoint,
+    bytes: &[u8],
+    caller: Caller<'_>,
+    to: u32,
+    tag: u32,
+    kind: SendKind,
+) -> Result<(), BoxedError> {
+    uninterrupted(|| {
+        // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
+        // request. Noticed by: tests/messages.rs, under AddressSanitizer.
+        match unsafe { endpoint.send(bytes, caller, to, tag, kind) }? {
+            Some(request) => endpoint.wait(request, caller, |_| ()),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Receives a message.
+#[inline]
+pub(super) fn receive(
+    endpoint: &mut Endpoint,
+    bytes: &mut [u8],
+    caller: Caller<'_>,
+    from: Source,
+    tag: TagSelector,
+) -> Result<Status, BoxedError> {
+    uninterrupted(|| {
+        // SAFETY: as in `send`; `bytes` is borrowed mutably, so nobody else uses it.
+        let request = unsafe { endpoint.receive(bytes, caller, from, tag) }?;
+        got(endpoint.wait(request, caller, received)?)
+    })
+}
+
+/// A message to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) to: u32,
+    pub(super) tag: u32,
+}
+
+/// Sends a message and receives another one at once.
+pub(super) fn exchange(
+    endpoint: &mut Endpoint,
+    caller: Caller<'_>,
+    outgoing: Outgoing<'_>,
+    bytes: &mut [u8],
+    from: Source,
+    tag: TagSelector,
+) -> Result<Status, BoxedError> {
+    let Outgoing { bytes: data, to, tag: send_tag } = outgoing;
+    uninterrupted(|| {
+        // SAFETY: as in `receive`: every way out of here has waited for the request.
+        let receive = unsafe { endpoint.receive(bytes, caller, from, tag) }?;
+        // SAFETY: as in `send`.
+        let sent = match unsafe { endpoint.send(data, caller, to, send_tag, SendKind::Blocking) } {
+            Ok(None) => Ok(()),
+            Ok(Some(request)) => endpoint.wait(request, caller, |_| ()),
+            Err(error) => {
+                endpoint.cancel(receive, caller.site());
+                Err(error)
+            }
+        };
+        let status = endpoint.wait(receive, caller, received);
+        sent?;
+        got(status?)
+    })
+}

@@ -1,0 +1,79 @@
+//! Jobs whose ranks are all in one process.
+
+use crate::Error;
+use crate::endpoint::{Endpoint, NodeTopology};
+use carrousel_rank::{Options, RankId};
+use carrousel_transport_shm::Settings;
+use carrousel_transport_verbs::{self as verbs, Verbs};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// A job whose ranks are all in this process: for tests, sanitizers, and for counting what a message costs. Each rank has
+/// the code and the transports of a process of its own. Clones are of the same job.
+#[derive(Clone, Debug)]
+pub struct LocalJob {
+    /// The published addresses, by rank.
+    addresses: Arc<Mutex<Vec<String>>>,
+    ranks: u32,
+}
+
+impl LocalJob {
+    /// A job of so many ranks, none of which has been made yet.
+    pub fn new(ranks: u32) -> Self {
+        Self { addresses: Arc::new(Mutex::new(vec![String::new(); ranks as usize])), ranks }
+    }
+
+    /// Rank `me`, which shares memory with all others.
+    ///
+    /// # Errors
+    /// When there is too little memory.
+    pub fn shm(&self, me: u32, settings: Settings) -> Result<Endpoint, Error> {
+        let neighbours = (0..self.ranks).map(RankId).collect();
+        let topology =
+            NodeTopology { me: RankId(me), ranks: self.ranks, neighbours, here: self.ranks as usize };
+        self.endpoint(&topology, &Options::default(), settings, None)
+    }
+
+    /// Rank `me`, which shares memory with no other, and reaches them through an adapter.
+    ///
+    /// # Errors
+    /// When the adapter refuses, or there is too little memory.
+    pub fn verbs(
+        &self,
+        me: u32,
+        device: &Arc<verbs::Device>,
+        settings: &verbs::Settings,
+    ) -> Result<Endpoint, Error> {
+        let me = RankId(me);
+        let topology =
+            NodeTopology { me, ranks: self.ranks, neighbours: vec![me], here: self.ranks as usize };
+        let net = Verbs::over(device, me, self.ranks, settings).map_err(refused)?;
+        // As large as the transport takes them.
+        let options = Options { eager_threshold: settings.eager, ..Options::default() };
+        self.endpoint(&topology, &options, Settings::default(), Some(net))
+    }
+
+    fn endpoint(
+        &self,
+        topology: &NodeTopology,
+        options: &Options,
+        settings: Settings,
+        net: Option<Verbs>,
+    ) -> Result<Endpoint, Error> {
+        let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
+        let known = Arc::clone(&self.addresses);
+        let look_up = move |rank: RankId| {
+            let addresses = known.lock().map_err(|_| lost(rank))?;
+            addresses.get(rank.0 as usize).cloned().ok_or(lost(rank))
+        };
+        let endpoint = Endpoint::new(topology, options, settings, Ok(net), true, Box::new(look_up));
+        let endpoint = endpoint.map_err(refused)?;
+        let mut addresses = self.addresses.lock().map_err(|_| lost(topology.me))?;
+        addresses[topology.me.0 as usize] = endpoint.address();
+        Ok(endpoint)
+    }
+}
+
+fn refused(error: impl fmt::Display) -> Error {
+    Error::Memory(error.to_string())
+}
