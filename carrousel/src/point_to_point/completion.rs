@@ -86,7 +86,7 @@ fn move_messages<R: Outstanding>(
     if let Some(request) = requests.get(turn) {
         request.shared().with(|endpoint| {
             let strategy = strategy.get_or_insert_with(|| endpoint.strategy());
-            endpoint.progress_or_wait(strategy, Awaited::Any, site);
+            endpoint.poll_or_block(strategy, Awaited::Any, site);
         });
     }
     turn

@@ -160,7 +160,7 @@ impl<T: Element> Request<T> {
         let awaited = if let Stage::Open(handle) = stage { Awaited::Request(*handle) } else { Awaited::Any };
         communicator.shared.with(|endpoint| {
             let strategy = strategy.get_or_insert_with(|| endpoint.strategy());
-            endpoint.progress_or_wait(strategy, awaited, site);
+            endpoint.poll_or_block(strategy, awaited, site);
         });
     }
 

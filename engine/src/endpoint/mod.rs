@@ -8,6 +8,7 @@ mod first_error;
 mod launcher;
 mod pending;
 mod pmi;
+mod progress;
 mod recording;
 mod reductions;
 mod registry;
@@ -31,7 +32,6 @@ pub use self::wait_strategy::WaitStrategy;
 
 use self::address_resolver::AddressResolver;
 pub use self::address_resolver::LookUp;
-use self::arrivals::{FromNet, FromShm};
 use self::communicators::Communicators;
 use self::driver::{Driver, Resources};
 use self::first_error::FirstErrors;
@@ -223,7 +223,7 @@ impl Endpoint {
     /// which `takes_part` holds: they agree on a number now, and all of their messages have arrived.
     pub fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
         // A message that has arrived keeps its communicator in use.
-        self.progress_until_idle();
+        self.poll_until_idle();
         let Self { communicators, driver, .. } = self;
         communicators.taken(block, |communicator, members| {
             members.iter().all(|rank| takes_part(*rank)) && driver.rank.may_forget(communicator)
@@ -330,9 +330,9 @@ impl Endpoint {
         let rendezvous = self.driver.rank.needs_initial_progress(&call);
         let arrived = self.driver.recorder.is_some().then(|| self.node.arrived());
         if rendezvous {
-            self.progress_until_idle();
+            self.poll_until_idle();
         } else {
-            self.progress_now_and_then();
+            self.poll_seldom();
         }
         if let Some(arrived) = arrived {
             self.driver.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();
@@ -354,31 +354,6 @@ impl Endpoint {
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
         // The only usage error is to cancel a request that is not a receive, which changes nothing.
         let _ = self.driver.call(Call::Cancel(request), &[], transports, site);
-    }
-
-    /// Progress for a call that stays eager: always while a rendezvous of this rank is open, because its peer may wait for
-    /// an answer; otherwise in one call of many, because an application that only starts messages must learn what its
-    /// peers have seen of them, too.
-    #[inline]
-    fn progress_now_and_then(&mut self) {
-        const CALLS: u32 = 32;
-        self.calls = self.calls.wrapping_add(1);
-        if self.pending.has_rendezvous() || self.calls.is_multiple_of(CALLS) {
-            self.progress();
-        }
-    }
-
-    /// Initial progress (speculative-rendezvous 4.2.1): processes all that has arrived before a call that may be a
-    /// rendezvous. Later arrivals may be processed too, but do not delay the call.
-    #[inline(never)]
-    fn progress_until_idle(&mut self) {
-        // A bound, so that a peer that sends all the time does not keep this rank from its call: rings hold less.
-        const TURNS: u32 = 1 << 12;
-        for _ in 0..TURNS {
-            if !self.progress() {
-                break;
-            }
-        }
     }
 
     #[inline]
@@ -403,19 +378,6 @@ impl Endpoint {
     fn unreachable(&self, rank: u32) -> BoxedError {
         let none = "there is no transport between nodes";
         Error::Unreachable { rank, why: self.why_near.clone().unwrap_or_else(|| none.to_owned()) }.into()
-    }
-
-    /// Processes what has arrived. Returns whether anything had.
-    #[inline]
-    pub fn progress(&mut self) -> bool {
-        let Self { node, net, driver, .. } = self;
-        let mut count = driver.local(&mut Transports::of(node, net));
-        count += node.poll(&mut FromShm { driver, net: net.as_deref_mut().map(Transport::out) });
-        if let Some(net) = net {
-            count += net.poll(&mut FromNet { driver, shm: node.out() });
-            self.reap_zcopy();
-        }
-        count > 0
     }
 
     #[inline]
@@ -500,19 +462,10 @@ impl Endpoint {
         self.driver.resources.errors.of(rank).unwrap_or_else(lost).into()
     }
 
-    /// Takes back the memory that the adapter has read.
-    #[inline]
-    fn reap_zcopy(&mut self) {
-        let Self { net: Some(net), driver, .. } = self else { return };
-        while let Some(key) = net.out().returned() {
-            driver.resources.registry.returned(key);
-        }
-    }
-
     /// Whether a request is complete; lets messages move if it is not.
     pub fn test(&mut self, request: Handle) -> bool {
         if !self.is_complete(request) {
-            self.poll(None);
+            self.poll_unblocked(None);
         }
         self.is_complete(request)
     }

@@ -127,7 +127,7 @@ impl Endpoint {
         if len > self.eager_threshold || !self.is_reachable(to) {
             return None;
         }
-        self.progress_now_and_then();
+        self.poll_seldom();
         let (to, tag) = (RankId(to), Tag(tag));
         let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
         // Beyond the eager window the message is a rendezvous, and its memory has to be registered.

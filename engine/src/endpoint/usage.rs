@@ -42,10 +42,7 @@ impl Endpoint {
 
     /// Waits until all that this rank has sent has arrived, or is at least where its receiver polls next.
     pub fn drain(&mut self, site: CallSite) {
-        let mut strategy = self.strategy();
-        while self.has_undelivered() {
-            self.progress_or_wait(&mut strategy, Awaited::Any, site);
-        }
+        self.block_until(Awaited::Any, site, |endpoint| (!endpoint.has_undelivered()).then_some(()));
     }
 
     fn has_undelivered(&mut self) -> bool {
@@ -58,7 +55,7 @@ impl Endpoint {
     /// The messages of the application that no receive has matched, by sender, communicator and tag. Called after a barrier
     /// behind which all ranks have drained their sends.
     pub fn left_behind(&mut self) -> Vec<LeftBehind> {
-        self.progress_until_idle();
+        self.poll_until_idle();
         let mut kinds: BTreeMap<Envelope, u32> = BTreeMap::new();
         for envelope in self.driver.rank.unexpected().filter(|envelope| !envelope.context.is_collective()) {
             *kinds.entry(*envelope).or_default() += 1;

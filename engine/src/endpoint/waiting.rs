@@ -1,17 +1,15 @@
 //! How calls wait: by progress; by blocking where that helps; and in the slow path of a long wait by checking that peers
 //! are alive, and reporting to the launcher.
 
-use super::arrivals::FromNet;
 use super::launcher::{Launcher, Waiting, WaitingRequest};
 use super::pending::{Awaited, What};
 use super::transports::Transports;
-use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
 use super::{Endpoint, Found};
 use crate::Error;
 use crate::error::BoxedError;
-use crate::site::{CallSite, Caller, Located};
+use crate::site::{Caller, Located};
 use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
-use carrousel_transport::{Arrival, Transport};
+use carrousel_transport::Arrival;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -29,13 +27,7 @@ impl Endpoint {
         at: impl Located,
         read: impl Fn(&Status) -> T,
     ) -> Result<T, BoxedError> {
-        let mut strategy = self.strategy();
-        loop {
-            if let Some(ended) = self.finish(request, &read) {
-                return ended;
-            }
-            self.progress_or_wait(&mut strategy, Awaited::Request(request), at);
-        }
+        self.block_until(Awaited::Request(request), at, |endpoint| endpoint.finish(request, &read))
     }
 
     /// Waits for a message that such a receive would get.
@@ -45,15 +37,11 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<Found, BoxedError> {
-        let mut strategy = self.strategy();
-        loop {
-            if let Some(found) = self.probe(caller.id(), from, tag) {
-                return Ok(found);
-            }
+        self.block_until(Awaited::Message(from, tag), caller, |endpoint| {
+            let found = endpoint.probe(caller.id(), from, tag).map(Ok);
             // Fails as a receive from a lost rank would.
-            self.check_source(caller, from)?;
-            self.progress_or_wait(&mut strategy, Awaited::Message(from, tag), caller);
-        }
+            found.or_else(|| endpoint.check_source(caller, from).err().map(Err))
+        })
     }
 
     /// The first message that such a receive would get, after progress.
@@ -63,7 +51,7 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<Option<Found>, BoxedError> {
-        self.poll(Some((Awaited::Message(from, tag), caller.site())));
+        self.poll_unblocked(Some((Awaited::Message(from, tag), caller.site())));
         let found = self.probe(caller.id(), from, tag);
         if found.is_none() {
             self.check_source(caller, from)?;
@@ -79,53 +67,9 @@ impl Endpoint {
         }
     }
 
-    /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
-    /// slow path once a period, and learns that a peer has ended.
-    pub fn poll(&mut self, awaited: Option<(Awaited, CallSite)>) {
-        if !self.progress() && self.slow_path_timer.is_due() {
-            self.awaited = awaited;
-            self.slow_path(false);
-        }
-    }
-
-    /// The wait strategy of this rank.
-    #[inline]
-    pub fn strategy(&self) -> WaitStrategy {
-        WaitStrategy::new(self.crowded, self.can_block)
-    }
-
-    /// Progress for a call that waits; after an empty poll, what the wait strategy says.
-    #[inline]
-    pub fn progress_or_wait(&mut self, strategy: &mut WaitStrategy, awaited: Awaited, at: impl Located) {
-        if self.progress() {
-            return strategy.reset();
-        }
-        match strategy.empty_poll() {
-            WaitStep::Spin => {}
-            WaitStep::LongWait => {
-                self.launcher.iter_mut().for_each(Launcher::begin);
-            }
-            step @ (WaitStep::SlowPath | WaitStep::BusySlowPath) => {
-                self.awaited = Some((awaited, at.site()));
-                self.slow_path(step == WaitStep::SlowPath);
-            }
-            WaitStep::Block => self.block(strategy),
-        }
-    }
-
-    /// Blocks until something arrives from another node.
-    #[cold]
-    fn block(&mut self, strategy: &mut WaitStrategy) {
-        let Self { node, net: Some(net), driver, .. } = self else { return };
-        if net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD) > 0 {
-            strategy.reset();
-        }
-        self.reap_zcopy();
-    }
-
     /// What is too expensive for every poll; `idles` if nothing has arrived for long.
     #[cold]
-    fn slow_path(&mut self, idles: bool) {
+    pub(super) fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
         self.node.check();
         self.net.iter_mut().for_each(|net| net.check());

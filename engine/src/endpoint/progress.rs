@@ -1,0 +1,130 @@
+//! Progress: the one place where an endpoint looks for what has arrived.
+//!
+//! | a call that .. | looks by |
+//! | --- | --- |
+//! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
+//! | starts what stays eager | `poll_seldom` |
+//! | tests or probes | `poll_unblocked`, which takes the slow path once a period |
+//! | waits | [`Endpoint::block_until`] |
+//! | is one turn of a task that waits | [`Endpoint::poll_or_block`] |
+//! | is made by a thread that does nothing else | [`Endpoint::poll`] |
+
+use super::Endpoint;
+use super::arrivals::{FromNet, FromShm};
+use super::launcher::Launcher;
+use super::pending::Awaited;
+use super::transports::Transports;
+use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
+use crate::site::{CallSite, Located};
+use carrousel_transport::Transport;
+
+impl Endpoint {
+    /// Processes what has arrived. Returns whether anything had.
+    #[inline]
+    pub fn poll(&mut self) -> bool {
+        let Self { node, net, driver, .. } = self;
+        let mut count = driver.local(&mut Transports::of(node, net));
+        count += node.poll(&mut FromShm { driver, net: net.as_deref_mut().map(Transport::out) });
+        if let Some(net) = net {
+            count += net.poll(&mut FromNet { driver, shm: node.out() });
+            self.reap_zcopy();
+        }
+        count > 0
+    }
+
+    /// Progress for a call that stays eager: always while a rendezvous of this rank is open, because its peer may wait for
+    /// an answer; otherwise in one call of many, because an application that only starts messages must learn what its
+    /// peers have seen of them, too.
+    #[inline]
+    pub(super) fn poll_seldom(&mut self) {
+        const CALLS: u32 = 32;
+        self.calls = self.calls.wrapping_add(1);
+        if self.pending.has_rendezvous() || self.calls.is_multiple_of(CALLS) {
+            self.poll();
+        }
+    }
+
+    /// Initial progress (speculative-rendezvous 4.2.1): processes all that has arrived before a call that may be a
+    /// rendezvous. Later arrivals may be processed too, but do not delay the call.
+    #[inline(never)]
+    pub(super) fn poll_until_idle(&mut self) {
+        // A bound, so that a peer that sends all the time does not keep this rank from its call: rings hold less.
+        const TURNS: u32 = 1 << 12;
+        for _ in 0..TURNS {
+            if !self.poll() {
+                break;
+            }
+        }
+    }
+
+    /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
+    /// slow path once a period, and learns that a peer has ended.
+    pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) {
+        if !self.poll() && self.slow_path_timer.is_due() {
+            self.awaited = awaited;
+            self.slow_path(false);
+        }
+    }
+
+    /// The wait strategy of this rank.
+    #[inline]
+    pub fn strategy(&self) -> WaitStrategy {
+        WaitStrategy::new(self.crowded, self.can_block)
+    }
+
+    /// Progress for a call that waits; after an empty poll, what the wait strategy says.
+    #[inline]
+    pub fn poll_or_block(&mut self, strategy: &mut WaitStrategy, awaited: Awaited, at: impl Located) {
+        if self.poll() {
+            return strategy.reset();
+        }
+        match strategy.empty_poll() {
+            WaitStep::Spin => {}
+            WaitStep::LongWait => {
+                self.launcher.iter_mut().for_each(Launcher::begin);
+            }
+            step @ (WaitStep::SlowPath | WaitStep::BusySlowPath) => {
+                self.awaited = Some((awaited, at.site()));
+                self.slow_path(step == WaitStep::SlowPath);
+            }
+            WaitStep::Block => self.block(strategy),
+        }
+    }
+
+    /// Blocks until something arrives from another node.
+    #[cold]
+    fn block(&mut self, strategy: &mut WaitStrategy) {
+        let Self { node, net: Some(net), driver, .. } = self else { return };
+        if net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD) > 0 {
+            strategy.reset();
+        }
+        self.reap_zcopy();
+    }
+
+    /// Blocks until `ready` has a value: polls, and after an empty poll does what the wait strategy says. `awaited` and the
+    /// call site are for hang reports.
+    #[inline]
+    pub fn block_until<T>(
+        &mut self,
+        awaited: Awaited,
+        at: impl Located,
+        mut ready: impl FnMut(&mut Self) -> Option<T>,
+    ) -> T {
+        let mut strategy = self.strategy();
+        loop {
+            if let Some(value) = ready(self) {
+                return value;
+            }
+            self.poll_or_block(&mut strategy, awaited, at);
+        }
+    }
+
+    /// Takes back the memory that the adapter has read.
+    #[inline]
+    fn reap_zcopy(&mut self) {
+        let Self { net: Some(net), driver, .. } = self else { return };
+        while let Some(key) = net.out().returned() {
+            driver.resources.registry.returned(key);
+        }
+    }
+}
