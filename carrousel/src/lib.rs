@@ -11,8 +11,9 @@
 //! **Leaves to others.** Starting processes (`carrousel run`, or any launcher that speaks PMI-1).
 //! **Limits.** Between nodes it takes InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: what
 //! [`init`] returns stays in it. Messages move while a call of this library runs. A call that waits looks all the time;
-//! where ranks are more than processors it lets others run in between, and a rank that has a node of one processor for
-//! itself sleeps, after some milliseconds, until its adapter has something: the kernel may need that processor for it.
+//! where ranks are more than processors it lets others run in between, and sleeps after some milliseconds, until a peer of
+//! its node wakes it. Between nodes, a rank that has a node of one processor for itself sleeps until its adapter has
+//! something: the kernel may need that processor for it.
 //! **Entry point.** [`init`], then [`Communicator`].
 //!
 //! ```no_run

@@ -1,28 +1,28 @@
-//! Which peers have connected: a bit for each, and a doorbell that a peer rings once its bit is set. The owner of a
+//! Which peers have connected: a bit for each, and a counter that a peer increments once its bit is set. The owner of a
 //! segment polls one word while no peer connects, and only the rings that are in use.
 //!
-//! A peer sets its bit, then rings the doorbell (`RING_DOORBELL`); the owner that sees it rung (`READ_DOORBELL`) sees the
-//! bits that were set before. Both are needed: an owner that had seen the doorbell and not the bit would not look again.
+//! A peer sets its bit, then counts itself (`COUNT`); the owner that sees the new count (`READ_COUNT`) sees the bits that
+//! were set before. Both are needed: an owner that had seen the count and not the bit would not look again.
 
 pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The word of the doorbell.
-pub const DOORBELL: usize = 0;
-/// The word where the bits begin: they have cache lines of their own, since only the doorbell is polled.
+/// The word of the counter.
+pub const COUNTER: usize = 0;
+/// The word where the bits begin: they have cache lines of their own, since only the counter is polled.
 const BITS: usize = 16;
 /// Bits in a word.
 const WORD: usize = u64::BITS as usize;
 
 /// The memory orders, see [`crate::ring::RingOrders`].
-pub trait DoorbellOrders {
-    /// A peer rings the doorbell: an owner that sees this sees the peer's bit.
-    const RING_DOORBELL: Ordering = Ordering::Release;
-    /// The owner loads the doorbell.
-    const READ_DOORBELL: Ordering = Ordering::Acquire;
+pub trait AnnounceOrders {
+    /// A peer counts itself: an owner that sees this sees the peer's bit.
+    const COUNT: Ordering = Ordering::Release;
+    /// The owner loads the counter.
+    const READ_COUNT: Ordering = Ordering::Acquire;
 }
 
-impl DoorbellOrders for Sound {}
+impl AnnounceOrders for Sound {}
 
 /// Words that so many peers need: whole pairs of cache lines.
 pub const fn words(peers: usize) -> usize {
@@ -33,27 +33,27 @@ pub const fn words(peers: usize) -> usize {
 ///
 /// # Panics
 /// When `words` are for fewer peers.
-pub fn announce<O: DoorbellOrders>(words: &[AtomicU64], peer: usize) {
+pub fn announce<O: AnnounceOrders>(words: &[AtomicU64], peer: usize) {
     words[BITS + peer / WORD].fetch_or(1 << (peer % WORD), Ordering::Relaxed);
-    words[DOORBELL].fetch_add(1, O::RING_DOORBELL);
+    words[COUNTER].fetch_add(1, O::COUNT);
 }
 
 /// The owner's side.
 #[derive(Debug)]
 pub struct Listener<O = Sound> {
-    /// The doorbell, when it was last loaded by [`Self::new_peers`].
-    rings_seen: u64,
+    /// The counter, when it was last loaded by [`Self::new_peers`].
+    count_seen: u64,
     /// The bits of the peers that were returned.
     peers_seen: Vec<u64>,
     peers: usize,
     orders: std::marker::PhantomData<fn() -> O>,
 }
 
-impl<O: DoorbellOrders> Listener<O> {
+impl<O: AnnounceOrders> Listener<O> {
     /// The listener of a segment with so many peers, none of which has connected.
     pub fn new(peers: usize) -> Self {
         Self {
-            rings_seen: 0,
+            count_seen: 0,
             peers_seen: vec![0; peers.div_ceil(WORD)],
             peers,
             orders: std::marker::PhantomData,
@@ -62,13 +62,13 @@ impl<O: DoorbellOrders> Listener<O> {
 
     /// Whether a peer may have connected since [`Self::new_peers`].
     #[inline]
-    pub fn has_rung(&self, doorbell: &AtomicU64) -> bool {
-        doorbell.load(O::READ_DOORBELL) != self.rings_seen
+    pub fn has_changed(&self, counter: &AtomicU64) -> bool {
+        counter.load(O::READ_COUNT) != self.count_seen
     }
 
     /// The peers that have connected since this was last called.
     pub fn new_peers(&mut self, words: &[AtomicU64]) -> Vec<usize> {
-        self.rings_seen = words[DOORBELL].load(O::READ_DOORBELL);
+        self.count_seen = words[COUNTER].load(O::READ_COUNT);
         let mut new_peers = Vec::new();
         for (at, (peers_seen, word)) in self.peers_seen.iter_mut().zip(&words[BITS..]).enumerate() {
             let mut new = word.load(Ordering::Relaxed) & !*peers_seen;
@@ -92,13 +92,13 @@ mod tests {
     fn each_peer_is_new_once() {
         let memory: Vec<AtomicU64> = (0..words(130)).map(|_| AtomicU64::new(0)).collect();
         let mut listener = Listener::<Sound>::new(130);
-        assert!(!listener.has_rung(&memory[DOORBELL]));
+        assert!(!listener.has_changed(&memory[COUNTER]));
         for peer in [129, 0, 64, 0] {
             announce::<Sound>(&memory, peer);
         }
-        assert!(listener.has_rung(&memory[DOORBELL]));
+        assert!(listener.has_changed(&memory[COUNTER]));
         assert_eq!(listener.new_peers(&memory), [0, 64, 129]);
-        assert!(!listener.has_rung(&memory[DOORBELL]));
+        assert!(!listener.has_changed(&memory[COUNTER]));
         announce::<Sound>(&memory, 64);
         announce::<Sound>(&memory, 63);
         assert_eq!(listener.new_peers(&memory), [63]);

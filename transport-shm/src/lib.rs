@@ -8,7 +8,7 @@
 //! **Promises.** Messages of a ring arrive once, whole, and in the order in which they were pushed, which
 //! is the order that `carrousel-transport` asks of packets of one lane. No call waits for another process, whatever that
 //! process does and whenever it dies; the messages that it pushed before can still be taken. No message costs a system
-//! call, a lock, or an allocation in steady state. A peer may write anything at any time to the memory
+//! call, a lock, or an allocation in steady state, but for the system call that wakes a receiver that sleeps. A peer may write anything at any time to the memory
 //! that it shares: this process takes wrong bytes for a message at worst, or gets a [`CorruptRingError`], for
 //! good; its other memory is safe, and no call panics or fails to return. Nothing remains on the node
 //! when the last process that has a segment is gone, however it ended: a segment has no name.
@@ -44,6 +44,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod announce;
+pub mod doorbell;
 mod error;
 mod fetch;
 mod frame;

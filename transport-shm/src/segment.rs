@@ -7,17 +7,20 @@
 //! an atomic word has no wrong value, so it does not matter which values other processes write there, and when.
 
 use crate::announce::{self, Sound};
-use crate::layout::{FINISHED, Layout, LayoutError, NONCE};
+use crate::layout::{DOORBELL, FINISHED, Layout, LayoutError, NONCE, RINGERS};
 use crate::sync::{AtomicU64, Ordering};
 use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::{Timespec, futex};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 use std::{ptr, slice};
 use thiserror::Error;
 
@@ -188,8 +191,18 @@ impl Segment {
     }
 
     /// The first of these words, which changes whenever a peer connects.
+    pub(crate) fn announcements(&self) -> Word {
+        self.word(self.layout.announced().start + announce::COUNTER)
+    }
+
+    /// The word of the owner's [doorbell](crate::doorbell).
     pub(crate) fn doorbell(&self) -> Word {
-        self.word(self.layout.announced().start + announce::DOORBELL)
+        self.word(DOORBELL)
+    }
+
+    /// The word that counts the peers that ring the doorbell.
+    pub(crate) fn ringers(&self) -> Word {
+        self.word(RINGERS)
     }
 
     fn word(&self, at: usize) -> Word {
@@ -280,6 +293,30 @@ impl Deref for Word {
         // SAFETY: as for a `Ring`, of which this is one word.
         // Noticed by: tests/processes.rs.
         unsafe { self.word.as_ref() }
+    }
+}
+
+impl Word {
+    /// The lower half, as the system waits for it. No code of ours accesses memory by it.
+    fn lower(&self) -> &AtomicU32 {
+        const { assert!(cfg!(target_endian = "little"), "the layout has the lower half first") };
+        // SAFETY: the word is valid, and aligned for more than its half.
+        unsafe { self.word.cast().as_ref() }
+    }
+
+    /// Blocks as long as the lower half is `value`, until it is [woken](Self::wake_waiter), at most for `timeout`. May
+    /// return sooner.
+    pub(crate) fn wait_while(&self, value: u32, timeout: Duration) {
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        // It has another value, the time is over, or a signal has come: the caller polls in any case.
+        let _ = futex::wait(self.lower(), futex::Flags::empty(), value, Some(&timeout));
+    }
+
+    /// Wakes the process that waits.
+    pub(crate) fn wake_waiter(&self) {
+        // The process that waits has a timeout as well.
+        let _ = futex::wake(self.lower(), futex::Flags::empty(), 1);
     }
 }
 

@@ -6,6 +6,6 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The memory orders that the algorithms need: those of [`crate::ring::RingOrders`],
-/// [`crate::announce::DoorbellOrders`] and [`crate::chunk_queue::ChunkOrders`].
+/// [`crate::announce::AnnounceOrders`], [`crate::chunk_queue::ChunkOrders`] and [`crate::doorbell::DoorbellOrders`].
 #[derive(Clone, Copy, Debug)]
 pub enum Sound {}

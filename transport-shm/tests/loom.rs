@@ -326,7 +326,7 @@ mod chunk_queue {
 mod announce {
     //! Peers that connect while the owner of the segment polls.
 
-    use carrousel_transport_shm::announce::{DOORBELL, DoorbellOrders, Listener, Sound, announce, words};
+    use carrousel_transport_shm::announce::{AnnounceOrders, COUNTER, Listener, Sound, announce, words};
     use loom::sync::atomic::{AtomicU64, Ordering};
     use std::collections::BTreeSet;
     use std::panic::catch_unwind;
@@ -340,7 +340,7 @@ mod announce {
 
     /// Peers connect; the owner polls meanwhile, and for the last time when all have connected. Returns the numbers of
     /// peers that were new at once.
-    fn explore<O: DoorbellOrders + 'static>() -> BTreeSet<usize> {
+    fn explore<O: AnnounceOrders + 'static>() -> BTreeSet<usize> {
         let reached = Arc::new(Mutex::new(BTreeSet::new()));
         let all = Arc::clone(&reached);
         loom::model(move || {
@@ -353,7 +353,7 @@ mod announce {
             });
             let mut seen = Vec::new();
             let mut look = || {
-                if listener.has_rung(&memory[DOORBELL]) {
+                if listener.has_changed(&memory[COUNTER]) {
                     let new_peers = listener.new_peers(&memory);
                     reached.lock().expect("nobody panics with it").insert(new_peers.len());
                     seen.extend(new_peers);
@@ -379,26 +379,105 @@ mod announce {
     }
 
     /// The failure at which an exploration stopped.
-    fn found<O: DoorbellOrders + 'static>() -> String {
+    fn found<O: AnnounceOrders + 'static>() -> String {
         let failure = catch_unwind(explore::<O>).expect_err("it must be found");
         failure.downcast_ref::<String>().cloned().unwrap_or_default()
     }
 
     #[test]
-    fn without_the_release_of_the_doorbell_a_peer_is_overlooked() {
+    fn without_the_release_of_the_count_a_peer_is_overlooked() {
         enum Weak {}
-        impl DoorbellOrders for Weak {
-            const RING_DOORBELL: Ordering = Ordering::Relaxed;
+        impl AnnounceOrders for Weak {
+            const COUNT: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
     }
 
     #[test]
-    fn without_the_acquire_of_the_doorbell_a_peer_is_overlooked() {
+    fn without_the_acquire_of_the_count_a_peer_is_overlooked() {
         enum Weak {}
-        impl DoorbellOrders for Weak {
-            const READ_DOORBELL: Ordering = Ordering::Relaxed;
+        impl AnnounceOrders for Weak {
+            const READ_COUNT: Ordering = Ordering::Relaxed;
         }
         assert!(found::<Weak>().contains("overlooked"));
+    }
+}
+
+mod doorbell {
+    //! An owner that goes to sleep while a peer pushes a message.
+
+    use carrousel_transport_shm::doorbell::{DoorbellOrders, Sound, fall_asleep, is_asleep, wake, wake_up};
+    use loom::sync::atomic::{AtomicU64, Ordering};
+    use std::collections::BTreeSet;
+    use std::panic::catch_unwind;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    enum Reached {
+        /// The owner found the message before it slept.
+        Found,
+        /// The owner slept, and the peer woke it.
+        Woken,
+    }
+
+    /// A peer pushes a message; the owner goes to sleep unless it finds it. `looks` is false for an owner that does not
+    /// poll once more before it sleeps.
+    fn explore<O: DoorbellOrders + 'static>(looks: bool) -> BTreeSet<Reached> {
+        let reached = Arc::new(Mutex::new(BTreeSet::new()));
+        let all = Arc::clone(&reached);
+        loom::model(move || {
+            let [message, doorbell] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+            let (pushed, bell) = (Arc::clone(&message), Arc::clone(&doorbell));
+            let peer = loom::thread::spawn(move || {
+                pushed.store(1, Ordering::Release);
+                is_asleep::<O>(&bell) && wake(&bell)
+            });
+            fall_asleep::<O>(&doorbell);
+            let sleeps = !looks || message.load(Ordering::Acquire) == 0;
+            if !sleeps {
+                wake_up(&doorbell);
+            }
+            let rung = peer.join().expect("it ends");
+            assert!(!sleeps || rung, "the wake-up is lost");
+            let how = if sleeps { Reached::Woken } else { Reached::Found };
+            reached.lock().expect("nobody panics with it").insert(how);
+        });
+        let all = all.lock().expect("nobody panics with it").clone();
+        all
+    }
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        assert_eq!(explore::<Sound>(true), BTreeSet::from([Reached::Found, Reached::Woken]));
+    }
+
+    /// Whether an exploration finds a lost wake-up.
+    fn loses<O: DoorbellOrders + 'static>(looks: bool) -> bool {
+        let failure = catch_unwind(|| explore::<O>(looks)).expect_err("it must be found");
+        failure.downcast_ref::<String>().is_some_and(|failure| failure.contains("is lost"))
+            || failure.downcast_ref::<&str>().is_some_and(|failure| failure.contains("is lost"))
+    }
+
+    #[test]
+    fn without_the_barrier_of_the_owner_a_wake_up_is_lost() {
+        enum Weak {}
+        impl DoorbellOrders for Weak {
+            const OWNER_BARRIER: bool = false;
+        }
+        assert!(loses::<Weak>(true));
+    }
+
+    #[test]
+    fn without_the_barrier_of_the_peer_a_wake_up_is_lost() {
+        enum Weak {}
+        impl DoorbellOrders for Weak {
+            const PEER_BARRIER: bool = false;
+        }
+        assert!(loses::<Weak>(true));
+    }
+
+    #[test]
+    fn without_a_last_poll_a_wake_up_is_lost() {
+        assert!(loses::<Sound>(false));
     }
 }

@@ -93,8 +93,7 @@ pub struct Endpoint {
     reuse_blocking: bool,
     /// Whether this node has more ranks than processors.
     crowded: bool,
-    /// Whether this rank may block in a long wait: the node has one processor, which the kernel needs for arrivals, and the
-    /// network wakes the rank for every arrival, as no other rank shares memory with it.
+    /// Whether this rank may block in a long wait: others need the processor, and every arrival wakes the rank.
     can_block: bool,
     launcher: Option<Launcher>,
     /// What happens about usage errors that no rank can see alone.
@@ -148,7 +147,13 @@ impl Endpoint {
         let driver = Driver::new(rank, resources);
         let neighbours = topology.neighbours.clone();
         let processors = carrousel_launch::processors();
-        let is_far = net.is_some();
+        let crowded = processors.is_some_and(|processors| processors < topology.here);
+        let can_block = match net {
+            // The kernel needs a node's only processor for arrivals. Ranks that share memory cannot wake a rank that waits
+            // for the network.
+            Some(_) => processors == Some(1) && neighbours.len() == 1,
+            None => crowded && node.can_sleep(),
+        };
         Ok(Self {
             node,
             net,
@@ -158,8 +163,8 @@ impl Endpoint {
             ranks: topology.ranks,
             eager_threshold,
             reuse_blocking,
-            crowded: processors.is_some_and(|processors| processors < topology.here),
-            can_block: processors == Some(1) && is_far && neighbours.len() == 1,
+            crowded,
+            can_block,
             neighbours,
             launcher: None,
             check_usage: CheckUsage::Off,

@@ -91,11 +91,15 @@ impl Endpoint {
         }
     }
 
-    /// Blocks until something arrives from another node.
+    /// Blocks until something arrives.
     #[cold]
     fn block(&mut self, strategy: &mut WaitStrategy) {
-        let Self { node, net: Some(net), driver, .. } = self else { return };
-        if net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD) > 0 {
+        let Self { node, net, driver, .. } = self;
+        let count = match net {
+            Some(net) => net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD),
+            None => node.sleep(&mut FromShm { driver, net: None }, PERIOD),
+        };
+        if count > 0 {
             strategy.reset();
         }
         self.reap_zcopy();

@@ -8,7 +8,7 @@
 //! does not, they go through the rings in fragments, with the peer's help. Both processes copy large ones, if
 //! the peer polls meanwhile: then it copies chunks of them instead of waiting.
 //!
-//! **Promises.** In addition to those of the rings: no call waits for a peer, except for one that is copying a chunk. That peer
+//! **Promises.** In addition to those of the rings: no call but [`Node::sleep`] waits for a peer, except for one that is copying a chunk. That peer
 //! needs no other process to finish the copy, and is given up when it is gone, or after ten seconds in which it was not
 //! stopped.
 //!
@@ -37,11 +37,14 @@ use self::local_ranks::LocalRanks;
 use self::memory::Budget;
 use self::outbound::Completion;
 use crate::announce::Listener;
+use crate::doorbell;
 use crate::segment::Word;
+use crate::sync::{Ordering, Sound};
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
 use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
 use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Tag, Transport};
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 use thiserror::Error;
 
 /// The options of a [`Node`].
@@ -64,7 +67,7 @@ impl Default for Settings {
 pub struct Node {
     segment: Segment,
     /// Changes when a peer connects.
-    doorbell: Word,
+    announcements: Word,
     listener: Listener,
     /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
@@ -110,9 +113,9 @@ impl Node {
         if settings.direct {
             direct::permit();
         }
-        let (doorbell, listener) = (segment.doorbell(), Listener::new(local_ranks.count()));
+        let (announcements, listener) = (segment.announcements(), Listener::new(local_ranks.count()));
         let out = Out::new(local_ranks, layout, budget, settings.direct);
-        Ok(Self { segment, doorbell, listener, inbound: Vec::new(), out })
+        Ok(Self { segment, announcements, listener, inbound: Vec::new(), out })
     }
 
     /// The address with which peers connect.
@@ -161,6 +164,31 @@ impl Node {
             (inbound.ring.position().wrapping_sub(*until) as i64) < 0
         };
         pairs.filter(is_left).map(|(inbound, _)| inbound.from)
+    }
+
+    /// Blocks until something may have arrived, at most for `timeout`, and takes it as [`Transport::poll`] does. Arrivals
+    /// just before are noticed. It does not block while messages of this process wait for room, and where a peer, or the
+    /// system, cannot ring the [doorbell](crate::doorbell).
+    ///
+    /// A peer's end, and that it has finished, are no arrivals: [`Node::check`] is to be called now and then all the same.
+    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
+        if !self.out.rings_doorbells || self.out.is_waiting() {
+            return self.poll(handler);
+        }
+        let doorbell = self.segment.doorbell();
+        doorbell::fall_asleep::<Sound>(&doorbell);
+        let taken = self.poll(handler);
+        let ringers = self.segment.ringers().load(Ordering::Relaxed);
+        if taken == 0 && !self.out.is_waiting() && ringers >= self.inbound.len() as u64 {
+            doorbell.wait_while(doorbell::SLEEPS, timeout);
+        }
+        doorbell::wake_up(&doorbell);
+        if taken > 0 { taken } else { self.poll(handler) }
+    }
+
+    /// Whether [`Node::sleep`] can block at all.
+    pub fn can_sleep(&self) -> bool {
+        self.out.rings_doorbells
     }
 
     /// Checks which of the peers that are connected or [watched](Out::watch) have ended. The messages that they had sent
@@ -382,7 +410,7 @@ impl Transport for Node {
 
     #[inline]
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        if self.listener.has_rung(&self.doorbell) {
+        if self.listener.has_changed(&self.announcements) {
             self.accept_connections();
         }
         let Self { inbound, out, .. } = self;

@@ -7,8 +7,10 @@ use super::direct::{self, DirectCopyError};
 use super::frames::{self, GET_REQUEST, GetRequest, PACKET, Transfer};
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
-use super::peer::{FragmentedOp, FragmentedSend, Peer, PendingRead, PendingSend};
+use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend};
 use super::process::{self, Identity, Process};
+use crate::doorbell;
+use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write};
@@ -60,6 +62,8 @@ pub struct Out {
     direct: bool,
     /// Bytes of peers' transfers that this process has copied.
     pub(super) helped: u64,
+    /// Whether this process can be heard by peers that sleep, and can sleep itself: see [`doorbell::register`].
+    pub(super) rings_doorbells: bool,
 }
 
 impl Out {
@@ -81,6 +85,7 @@ impl Out {
             pending: 0,
             direct,
             helped: 0,
+            rings_doorbells: doorbell::register(),
         }
     }
 
@@ -117,6 +122,11 @@ impl Out {
         let ring = segment.ring(self.local_ranks.own).map_err(refused)?;
         // Every ring of a layout has a valid size.
         let ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
+        let ring = PeerRing::new(ring, segment.doorbell());
+        if self.rings_doorbells {
+            segment.ringers().fetch_add(1, Ordering::Relaxed);
+        }
+        // Behind the count: an owner that sees the peer sees that it rings.
         segment.announce(self.local_ranks.own).map_err(refused)?;
         let pid = Pid::from_raw(address.pid as i32);
         let direct = self.direct && direct::is_permitted(pid, address.probe);

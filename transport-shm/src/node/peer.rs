@@ -2,8 +2,9 @@
 
 use super::frames::{FRAGMENT, Fragment};
 use super::process::Process;
+use crate::doorbell;
 use crate::segment::Word;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, Sound};
 use crate::{Producer, PushError, Ring};
 use carrousel_transport::{Context, Handle, Memory, Packet, Regions};
 use nix::unistd::Pid;
@@ -39,10 +40,62 @@ pub(super) enum FragmentedOp {
     GetReply(Handle),
 }
 
+/// The ring to a peer, which is woken if it sleeps.
+#[derive(Debug)]
+pub(super) struct PeerRing {
+    ring: Producer<Ring>,
+    /// The peer's doorbell.
+    doorbell: Word,
+}
+
+impl PeerRing {
+    pub(super) fn new(ring: Producer<Ring>, doorbell: Word) -> Self {
+        Self { ring, doorbell }
+    }
+
+    /// Pushes a message; see [`Producer::push`].
+    #[inline]
+    pub(super) fn push(&mut self, tag: u32, parts: &[&[u8]]) -> Result<(), PushError> {
+        self.ring.push(tag, parts)?;
+        self.ring_doorbell();
+        Ok(())
+    }
+
+    /// Pushes a word and data; see [`Producer::push_word`].
+    #[inline]
+    pub(super) fn push_word(&mut self, tag: u32, word: u64, data: &[u8]) -> Result<(), PushError> {
+        self.ring.push_word(tag, word, data)?;
+        self.ring_doorbell();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn ring_doorbell(&self) {
+        if doorbell::is_asleep::<Sound>(&self.doorbell) {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        if doorbell::wake(&self.doorbell) {
+            self.doorbell.wake_waiter();
+        }
+    }
+
+    pub(super) fn largest(&self) -> usize {
+        self.ring.largest()
+    }
+
+    pub(super) fn memory(&self) -> &Ring {
+        self.ring.memory()
+    }
+}
+
 /// A connected peer.
 #[derive(Debug)]
 pub(super) struct Peer {
-    pub(super) ring: Producer<Ring>,
+    pub(super) ring: PeerRing,
     /// The number of the last transfer that it was asked to help with.
     pub(super) transfer: u32,
     /// The word that is 1 once it has finished.
@@ -111,11 +164,7 @@ impl Peer {
 
 impl FragmentedSend {
     /// Pushes the next fragment.
-    pub(super) fn push(
-        &mut self,
-        ring: &mut Producer<Ring>,
-        regions: &impl Regions,
-    ) -> Result<(), PushError> {
+    pub(super) fn push(&mut self, ring: &mut PeerRing, regions: &impl Regions) -> Result<(), PushError> {
         if self.len == 0 && matches!(self.op, FragmentedOp::Write(..)) {
             return Ok(());
         }

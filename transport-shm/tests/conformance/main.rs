@@ -7,6 +7,7 @@ mod edge_cases;
 mod hostile;
 mod processes;
 mod refused_syscalls;
+mod sleeping;
 mod threads;
 mod wrong_addresses;
 

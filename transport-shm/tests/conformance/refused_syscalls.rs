@@ -27,6 +27,7 @@ const CASES: [(&str, &[c_long]); 4] = [
             libc::SYS_process_vm_writev,
             libc::SYS_fallocate,
             libc::SYS_userfaultfd,
+            libc::SYS_membarrier,
         ],
     ),
 ];
@@ -40,6 +41,11 @@ fn filter(calls: &[c_long], answer: i32) {
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(answer as u32), arch);
     let filter: BpfProgram = filter.and_then(TryInto::try_into).expect("it is right");
     apply_filter(&filter).expect("filters are permitted");
+}
+
+/// Makes the system refuse these calls to this thread.
+pub(super) fn refuse_calls(calls: &[c_long]) {
+    filter(calls, libc::EPERM);
 }
 
 /// Refuses the calls of a case, which is numbered as [`cases`] are.
