@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -11,6 +11,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective"]),
     ("carrousel-reuse", &[]),
     ("carrousel-link", &[]),
+    ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
@@ -35,6 +36,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         &[
             "carrousel-scenario",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-transport",
@@ -45,6 +47,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
         &[
             "carrousel-scenario",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-link",
             "carrousel-rank",
             "carrousel-rendezvous",
