@@ -74,7 +74,7 @@ fn is_stale(binary: &Path) -> bool {
     let built = time(binary);
     let mut sources = Vec::new();
     let shared = ["scenario", "program", "protocols", "options", "transport"];
-    let real = ["trace", "transport-shm", "launch", "engine", "app", "bench"];
+    let real = ["trace", "transport-shm", "launch", "engine", "runner", "app", "bench"];
     for part in shared.iter().chain(&real).chain(&["transport-sim", "verify", "cli"]) {
         collect_sources(&root().join(part), &mut sources);
     }

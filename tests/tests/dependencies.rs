@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -58,6 +58,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
         ],
     ),
     ("carrousel-app", &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"]),
+    ("carrousel-runner", &["carrousel", "carrousel-scenario", "carrousel-verify"]),
     ("carrousel-bench", &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"]),
     (
         "carrousel-cli",
@@ -68,6 +69,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "carrousel-launch",
             "carrousel-options",
             "carrousel-reuse",
+            "carrousel-runner",
             "carrousel-scenario",
             "carrousel-trace",
             "carrousel-transport-sim",

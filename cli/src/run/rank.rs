@@ -1,6 +1,5 @@
 //! A process that is a rank of a scenario.
 
-use super::play::{Done, PlayError, Player, site, unsupported};
 use super::timeline::timeline;
 use crate::failure::Failure;
 use crate::input;
@@ -12,14 +11,12 @@ use crate::sim::overlap::Printed;
 use crate::status::Status as Ended;
 use crate::style::Style;
 use crate::verify::Drawing;
-use carrousel::{Communicator, Error, Status};
+use carrousel::Communicator;
 use carrousel_options::Settings;
+use carrousel_runner::{Done, PlayError, Player, gather, site, unsupported};
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Report, Statement};
 use std::path::Path;
-
-/// By which tag ranks send to rank 0 what they have done.
-const DONE: u32 = 0;
 
 /// Whether this process was started as a rank: by our launcher or by another one.
 pub(crate) fn is_one() -> bool {
@@ -93,44 +90,6 @@ fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Done>, (usize, 
     let first = scenario.program(world.rank()).steps.first().map_or(0, |step| step.line);
     world.at(site(scenario, first)).barrier().map_err(|error| (0, error.into()))?;
     player.play()
-}
-
-/// What came of the statements of all ranks, at rank 0; nothing at others.
-fn gather(world: &Communicator, done: &[Done]) -> Result<Vec<Vec<Done>>, Error> {
-    // No message of the program can be taken for one of these.
-    let world = world.duplicate()?;
-    let numbers: Vec<Numbers> = done.iter().map(numbers).collect();
-    if world.rank() > 0 {
-        world.send(&numbers, 0, DONE)?;
-        return Ok(Vec::new());
-    }
-    let mut all = vec![done.to_vec()];
-    for rank in 1..world.size() {
-        let status = world.probe(rank, DONE)?;
-        let mut numbers: Vec<Numbers> = vec![[0.0; 8]; status.count::<Numbers>()?];
-        world.recv(&mut numbers, rank, DONE)?;
-        all.push(numbers.into_iter().map(from_numbers).collect());
-    }
-    Ok(all)
-}
-
-/// As a message to rank 0: times, destination and tag, source, tag and bytes. Not a number where there is none; all
-/// that are, but for times and sizes, have 32 bits.
-type Numbers = [f64; 8];
-
-fn numbers(done: &Done) -> Numbers {
-    let Done { times: [begin, end, complete], sent, received } = *done;
-    let (to, tag) = sent.map_or((f64::NAN, f64::NAN), |(to, tag)| (to.into(), tag.into()));
-    let [from, of, bytes] = received
-        .map_or([f64::NAN; 3], |Status { source, tag, bytes }| [source.into(), tag.into(), bytes as f64]);
-    [begin, end, complete, to, tag, from, of, bytes]
-}
-
-fn from_numbers([begin, end, complete, to, tag, from, of, bytes]: Numbers) -> Done {
-    let sent = (!to.is_nan()).then_some((to as u32, tag as u32));
-    let received =
-        (!from.is_nan()).then_some(Status { source: from as u32, tag: of as u32, bytes: bytes as u64 });
-    Done { times: [begin, end, complete], sent, received }
 }
 
 fn report(scenario: &Scenario, all: &[Vec<Done>]) -> Report {

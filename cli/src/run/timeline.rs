@@ -1,6 +1,6 @@
 //! What the ranks of a real run did over time, to be drawn as a simulated run is.
 
-use super::play::Done;
+use carrousel_runner::Done;
 use carrousel_scenario::{Op, Scenario};
 use carrousel_transport_sim::timeline::{Interval, Message, State, Timeline};
 use std::collections::HashMap;

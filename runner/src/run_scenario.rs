@@ -7,10 +7,8 @@
 //! Nothing but the statements happens while the clock runs: their memory is made before, and what has come is compared
 //! after. Where `source(NAME)` or `tag(NAME)` stands, that is so as far as the values are known before.
 
-mod arrived;
-
-use super::memory::{Memory, Supply, checksum, empty};
-use arrived::{Arrived, Named};
+use crate::arrived::{Arrived, Named};
+use crate::memory::{Memory, Supply, checksum, empty};
 use carrousel::{Any, CallSite, Communicator, Error, Request, Source, SourceLine, Status, Tag};
 use carrousel_scenario::{
     self as scenario, BufferId, Op, Program, Received, RequestId, Scenario, Step, TagSelector, ValueError,
@@ -23,31 +21,47 @@ use thiserror::Error;
 
 /// When one statement was called, returned, and was complete, in seconds since the start; not a number
 /// when that never was.
-pub(super) type Times = [f64; 3];
+pub type Times = [f64; 3];
 
 /// What came of one statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Done {
+pub struct Done {
     /// When.
-    pub(super) times: Times,
+    pub times: Times,
     /// Of a send: to which rank, and with which tag.
-    pub(super) sent: Option<(u32, u32)>,
+    pub sent: Option<(u32, u32)>,
     /// Of a receive that is complete: the message.
-    pub(super) received: Option<Status>,
+    pub received: Option<Status>,
 }
 
 /// Why a rank cannot go on.
 #[derive(Debug, Error)]
-pub(super) enum PlayError {
+pub enum PlayError {
     /// The library says so.
     #[error("{0}")]
     Library(#[from] Error),
     /// A message arrived changed.
     #[error("byte {at} of the {len} bytes from rank {from} with tag {tag} is not what was sent")]
-    Changed { from: u32, tag: u32, at: usize, len: usize },
+    Changed {
+        /// The sender.
+        from: u32,
+        /// The tag.
+        tag: u32,
+        /// The position of the first wrong byte.
+        at: usize,
+        /// Bytes of the message.
+        len: usize,
+    },
     /// A collective has brought what it should not.
     #[error("byte {at} of the {len} bytes that `{name}` has brought is wrong")]
-    WrongResult { name: &'static str, at: usize, len: usize },
+    WrongResult {
+        /// The statement's keyword.
+        name: &'static str,
+        /// The position of the first wrong byte.
+        at: usize,
+        /// Bytes of the result.
+        len: usize,
+    },
     /// A value that only this run has leaves its range.
     #[error("{0}")]
     OutOfRange(#[from] ValueError),
@@ -64,23 +78,23 @@ struct Open {
 }
 
 /// A rank at its program.
-pub(super) struct Player<'a> {
+pub struct Player<'a> {
     /// The communicator; its calls are at the line of the statement that is executed.
-    world: Communicator,
+    pub(crate) world: Communicator,
     /// Where each statement is.
     sites: Vec<CallSite>,
-    program: &'a Program,
+    pub(crate) program: &'a Program,
     begin: Instant,
     /// The statement that is executed.
     at: usize,
-    done: Vec<Done>,
-    supply: Supply<'a>,
-    arrived: Vec<Arrived>,
+    pub(crate) done: Vec<Done>,
+    pub(crate) supply: Supply<'a>,
+    pub(crate) arrived: Vec<Arrived>,
     /// What was sent from, and is not needed any more.
-    spent: Vec<Vec<u8>>,
-    buffers: Vec<Named>,
+    pub(crate) spent: Vec<Vec<u8>>,
+    pub(crate) buffers: Vec<Named>,
     /// What the program has read of its buffers, summed up.
-    read: u64,
+    pub(crate) read: u64,
     /// How often it has written one.
     writes: u8,
     /// Requests that are not waited for, by the order of their start.
@@ -101,7 +115,7 @@ fn sites(scenario: &Scenario, program: &Program) -> Vec<CallSite> {
 }
 
 /// A line of a scenario; 0 is its end.
-pub(super) fn site(scenario: &Scenario, line: u32) -> CallSite {
+pub fn site(scenario: &Scenario, line: u32) -> CallSite {
     CallSite::Script(Box::leak(Box::new(SourceLine { file: scenario.file.clone(), line })))
 }
 
@@ -121,7 +135,7 @@ fn selector(tag: TagSelector) -> Tag {
 
 impl<'a> Player<'a> {
     /// With all its memory, as far as it is made ahead.
-    pub(super) fn new(world: &Communicator, scenario: &'a Scenario) -> Self {
+    pub fn new(world: &Communicator, scenario: &'a Scenario) -> Self {
         let program = scenario.program(world.rank());
         let statements = program.steps.len();
         let named = |buffer: &scenario::Buffer| Named { own: empty(buffer.size), come: None };
@@ -147,12 +161,15 @@ impl<'a> Player<'a> {
     }
 
     /// Runs the program to its end. `Err` names the statement that failed, by position.
-    pub(super) fn play(mut self) -> Result<Vec<Done>, (usize, PlayError)> {
+    ///
+    /// # Errors
+    /// When a statement fails, or has brought something wrong.
+    pub fn play(mut self) -> Result<Vec<Done>, (usize, PlayError)> {
         self.run()?;
         Ok(self.done)
     }
 
-    fn run(&mut self) -> Result<(), (usize, PlayError)> {
+    pub(crate) fn run(&mut self) -> Result<(), (usize, PlayError)> {
         self.begin = Instant::now();
         for at in 0..self.program.steps.len() {
             self.at = at;
@@ -387,7 +404,7 @@ fn is_collective(op: &Op) -> bool {
 }
 
 /// Whether every statement of a program can be run.
-pub(super) fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
+pub fn unsupported(program: &Program) -> Option<(u32, &'static str)> {
     let knows = |op: &Op| {
         matches!(
             op,

@@ -4,7 +4,7 @@
 //! Of a statement with `source(NAME)` or `tag(NAME)`, memory is touched before if its size is known. It is filled when
 //! the statement begins, and memory of a size that is not known before is made then.
 
-use super::payload::Stream;
+use crate::payload::Stream;
 use carrousel_scenario::{Deferred, Op, Program, Scenario};
 use std::collections::{HashMap, VecDeque};
 
@@ -13,14 +13,14 @@ const AHEAD_MAX: u64 = 1 << 30;
 
 /// What one statement sends from, and what it receives into.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Memory {
-    pub(super) outgoing: Vec<u8>,
-    pub(super) incoming: Vec<u8>,
+pub(crate) struct Memory {
+    pub(crate) outgoing: Vec<u8>,
+    pub(crate) incoming: Vec<u8>,
 }
 
 /// The memory of all statements of a program, in their order.
 #[derive(Debug)]
-pub(super) struct Supply<'a> {
+pub(crate) struct Supply<'a> {
     program: &'a Program,
     me: u32,
     ranks: u32,
@@ -34,7 +34,7 @@ pub(super) struct Supply<'a> {
 
 impl<'a> Supply<'a> {
     /// Makes the memory of the first statements; of all, unless they need more than is made ahead.
-    pub(super) fn new(program: &'a Program, me: u32, ranks: u32) -> Self {
+    pub(crate) fn new(program: &'a Program, me: u32, ranks: u32) -> Self {
         let most = AHEAD_MAX / u64::from(ranks.max(1));
         Self::with_most(program, me, ranks, most)
     }
@@ -51,7 +51,7 @@ impl<'a> Supply<'a> {
     }
 
     /// The memory of the next statement, the one at this position, which does `op`.
-    pub(super) fn take(&mut self, at: usize, op: &Op) -> Memory {
+    pub(crate) fn take(&mut self, at: usize, op: &Op) -> Memory {
         match (self.ahead.pop_front(), &self.program.steps[at].op) {
             (Some(memory), Op::Deferred(_)) => self.complete(memory, op),
             (Some(memory), _) => memory,
@@ -60,7 +60,7 @@ impl<'a> Supply<'a> {
     }
 
     /// Whether all memory of a statement was made ahead.
-    pub(super) fn is_ahead(&self, statement: usize) -> bool {
+    pub(crate) fn is_ahead(&self, statement: usize) -> bool {
         let is_known = |op: &Op| match op {
             Op::Deferred(deferred) => known_sizes(deferred).is_some(),
             _ => true,
@@ -143,24 +143,24 @@ fn known_sizes(deferred: &Deferred) -> Option<(u64, u64)> {
 
 /// What a rank contributes to a collective: a payload for itself in a tag of the collective's own, so that every rank
 /// knows what the others have.
-pub(super) fn contribution(rank: u32, size: u64) -> Vec<u8> {
+pub(crate) fn contribution(rank: u32, size: u64) -> Vec<u8> {
     Stream { from: rank, to: rank, tag: 0 }.payload(1, size as usize)
 }
 
 /// Memory for what comes: touched, with what no message is full of.
-pub(super) fn empty(size: u64) -> Vec<u8> {
+pub(crate) fn empty(size: u64) -> Vec<u8> {
     vec![0xa5; size as usize]
 }
 
 /// The sum of all bytes, word by word.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks();
     let words = words.iter().map(|word| u64::from_le_bytes(*word));
     words.chain(rest.iter().map(|byte| u64::from(*byte))).fold(0, u64::wrapping_add)
 }
 
 /// Whether the memory of some statements of a scenario cannot be made ahead.
-pub(super) fn exceeds(scenario: &Scenario) -> bool {
+pub fn exceeds(scenario: &Scenario) -> bool {
     let most = AHEAD_MAX / u64::from(scenario.ranks.max(1));
     (0..scenario.ranks).any(|rank| {
         let program = scenario.program(rank);

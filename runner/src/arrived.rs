@@ -1,32 +1,32 @@
 //! Received data of a rank: kept while the clock runs, and compared with the expected data afterwards.
 
-use super::{PlayError, Player};
-use crate::run::memory::contribution;
-use crate::run::payload::Stream;
+use crate::memory::contribution;
+use crate::payload::Stream;
+use crate::run_scenario::{PlayError, Player};
 use carrousel::Status;
 use carrousel_scenario::{BufferId, Op};
 
 /// Received data, to be compared with the expected data.
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     /// The statement that received it.
-    pub(super) statement: usize,
-    pub(super) buffer: Vec<u8>,
+    pub(crate) statement: usize,
+    pub(crate) buffer: Vec<u8>,
     /// The status of a message; `None` for the result of a collective.
-    pub(super) status: Option<Status>,
+    pub(crate) status: Option<Status>,
 }
 
 /// A named buffer of the program.
-pub(super) struct Named {
+pub(crate) struct Named {
     /// What the program writes.
-    pub(super) own: Vec<u8>,
+    pub(crate) own: Vec<u8>,
     /// What has come into it since the program has last written it, by position among all that has come.
-    pub(super) come: Option<usize>,
+    pub(crate) come: Option<usize>,
 }
 
 impl Player<'_> {
     /// Keeps what has come until it is checked, after the run; what was not made ahead is checked at once, and its
     /// memory given back, unless it is the named buffer that the program may read.
-    pub(super) fn come(&mut self, arrived: Arrived) -> Result<(), PlayError> {
+    pub(crate) fn come(&mut self, arrived: Arrived) -> Result<(), PlayError> {
         self.done[arrived.statement].received = arrived.status;
         let late = !self.is_ahead(arrived.statement);
         if late {
@@ -47,19 +47,19 @@ impl Player<'_> {
     }
 
     /// Keeps memory that was sent from: giving it back takes time.
-    pub(super) fn keep(&mut self, statement: usize, buffer: Vec<u8>) {
+    pub(crate) fn keep(&mut self, statement: usize, buffer: Vec<u8>) {
         if self.is_ahead(statement) {
             self.spent.push(buffer);
         }
     }
 
     /// Whether the memory of a statement was made before the clock started.
-    pub(super) fn is_ahead(&self, statement: usize) -> bool {
+    pub(crate) fn is_ahead(&self, statement: usize) -> bool {
         self.supply.is_ahead(statement)
     }
 
     /// Checks what has come.
-    pub(super) fn check(&self, arrived: &Arrived) -> Result<(), PlayError> {
+    pub(crate) fn check(&self, arrived: &Arrived) -> Result<(), PlayError> {
         let Arrived { statement, buffer, status } = arrived;
         let Some(Status { source: from, tag, bytes }) = *status else {
             let op = &self.program.steps[*statement].op;
@@ -100,7 +100,7 @@ impl Player<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::memory::{checksum, empty};
+    use crate::memory::{checksum, empty};
     use carrousel::threads;
     use carrousel_scenario::{Scenario, load};
 
