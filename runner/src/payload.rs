@@ -63,6 +63,12 @@ impl Stream {
     }
 }
 
+/// What a rank contributes to a collective: a payload for itself in a tag of the collective's own, so that every rank
+/// knows what the others have.
+pub(crate) fn contribution(rank: u32, len: u64) -> Vec<u8> {
+    Stream { from: rank, to: rank, tag: 0 }.payload(1, len as usize)
+}
+
 /// A bijection under which neighbours are strangers (the finalizer of `splitmix64`).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -58,7 +58,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
         ],
     ),
     ("carrousel-app", &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"]),
-    ("carrousel-runner", &["carrousel", "carrousel-scenario", "carrousel-verify"]),
+    ("carrousel-runner", &["carrousel", "carrousel-program", "carrousel-scenario", "carrousel-verify"]),
     ("carrousel-bench", &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"]),
     (
         "carrousel-cli",
@@ -68,6 +68,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "carrousel",
             "carrousel-launch",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-reuse",
             "carrousel-runner",
             "carrousel-scenario",

@@ -19,7 +19,7 @@ use carrousel_launch::{
     Bind, Event, Host, Job, LaunchError, StopReason, agent, end_by_signals, run as launch,
 };
 use carrousel_options::Settings;
-use carrousel_runner::{WaitReports, exceeds};
+use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
 use carrousel_trace::{TraceError, part_of, prepare};
 use std::env;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
 fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let settings = input::settings()?;
     let scenario = input::scenario(file, &settings, errors)?;
-    rank::check(&scenario, errors)?;
+    let programs = rank::programs_of(&scenario, errors)?;
     let drawing = args.timeline.as_deref().map(|path| Drawing::of(path).map(|drawing| (path, drawing)));
     let drawing = drawing.transpose()?;
     if rank::is_one() {
@@ -60,7 +60,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
             Some(directory) => settings.with_trace(directory),
             None => settings,
         };
-        return rank::run(&scenario, &settings, (args.format, drawing), out, errors);
+        return rank::run(&scenario, &programs, &settings, (args.format, drawing), out, errors);
     }
     if let Some(ranks) = args.ranks.filter(|ranks| *ranks != scenario.ranks) {
         return Err(rank::wrong_size(&scenario, ranks));
@@ -69,7 +69,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
         return Err(Failure::wrong("every rank reads the scenario: it cannot come by standard input")
             .with_help("write it to a file that all hosts see"));
     }
-    if exceeds(&scenario) {
+    if exceeds_memory_ahead(&programs) {
         let note = errors.paint(Paint::Note, "note:");
         to_stderr(&format!(
             "{note} the messages need more than 1 GiB: those at the end are filled while the clock runs, and make \
