@@ -73,8 +73,8 @@ fn is_stale(binary: &Path) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let built = time(binary);
     let mut sources = Vec::new();
-    let shared = ["scenario", "protocols", "options", "transport"];
-    let real = ["trace", "transport-shm", "launch", "engine", "carrousel", "app", "bench"];
+    let shared = ["scenario", "program", "protocols", "options", "transport"];
+    let real = ["trace", "transport-shm", "launch", "engine", "carrousel", "runner", "app", "bench"];
     for part in shared.iter().chain(&real).chain(&["transport-sim", "verify", "cli"]) {
         collect_sources(&root().join(part), &mut sources);
     }

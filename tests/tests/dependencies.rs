@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 24] = [
     ("carrousel-scenario", &[]),
     ("carrousel-matching", &[]),
     ("carrousel-rendezvous", &["carrousel-matching"]),
@@ -11,6 +11,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective"]),
     ("carrousel-reuse", &[]),
     ("carrousel-link", &[]),
+    ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
     ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
@@ -45,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
         &[
             "carrousel-scenario",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-transport",
@@ -55,6 +57,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
         &[
             "carrousel-scenario",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-link",
             "carrousel-rank",
             "carrousel-rendezvous",
@@ -65,6 +68,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
         ],
     ),
     ("carrousel-app", &["carrousel", "carrousel-options", "carrousel-rank", "carrousel-transport-sim"]),
+    ("carrousel-runner", &["carrousel", "carrousel-program", "carrousel-scenario", "carrousel-verify"]),
     ("carrousel-bench", &["carrousel", "carrousel-reuse", "carrousel-scenario", "carrousel-transport-verbs"]),
     (
         "carrousel-cli",
@@ -74,7 +78,9 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "carrousel",
             "carrousel-launch",
             "carrousel-options",
+            "carrousel-program",
             "carrousel-reuse",
+            "carrousel-runner",
             "carrousel-scenario",
             "carrousel-trace",
             "carrousel-transport-sim",

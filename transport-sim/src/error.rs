@@ -1,6 +1,7 @@
 //! Why a run has no report.
 
 use crate::Progress;
+use carrousel_program::ProgramError;
 use carrousel_rank::{ProtocolError, UsageError};
 use carrousel_scenario::ValueError;
 use std::fmt;
@@ -108,6 +109,17 @@ pub enum SimError {
         /// What it said.
         error: ProtocolError,
     },
+}
+
+impl From<ProgramError> for SimError {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::Unsupported { line, statement: what } => Self::Unsupported { line, what },
+            ProgramError::TooManyBytes { line, rank, misfit, .. } => {
+                Self::Refused { rank, line, error: misfit.into() }
+            }
+        }
+    }
 }
 
 /// A rank that cannot finish.

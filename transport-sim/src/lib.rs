@@ -57,6 +57,7 @@ pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
 
+use carrousel_program::programs;
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
@@ -65,6 +66,7 @@ use process::{Driver, Process};
 use script::Script;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use task::Task;
 use world::World;
 
@@ -77,10 +79,10 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     if !matches!(config.progress, Progress::None | Progress::Thread) {
         return Err(SimError::UnsupportedProgress(config.progress));
     }
-    program::check(scenario)?;
+    let programs = programs(scenario)?;
     let title = scenario.title.as_ref().unwrap_or(&scenario.file);
     let options = program::options(&scenario.options, config)?;
-    let driver = |rank: u32| Driver::Script(Script::new(scenario.programs[rank as usize].clone()));
+    let driver = |rank: u32| Driver::Script(Script::new(Arc::clone(&programs[rank as usize])));
     let job = (scenario.ranks, &scenario.nodes[..]);
     match config.protocol {
         Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),

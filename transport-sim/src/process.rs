@@ -103,7 +103,7 @@ pub(crate) struct Process<P: Protocol> {
 impl<P: Protocol> Process<P> {
     pub(crate) fn new(me: u32, ranks: u32, options: &Options, driver: Driver) -> Self {
         let (data, steps) = match &driver {
-            Driver::Script(script) => (None, script.steps().len()),
+            Driver::Script(script) => (None, script.program().len()),
             Driver::Task(_) => (Some(Box::default()), 0),
         };
         Self {
@@ -139,7 +139,7 @@ impl<P: Protocol> Process<P> {
     /// The line of an executed statement.
     pub(crate) fn line_of(&self, statement: usize) -> u32 {
         match &self.driver {
-            Driver::Script(script) => script.steps()[statement].line,
+            Driver::Script(script) => script.program().statement(statement).line(),
             Driver::Task(task) => task.line(statement),
         }
     }
@@ -188,7 +188,6 @@ impl<P: Protocol> Process<P> {
 
     /// Makes the next call of the statement; false when there is none left.
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
-        let is_first = self.calls[0].is_some();
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
         let request = match self.rank.call(call, &mut self.outputs) {
@@ -212,9 +211,7 @@ impl<P: Protocol> Process<P> {
             self.awaits.push(request);
         }
         match &mut self.driver {
-            // Of two calls the first one is what a name stands for.
-            Driver::Script(script) if is_first => script.opened(request, self.blocking),
-            Driver::Script(_) => {}
+            Driver::Script(script) => script.opened(request),
             Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
         }
         Ok(true)
@@ -299,7 +296,7 @@ impl<P: Protocol> Process<P> {
         match &mut self.driver {
             Driver::Script(script) => {
                 let message = released.ok().flatten().and_then(|status| status.message);
-                script.released(request, message, |request| is_open(&self.slots, request));
+                script.released(self.slots[request.index as usize].statement as usize, message);
             }
             Driver::Task(task) => {
                 if let Ok(Some(status)) = released {
@@ -365,8 +362,8 @@ impl<P: Protocol> Process<P> {
         };
         match &self.driver {
             Driver::Script(script) => {
-                into.extend(script.steps().iter().zip(&self.times).map(|(step, times)| {
-                    statement(None, step.line, step.label.clone(), step.op.name().into(), times)
+                into.extend(script.program().statements().zip(&self.times).map(|(it, times)| {
+                    statement(None, it.line(), it.label().cloned(), it.keyword().into(), times)
                 }))
             }
             Driver::Task(task) => {

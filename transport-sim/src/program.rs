@@ -1,13 +1,12 @@
-//! Statements as the simulator executes them.
+//! Statements as the simulator executes them, and the options under which it does.
 
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
-use carrousel_rank::{
-    Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
-    Speculation, Tag, TagSelector, Transfer,
-};
-use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, Scenario};
+use carrousel_program as meaning;
+use carrousel_program::{Buffer, Part};
+use carrousel_rank::{Call, Memory, Options, Pattern, Speculation, Transfer};
+use carrousel_scenario::OptionSetting;
 
 /// What a statement does to its rank.
 pub(crate) enum Action {
@@ -23,107 +22,31 @@ pub(crate) enum Action {
     Probe(Pattern),
 }
 
-/// Where an operation's bytes are: opaque, so any injective numbering will do.
-fn memory(buffer: Option<BufferId>, statement: usize) -> Memory {
-    match buffer {
-        Some(BufferId(id)) => Memory { address: u64::from(id) << 32, key: 1 },
-        None => Memory { address: (statement as u64) << 32, key: 0 },
-    }
-}
-
-fn source(from: scenario::Source) -> Source {
-    match from {
-        scenario::Source::Rank(rank) => Source::Rank(RankId(rank)),
-        scenario::Source::Any => Source::Any,
-    }
-}
-
-fn selector(tag: scenario::TagSelector) -> TagSelector {
-    match tag {
-        scenario::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
-        scenario::TagSelector::Any => TagSelector::Any,
-    }
-}
-
-/// A collective of all ranks; what is reduced are bytes.
-fn collective(kind: Kind, root: u32, len: u64, statement: usize) -> Call {
-    let [source, target, scratch] = [3, 4, 5].map(|key| Memory { key, ..memory(None, statement) });
-    let barrier = Collective::barrier(Communicator::WORLD);
-    Call::Collective(Collective { kind, root, len, source, target, scratch, ..barrier })
-}
-
-/// What the statement number `at` of a program, whose values are those of `op`, does; `None` if the simulator does not
-/// know it.
-pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<Action> {
-    let communicator = Communicator::WORLD;
-    let one = |call, blocking| Action::Calls { calls: [Some(call), None], blocking };
-    Some(match op {
-        Op::Compute { ns } => Action::Compute(*ns),
-        Op::ReadBuf(buffer) | Op::WriteBuf(buffer) => Action::Touch(program.buffers[buffer.0 as usize].size),
-        Op::Send { to, tag, size, buf, synchronous, blocking } => {
-            let (to, tag) = (RankId(*to), Tag(*tag));
-            let memory = memory(*buf, at);
-            one(
-                Call::Send(Send { to, tag, communicator, len: *size, memory, synchronous: *synchronous }),
-                *blocking,
-            )
-        }
-        Op::Recv { from, tag, size, buf, blocking } => {
-            let (from, tag) = (source(*from), selector(*tag));
-            one(
-                Call::Receive(Receive { from, tag, communicator, len: *size, memory: memory(*buf, at) }),
-                *blocking,
-            )
-        }
-        Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => {
-            let (from, tag) = (source(*from), selector(*recv_tag));
-            let receive = Receive {
-                from,
-                tag,
-                communicator,
-                len: *recv_size,
-                memory: Memory { key: 2, ..memory(None, at) },
-            };
-            let send = Send {
-                to: RankId(*to),
-                tag: Tag(*send_tag),
-                communicator,
-                len: *send_size,
-                memory: memory(None, at),
-                synchronous: false,
-            };
-            Action::Calls { calls: [Some(Call::Receive(receive)), Some(Call::Send(send))], blocking: true }
-        }
-        Op::Probe { from, tag } => {
-            let context = communicator.messages();
-            Action::Probe(Pattern { source: source(*from), tag: selector(*tag), context })
-        }
-        Op::Wait(_) | Op::WaitAll | Op::Test(_) => Action::Requests,
-        Op::Barrier { blocking } => one(Call::Collective(Collective::barrier(communicator)), *blocking),
-        Op::Bcast { root, size } => one(collective(Kind::Broadcast, *root, *size, at), true),
-        Op::Reduce { root, size } => one(collective(Kind::Reduce, *root, *size, at), true),
-        Op::AllReduce { size } => one(collective(Kind::AllReduce, 0, *size, at), true),
-        Op::Gather { root, size } => one(collective(Kind::Gather, *root, *size, at), true),
-        Op::AllGather { size } => one(collective(Kind::AllGather, 0, *size, at), true),
-        Op::AllToAll { size } => one(collective(Kind::AllToAll, 0, *size, at), true),
-        _ => return None,
-    })
-}
-
-/// Whether the simulator knows every statement of a scenario.
-pub(crate) fn check(scenario: &Scenario) -> Result<(), SimError> {
-    for program in &scenario.programs {
-        for (at, step) in program.steps.iter().enumerate() {
-            let outline = match &step.op {
-                Op::Deferred(deferred) => deferred.outline(),
-                op => op,
-            };
-            if action(program, at, outline).is_none() {
-                return Err(SimError::Unsupported { line: step.line, what: step.op.name() });
+impl Action {
+    /// What statement number `at` of a program does.
+    pub(crate) fn of(program: &meaning::Program, at: usize, action: &meaning::Action<'_>) -> Self {
+        match *action {
+            meaning::Action::Compute { ns } => Self::Compute(ns),
+            meaning::Action::Touch { buffer, .. } => Self::Touch(program.buffer_len(buffer)),
+            meaning::Action::Start { .. } | meaning::Action::Exchange { .. } => {
+                let mut calls = action.operations().map(|it| it.call(|buffer| memory(buffer, at)));
+                Self::Calls { calls: [calls.next(), calls.next()], blocking: !action.starts_request() }
             }
+            meaning::Action::Probe(pattern) => Self::Probe(pattern),
+            meaning::Action::Wait(_) | meaning::Action::Test(_) => Self::Requests,
         }
     }
-    Ok(())
+}
+
+/// Where a buffer is that statement number `at` uses: opaque, so any injective numbering will do.
+fn memory(buffer: Buffer, at: usize) -> Memory {
+    let (number, key) = match buffer {
+        Buffer::Named(name) => (u64::from(name.0), 0),
+        Buffer::Own(Part::Outgoing) => (at as u64, 1),
+        Buffer::Own(Part::Incoming) => (at as u64, 2),
+        Buffer::Own(Part::Scratch) => (at as u64, 3),
+    };
+    Memory { address: number << 32, key }
 }
 
 /// The protocols' options: those that are set, and for others the parameter set's.

@@ -1,8 +1,11 @@
 //! A rank that does what a scenario says.
 
-use crate::program::{self, Action};
-use carrousel_rank::{Handle, RankId, Tag};
-use carrousel_scenario::{Op, Program, Received, RequestId, Scenario, Step, ValueError};
+use crate::program::Action;
+use carrousel_program::{
+    self as meaning, Ordinal, Program, RankId, Received, RequestId, Statement, Tag, ValueError, received,
+};
+use carrousel_rank::Handle;
+use carrousel_scenario::Scenario;
 use std::sync::Arc;
 
 /// Where a rank is in its program, and what it has started there.
@@ -11,34 +14,26 @@ pub(crate) struct Script {
     program: Arc<Program>,
     /// The statement that is being executed.
     at: usize,
-    /// By request variable.
-    variables: Vec<Option<Handle>>,
-    /// Requests that `wait all` waits for, closed ones among them.
-    open: Vec<Handle>,
-    closed: usize,
-    /// Whether any statement asks for messages.
-    asks: bool,
-    /// Receives that names stand for, until they are over.
-    receives: Vec<(Handle, RequestId)>,
-    /// By request variable, the message that it stands for.
+    /// By request that has begun.
+    requests: Vec<Handle>,
+    /// By name, the message that it stands for. Empty if no statement asks for messages.
     received: Vec<Option<Received>>,
 }
 
 impl Script {
     pub(crate) fn new(program: Arc<Program>) -> Self {
-        let variables = vec![None; program.requests.len()];
-        let asks = program.steps.iter().any(|step| matches!(step.op, Op::Deferred(_)));
-        let received = vec![None; if asks { program.requests.len() } else { 0 }];
-        Self { at: 0, variables, open: Vec::new(), closed: 0, asks, receives: Vec::new(), received, program }
+        let names = if program.asks_for_messages() { program.names() } else { 0 };
+        let requests = Vec::with_capacity(program.requests() as usize);
+        Self { at: 0, requests, received: vec![None; names], program }
     }
 
     /// The statements of the program.
-    pub(crate) fn steps(&self) -> &[Step] {
-        &self.program.steps
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
     }
 
-    fn step(&self) -> &Step {
-        &self.program.steps[self.at]
+    fn statement(&self) -> Statement<'_> {
+        self.program.statement(self.at)
     }
 
     /// What the next statement does; `None` at the end of the program.
@@ -46,78 +41,56 @@ impl Script {
     /// # Errors
     /// When a value that only this run has leaves its range.
     pub(crate) fn action(&self) -> Result<Option<Action>, ValueError> {
-        let Some(step) = self.program.steps.get(self.at) else { return Ok(None) };
-        Ok(match &step.op {
-            Op::Deferred(deferred) => {
-                let op = deferred.resolve(|name| self.received[name.0 as usize])?;
-                program::action(&self.program, self.at, &op)
-            }
-            op => program::action(&self.program, self.at, op),
-        })
+        if self.at == self.program.len() {
+            return Ok(None);
+        }
+        let action = self.statement().action(|name| self.message_of(name))?;
+        Ok(Some(Action::of(&self.program, self.at, &action)))
+    }
+
+    /// The message that a name stands for.
+    fn message_of(&self, name: RequestId) -> Option<Received> {
+        self.received[name.0 as usize]
     }
 
     /// Whether what the statement starts goes on when it has returned.
     pub(crate) fn starts_request(&self) -> bool {
-        self.step().op.starts_request()
+        self.statement().outline().starts_request()
     }
 
     /// Whether the statement only looks whether a request is complete.
     pub(crate) fn tests(&self) -> bool {
-        matches!(self.step().op, Op::Test(_))
+        matches!(self.statement().outline(), meaning::Action::Test(_))
     }
 
     /// The requests of other statements that this one is about, closed ones among them.
-    pub(crate) fn look_up(&mut self, into: &mut Vec<Handle>) {
-        match &self.program.steps[self.at].op {
-            Op::Wait(names) => into.extend(names.iter().filter_map(|name| self.variables[name.0 as usize])),
-            Op::Test(name) => into.extend(self.variables[name.0 as usize]),
-            Op::WaitAll => {
-                into.append(&mut self.open);
-                self.closed = 0;
-            }
+    pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
+        let handle = |request: &Ordinal| self.requests[*request as usize];
+        match self.statement().outline() {
+            meaning::Action::Wait(requests) => into.extend(requests.iter().map(handle)),
+            meaning::Action::Test(request) => into.extend(request.iter().map(handle)),
             _ => {}
         }
     }
 
-    /// The statement has started a request, the first one if it starts two: the receive of a `sendrecv`. A blocking one
-    /// is waited for by the statement itself.
-    pub(crate) fn opened(&mut self, request: Handle, blocking: bool) {
-        if !blocking {
-            self.open.push(request);
-        }
-        let Some(name) = self.step().bind else { return };
-        self.variables[name.0 as usize] = (!blocking).then_some(request);
-        if self.asks {
-            self.receives.retain(|(_, other)| *other != name);
-            self.receives.push((request, name));
-        }
+    /// The statement has started its next request.
+    pub(crate) fn opened(&mut self, request: Handle) {
+        self.requests.push(request);
     }
 
-    /// A request is over, and has this message if it has one; `is_open` says which are not.
-    pub(crate) fn released(
-        &mut self,
-        request: Handle,
-        message: Option<(RankId, Tag)>,
-        is_open: impl Fn(Handle) -> bool,
-    ) {
-        if let Some(at) = self.receives.iter().position(|(receive, _)| *receive == request) {
-            let (_, name) = self.receives.swap_remove(at);
-            self.received[name.0 as usize] = message.map(received);
-        }
-        self.closed += 1;
-        if self.closed > 64 && self.closed * 2 > self.open.len() {
-            self.open.retain(|request| is_open(*request));
-            self.closed = 0;
+    /// A request is over that a statement has started, and has this message if it is a receive.
+    pub(crate) fn released(&mut self, statement: usize, message: Option<(RankId, Tag)>) {
+        // Of the two of a `sendrecv`, the receive is the first one.
+        let request = self.program.statement(statement).requests().start;
+        if let (Some(name), Some((source, tag))) = (self.program.name_of_message(request), message) {
+            self.received[name.0 as usize] = Some(received(source, tag));
         }
     }
 
     /// The statement is a probe that has found a message.
     pub(crate) fn found(&mut self, source: RankId, tag: Tag) {
-        let Some(name) = self.step().bind else { return };
-        self.variables[name.0 as usize] = None;
-        if self.asks {
-            self.receives.retain(|(_, other)| *other != name);
-            self.received[name.0 as usize] = Some(received((source, tag)));
+        if let Some(known) = self.statement().bind().and_then(|name| self.received.get_mut(name.0 as usize)) {
+            *known = Some(received(source, tag));
         }
     }
 
@@ -128,16 +101,12 @@ impl Script {
 
     /// The line of the statement that is being executed.
     pub(crate) fn line(&self) -> u32 {
-        let last = self.program.steps.len().saturating_sub(1);
-        self.program.steps.get(self.at.min(last)).map_or(0, |step| step.line)
+        let last = self.program.len().checked_sub(1);
+        last.map_or(0, |last| self.program.statement(self.at.min(last)).line())
     }
 
     /// That statement, as it is written.
     pub(crate) fn written(&self, scenario: &Scenario) -> String {
-        self.step().written(scenario, &self.program).to_string()
+        self.statement().written(scenario).to_string()
     }
-}
-
-fn received((source, tag): (RankId, Tag)) -> Received {
-    Received { source: source.0, tag: tag.0 }
 }

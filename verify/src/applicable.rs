@@ -1,128 +1,36 @@
 //! What each check speaks of: that nothing was violated where nothing could be is no proof.
 
-use carrousel_scenario::{Check, Op, Scenario, Source, TagSelector};
+use carrousel_program::Aspects;
+use carrousel_scenario::Check;
 
-/// Whether a scenario has something that a check speaks of.
-pub(crate) fn is_applicable(check: Check, scenario: &Scenario) -> bool {
-    let all = || scenario.programs.iter().flat_map(|program| &program.steps).map(|step| &step.op);
-    let mut ops = all().map(Op::outline);
+/// Whether a check speaks of something that a scenario with these statements has.
+pub(crate) fn is_applicable(check: Check, statements: &Aspects) -> bool {
     match check {
         // At a value that leaves its range, which only the run shows, a rank cannot go on.
-        Check::DeadlockFreedom => ops.any(waits) || all().any(|op| matches!(op, Op::Deferred(_))),
+        Check::DeadlockFreedom => statements.waits || statements.asks_for_messages,
         // A message that a receive could get.
-        Check::MatchingOrder => {
-            let (mut sends, mut receives) = (false, false);
-            for op in ops {
-                sends |= matches!(op, Op::Send { .. } | Op::SendRecv { .. });
-                receives |= matches!(op, Op::Recv { .. } | Op::SendRecv { .. });
-            }
-            sends && receives
-        }
-        Check::BufferSafety => ops.any(uses_buffer),
-        Check::MatchDeterminism => ops.any(is_wildcard),
-        Check::RmaRace => ops.any(accesses_window),
-        Check::EpochUsage => ops.any(|op| is_of_epoch(op) || accesses_window(op)),
-        Check::LockExclusion => ops.any(|op| matches!(op, Op::Lock { .. } | Op::LockAll { .. })),
-        Check::RequestLeak => ops.any(leaves_request),
-        Check::UnmatchedMessage => ops.any(may_leave_message),
+        Check::MatchingOrder => statements.sends && statements.receives,
+        Check::BufferSafety => statements.uses_buffer,
+        Check::MatchDeterminism => statements.receives_any,
+        Check::RmaRace => statements.accesses_window,
+        Check::EpochUsage => statements.is_of_epoch || statements.accesses_window,
+        Check::LockExclusion => statements.locks,
+        Check::RequestLeak => statements.leaves_request,
+        Check::UnmatchedMessage => statements.may_leave_message,
     }
-}
-
-/// Whether a statement waits for something, if only at worst.
-fn waits(op: &Op) -> bool {
-    match op {
-        Op::Compute { .. } | Op::Test(_) | Op::ReadBuf(_) | Op::WriteBuf(_) => false,
-        Op::Load { .. } | Op::Store { .. } => false,
-        Op::Put { .. } | Op::Get { .. } | Op::Accumulate { .. } => false,
-        Op::FetchOp { .. } | Op::CompareSwap { .. } => false,
-        op => !op.starts_request(),
-    }
-}
-
-/// Whether a statement has a buffer of its rank read or written.
-fn uses_buffer(op: &Op) -> bool {
-    match *op {
-        Op::Send { .. } | Op::Recv { .. } | Op::SendRecv { .. } => true,
-        Op::Bcast { size, .. }
-        | Op::Reduce { size, .. }
-        | Op::AllReduce { size }
-        | Op::Gather { size, .. }
-        | Op::AllGather { size }
-        | Op::AllToAll { size } => size > 0,
-        Op::ReadBuf(_) | Op::WriteBuf(_) => true,
-        Op::Put { .. } | Op::Get { .. } | Op::Accumulate { .. } => true,
-        _ => false,
-    }
-}
-
-fn is_wildcard(op: &Op) -> bool {
-    match *op {
-        Op::Recv { from, tag, .. } => from == Source::Any || tag == TagSelector::Any,
-        Op::SendRecv { from, recv_tag, .. } => from == Source::Any || recv_tag == TagSelector::Any,
-        _ => false,
-    }
-}
-
-fn accesses_window(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Put { .. }
-            | Op::Get { .. }
-            | Op::Accumulate { .. }
-            | Op::FetchOp { .. }
-            | Op::CompareSwap { .. }
-            | Op::Load { .. }
-            | Op::Store { .. }
-    )
-}
-
-fn is_of_epoch(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Fence { .. }
-            | Op::Start { .. }
-            | Op::Complete { .. }
-            | Op::Post { .. }
-            | Op::WaitEpoch { .. }
-            | Op::Lock { .. }
-            | Op::Unlock { .. }
-            | Op::LockAll { .. }
-            | Op::UnlockAll { .. }
-            | Op::Flush { .. }
-    )
-}
-
-/// Whether a statement starts a request that has to be waited for. Those of epochs that begin are complete at birth.
-fn leaves_request(op: &Op) -> bool {
-    let is_born_complete =
-        matches!(op, Op::Start { .. } | Op::Post { .. } | Op::Lock { .. } | Op::LockAll { .. });
-    op.starts_request() && !is_born_complete
-}
-
-/// Whether a rank can be done with a statement while a message of it has not been received. From the other collectives
-/// nobody returns as long as anybody is missing.
-fn may_leave_message(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Send { .. }
-            | Op::SendRecv { .. }
-            | Op::Bcast { .. }
-            | Op::Reduce { .. }
-            | Op::Gather { .. }
-            | Op::Barrier { blocking: false }
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use carrousel_program::aspects;
     use carrousel_scenario::load;
 
     /// The checks that speak of something in a program of three ranks.
     fn applicable(program: &str) -> Vec<&'static str> {
         let text = format!("ranks 3\nwindow w 64\nrank 0\n{program}\n");
         let scenario = load("f", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-        let checks = Check::ALL.into_iter().filter(|check| is_applicable(*check, &scenario));
+        let checks = Check::ALL.into_iter().filter(|check| is_applicable(*check, &aspects(&scenario)));
         checks.map(Check::name).collect()
     }
 

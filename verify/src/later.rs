@@ -7,101 +7,63 @@
 use crate::model::Model;
 use crate::program::{Act, Buffer, Ordinal, Program, Sought, Start};
 use crate::state::{Message, Proc, State};
-use carrousel_rank::{Protocol, RankId, Source, Tag, TagSelector};
-use carrousel_scenario as scn;
-use carrousel_scenario::{Deferred, Op, RequestId, ValueError};
-use std::sync::Arc;
+use carrousel_program as meaning;
+use carrousel_program::{Action, Deferred, Operation, Received, RequestId, ValueError};
+use carrousel_rank::{Protocol, Source, TagSelector};
 
 /// A statement, or one of the two requests that a `sendrecv` starts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Later {
     /// The statement.
-    pub deferred: Arc<Deferred>,
+    pub deferred: Deferred,
     /// It is about the sending part.
     pub sends: bool,
-    /// The named buffer.
-    pub named: Option<Buffer>,
     /// A buffer that nothing else has: of a message without bytes, or without a named buffer.
     pub own: Buffer,
 }
 
-/// What the sending part of a statement starts.
-pub(crate) fn send(op: &Op, buffer: impl FnOnce(u64) -> Buffer) -> Option<Start> {
-    match *op {
-        Op::Send { to, tag, size, synchronous, .. } => {
-            Some(Start::Send { to, tag, len: size, synchronous, buffer: buffer(size) })
-        }
-        Op::SendRecv { to, send_tag: tag, send_size: len, .. } => {
-            Some(Start::Send { to, tag, len, synchronous: false, buffer: buffer(len) })
-        }
-        _ => None,
-    }
-}
-
-/// What the receiving part of a statement starts.
-pub(crate) fn receive(op: &Op, buffer: impl FnOnce(u64) -> Buffer) -> Option<Start> {
-    let (from, tag, len) = match *op {
-        Op::Recv { from, tag, size, .. } => (from, tag, size),
-        Op::SendRecv { from, recv_tag, recv_size, .. } => (from, recv_tag, recv_size),
-        _ => return None,
-    };
-    Some(Start::Receive { from: source_of(from), tag: selector(tag), len, buffer: buffer(len) })
-}
-
-pub(crate) fn source_of(source: scn::Source) -> Source {
-    match source {
-        scn::Source::Rank(rank) => Source::Rank(RankId(rank)),
-        scn::Source::Any => Source::Any,
-    }
-}
-
-pub(crate) fn selector(tag: scn::TagSelector) -> TagSelector {
-    match tag {
-        scn::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
-        scn::TagSelector::Any => TagSelector::Any,
+/// The number of a buffer: named ones come first. `own` is that of memory that nothing else has.
+pub(crate) fn number_of(buffer: meaning::Buffer, own: impl FnOnce() -> Buffer) -> Buffer {
+    match buffer {
+        meaning::Buffer::Named(name) => name.0 as Buffer,
+        meaning::Buffer::Own(_) => own(),
     }
 }
 
 impl Later {
     /// Of a send: its receiver, where that is known before.
     pub(crate) fn to(&self) -> Option<u32> {
-        match *self.deferred.outline() {
-            Op::Send { to, .. } | Op::SendRecv { to, .. } if !self.deferred.is_deferred(0) => Some(to),
-            _ => None,
-        }
+        self.deferred.sending()?.to.map(|to| to.0)
     }
 
     /// Of a receive or probe: whose messages match, where that is known before.
     pub(crate) fn from(&self) -> Option<Source> {
-        let (from, slot) = match *self.deferred.outline() {
-            Op::Recv { from, .. } | Op::Probe { from, .. } => (from, 0),
-            Op::SendRecv { from, .. } => (from, 3),
-            _ => return None,
-        };
-        (!self.deferred.is_deferred(slot)).then(|| source_of(from))
+        self.deferred.receiving()?.from
     }
 
     /// Its bytes, where they are known before.
     pub(crate) fn len(&self) -> Option<u64> {
-        let (len, slot) = match *self.deferred.outline() {
-            Op::Send { size, .. } | Op::Recv { size, .. } => (size, 2),
-            Op::SendRecv { send_size, .. } if self.sends => (send_size, 2),
-            Op::SendRecv { recv_size, .. } => (recv_size, 5),
-            _ => return None,
-        };
-        (!self.deferred.is_deferred(slot)).then_some(len)
+        match self.sends {
+            true => self.deferred.sending()?.len,
+            false => self.deferred.receiving()?.len,
+        }
     }
 
     /// Whether it is a synchronous send.
     pub(crate) fn is_synchronous(&self) -> bool {
-        matches!(self.deferred.outline(), Op::Send { synchronous: true, .. })
+        self.deferred.sending().is_some_and(|send| send.synchronous)
+    }
+
+    /// What it does; an error if a value leaves its range.
+    fn action<P: Protocol>(&self, proc: &Proc<P>) -> Result<Action<'static>, ValueError> {
+        self.deferred.resolve(|name| proc.message_of(name))
     }
 
     /// What it starts.
     fn start<P: Protocol>(&self, proc: &Proc<P>) -> Option<Start> {
-        let op = self.deferred.resolve(|name| proc.message_of(name)).ok()?;
-        let buffer = |bytes: u64| self.named.filter(|_| bytes > 0).unwrap_or(self.own);
-        if self.sends { send(&op, buffer) } else { receive(&op, buffer) }
+        let is_it = |operation: &Operation| matches!(operation, Operation::Send(_)) == self.sends;
+        let operation = self.action(proc).ok()?.operations().find(is_it)?;
+        Some(Start::of(operation, |buffer| number_of(buffer, || self.own)))
     }
 }
 
@@ -121,7 +83,7 @@ pub(crate) fn later_of<'a>(program: &'a Program, act: &Act) -> Option<&'a Later>
 /// The value with which the next act of a rank leaves its range, so that it cannot go on.
 pub(crate) fn fault<P: Protocol>(program: &Program, proc: &Proc<P>) -> Option<ValueError> {
     let step = program.steps.get(usize::from(proc.pc))?;
-    later_of(program, &step.act)?.deferred.resolve(|name| proc.message_of(name)).err()
+    later_of(program, &step.act)?.action(proc).err()
 }
 
 /// The sender and the tag that a probe looks for; `None` if that leaves its range.
@@ -134,8 +96,8 @@ pub(crate) fn sought<P: Protocol>(
         Sought::Known(source, tag) => Some((source, tag)),
         Sought::Later(index) => {
             let later = program.later.get(usize::from(index))?;
-            match later.deferred.resolve(|name| proc.message_of(name)).ok()? {
-                Op::Probe { from, tag } => Some((source_of(from), selector(tag))),
+            match later.action(proc).ok()? {
+                Action::Probe(pattern) => Some((pattern.source, pattern.tag)),
                 _ => None,
             }
         }
@@ -163,13 +125,13 @@ impl<P: Protocol> Model<P> {
 
 impl<P: Protocol> Proc<P> {
     /// The message that a name stands for.
-    pub(crate) fn message_of(&self, name: RequestId) -> Option<scn::Received> {
+    pub(crate) fn message_of(&self, name: RequestId) -> Option<Received> {
         let at = self.received.binary_search_by_key(&name, |(name, _)| *name).ok()?;
         Some(self.received[at].1)
     }
 
     /// A name stands for this message from now on.
-    pub(crate) fn learn(&mut self, name: RequestId, message: scn::Received) {
+    pub(crate) fn learn(&mut self, name: RequestId, message: Received) {
         match self.received.binary_search_by_key(&name, |(name, _)| *name) {
             Ok(at) => self.received[at].1 = message,
             Err(at) => self.received.insert(at, (name, message)),

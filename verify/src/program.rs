@@ -4,9 +4,9 @@
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
 pub use crate::later::Later;
-use carrousel_rank::{
-    Call, Collective, Communicator, Kind, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector,
-};
+use carrousel_program as meaning;
+use carrousel_program::{Operation, Part};
+use carrousel_rank::{Call, Kind, Memory, Options, RankId, Source, Tag, TagSelector};
 use carrousel_scenario::RequestId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,6 +132,22 @@ impl Start {
     /// Enter a barrier.
     pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
 
+    /// The start of an operation; `buffer` says which number a buffer has here. The memory of a collective has none: no
+    /// program can name it, and what is in it is not looked at.
+    pub fn of(operation: Operation, buffer: impl FnOnce(meaning::Buffer) -> Buffer) -> Self {
+        match operation {
+            Operation::Send(meaning::Send { to, tag, len, synchronous, buffer: name }) => {
+                Self::Send { to: to.0, tag: tag.0, len, synchronous, buffer: buffer(name) }
+            }
+            Operation::Receive(meaning::Receive { from, tag, len, buffer: name }) => {
+                Self::Receive { from, tag, len, buffer: buffer(name) }
+            }
+            Operation::Collective(meaning::Collective { kind, root, len }) => {
+                Self::Collective { kind, root, len }
+            }
+        }
+    }
+
     /// What it asks of the library.
     ///
     /// # Panics
@@ -140,20 +156,15 @@ impl Start {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
             Self::Send { to, tag, len, synchronous, buffer } => {
-                let (to, tag, memory) = (RankId(to), Tag(tag), memory(buffer));
-                Call::Send(Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous })
+                let (to, tag, own) = (RankId(to), Tag(tag), meaning::Buffer::Own(Part::Outgoing));
+                meaning::Send { to, tag, len, synchronous, buffer: own }.call(memory(buffer))
             }
-            Self::Receive { from, tag, len, buffer } => Call::Receive(Receive {
-                from,
-                tag,
-                communicator: Communicator::WORLD,
-                len,
-                memory: memory(buffer),
-            }),
-            // No program can name the memory of a collective: what is in it is not looked at.
+            Self::Receive { from, tag, len, buffer } => {
+                let own = meaning::Buffer::Own(Part::Incoming);
+                meaning::Receive { from, tag, len, buffer: own }.call(memory(buffer))
+            }
             Self::Collective { kind, root, len } => {
-                let nowhere = Collective::barrier(Communicator::WORLD);
-                Call::Collective(Collective { kind, root, len, ..nowhere })
+                meaning::Collective { kind, root, len }.call([memory(0); 3])
             }
             Self::Later(_) => unreachable!("a call is made when its values are known"),
         }

@@ -10,6 +10,7 @@ use crate::report::{CheckReport, Report, VERSION, Verdict};
 use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
 use crate::scenario::{Refusal, job};
 use crate::shortest::shorten;
+use carrousel_program::aspects;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use stateright::Model as _;
@@ -127,6 +128,7 @@ impl WithProtocol for Checking<'_> {
         let mut outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
         // Behind a broken promise nothing was explored: what was not found there is not known.
         let known = outcome.exhaustive && outcome.broken.is_none();
+        let statements = aspects(self.scenario);
         let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits);
         let checks: Vec<CheckReport> = Check::ALL
             .into_iter()
@@ -141,7 +143,7 @@ impl WithProtocol for Checking<'_> {
                 });
                 let verdict = match shortest {
                     Some(_) => Verdict::Violated,
-                    None if !is_applicable(check, self.scenario) => Verdict::NotApplicable,
+                    None if !is_applicable(check, &statements) => Verdict::NotApplicable,
                     None if known => Verdict::Proven,
                     None => Verdict::Inconclusive,
                 };

@@ -1,12 +1,13 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
-use crate::later::{Later, later_of, receive, selector, send, source_of};
+use crate::later::{Later, later_of, number_of};
 use crate::program::{Act, Buffer, Job, Ordinal, Program, Sought, Start};
 use carrousel_options::protocol;
-use carrousel_rank::{Kind, NO_WINDOW, Options, Speculation};
-use carrousel_scenario as scn;
-use carrousel_scenario::{Deferred, Op, Scenario};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use carrousel_program as meaning;
+use carrousel_program::{Action, Operation, ProgramError, RequestId, programs};
+use carrousel_rank::{NO_WINDOW, Options, Speculation};
+use carrousel_scenario::Scenario;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Something that a scenario may say and that cannot be explored.
@@ -45,6 +46,17 @@ pub enum Refusal {
     },
 }
 
+impl From<ProgramError> for Refusal {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::Unsupported { line, statement } => Self::Statement { line, statement },
+            ProgramError::TooManyBytes { line, statement, ranks, .. } => {
+                Self::TooManyBytes { line, statement, ranks }
+            }
+        }
+    }
+}
+
 impl Refusal {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
@@ -74,250 +86,113 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
         options.eager_window = NO_WINDOW;
         options.speculation = Speculation::Off;
     }
-    let mut compiled: HashMap<*const scn::Program, Arc<Program>> = HashMap::new();
+    let mut compiled: HashMap<*const meaning::Program, Arc<Program>> = HashMap::new();
     let mut ranks = Vec::with_capacity(scenario.programs.len());
-    for (rank, program) in scenario.programs.iter().enumerate() {
-        let key = Arc::as_ptr(program);
-        let program = match compiled.get(&key) {
+    for (rank, source) in (0..).zip(programs(scenario)?) {
+        let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => {
-                let program = Arc::new(compile(program, rank as u32, scenario.ranks)?);
-                compiled.insert(key, Arc::clone(&program));
-                program
-            }
+            None => Arc::new(compile(&source).ok_or(Refusal::TooLong { rank })?),
         };
+        compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);
     }
     Ok(Job { ranks, options })
 }
 
-/// The ordinals that are open, by the text of the program alone.
-#[derive(Default)]
-struct Names {
-    bound: HashMap<scn::RequestId, Ordinal>,
-    /// Started and not waited for. A test may succeed, so its request stays: waiting again is harmless.
-    open: BTreeSet<Ordinal>,
-    /// Those of them that have a name.
-    named: BTreeMap<Ordinal, scn::RequestId>,
-    /// The names of each list that some step waits for, once each.
-    lists: HashMap<*const scn::RequestId, HashSet<scn::RequestId, ahash::RandomState>>,
-    /// By step that waits for them first, or finds them: receives and probes with a name.
-    known: HashMap<u16, Vec<(Option<Ordinal>, scn::RequestId)>>,
-}
+/// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
+type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
-impl Names {
-    /// A name is bound to a request, to nothing that is open, or lost.
-    fn bind(&mut self, program: &mut Program, name: scn::RequestId, request: Option<Ordinal>) {
-        let before = match request {
-            Some(request) => self.bound.insert(name, request),
-            None => self.bound.remove(&name),
-        };
-        // Of what is lost nobody asks any more.
-        if let Some(lost) = before.filter(|before| self.open.contains(before)) {
-            program.keeps.remove(&lost);
-            self.named.remove(&lost);
-        }
-        if let Some(request) = request {
-            program.keeps.insert(request, name);
-            self.named.insert(request, name);
-        }
-    }
-
-    /// What is open of a list of names, in ascending order. Waiting again is harmless, and not worth a list of its own in
-    /// each round; nor is a long list worth being gone through in each.
-    fn open_of(&mut self, list: &Arc<[scn::RequestId]>) -> Vec<Ordinal> {
-        let Self { bound, named, lists, .. } = self;
-        let list = lists.entry(list.as_ptr()).or_insert_with(|| list.iter().copied().collect());
-        if named.len() < list.len() {
-            return named.iter().filter(|(_, name)| list.contains(name)).map(|(open, _)| *open).collect();
-        }
-        let mut open: Vec<Ordinal> = list.iter().filter_map(|name| bound.get(name).copied()).collect();
-        open.retain(|request| named.contains_key(request));
-        open.sort_unstable();
-        open
-    }
-
-    /// The next step waits for these: from then on the messages of the receives among them are known.
-    fn wait(&mut self, program: &Program, requests: &[Ordinal]) {
-        let known = self.known.entry(program.steps.len() as u16).or_default();
-        for request in requests.iter().filter(|request| self.open.remove(request)) {
-            self.named.remove(request);
-            known.extend(program.keeps.get(request).map(|name| (Some(*request), *name)));
-        }
-    }
-}
-
-/// The collective that a statement starts, and whether it waits for it.
-fn collective(op: &Op) -> Option<(Start, bool)> {
-    let start = |kind, root, len| (Start::Collective { kind, root, len }, true);
-    Some(match *op {
-        Op::Barrier { blocking } => (Start::BARRIER, blocking),
-        Op::Bcast { root, size } => start(Kind::Broadcast, root, size),
-        Op::Reduce { root, size } => start(Kind::Reduce, root, size),
-        Op::AllReduce { size } => start(Kind::AllReduce, 0, size),
-        Op::Gather { root, size } => start(Kind::Gather, root, size),
-        Op::AllGather { size } => start(Kind::AllGather, 0, size),
-        Op::AllToAll { size } => start(Kind::AllToAll, 0, size),
-        _ => return None,
-    })
-}
-
-fn compile(source: &scn::Program, rank: u32, ranks: u32) -> Result<Program, Refusal> {
+/// A program in the checker's numbers; `None` if they do not suffice.
+fn compile(source: &meaning::Program) -> Option<Program> {
     let mut program = Program::default();
-    let mut names = Names::default();
+    let mut known = Known::new();
     // Named buffers come first; each request without one has its own behind them.
-    let mut next_buffer = source.buffers.len();
-    for step in &source.steps {
-        let line = step.line;
-        // A message without bytes uses no buffer: whatever stands there, it gets one that nothing else has.
-        let mut buffer = |named: Option<scn::BufferId>, bytes: u64| {
-            named.filter(|_| bytes > 0).map_or_else(
-                || {
-                    next_buffer += 1;
-                    (next_buffer - 1) as u16
-                },
-                |named| named.0 as u16,
-            )
+    let mut buffers = source.buffers().len();
+    for statement in source.statements() {
+        let line = statement.line();
+        let later = |program: &mut Program, buffers: &mut usize, sends| {
+            let add = |deferred| program.add_later(Later { deferred, sends, own: next(buffers) });
+            statement.deferred().map(add)
         };
-        match &step.op {
-            Op::Compute { .. } => {}
-            Op::Deferred(deferred) => later(&mut program, &mut names, step, deferred, &mut buffer),
-            op @ (Op::Send { buf, blocking, .. } | Op::Recv { buf, blocking, .. }) => {
-                let buffer = |bytes| buffer(*buf, bytes);
-                let start =
-                    if matches!(op, Op::Send { .. }) { send(op, buffer) } else { receive(op, buffer) };
-                start.into_iter().for_each(|start| request(&mut program, &mut names, step, start, *blocking));
-            }
-            op @ Op::SendRecv { .. } => {
-                let parts = (receive(op, |bytes| buffer(None, bytes)), send(op, |bytes| buffer(None, bytes)));
-                if let (Some(receive), Some(send)) = parts {
-                    both(&mut program, &mut names, step, receive, send);
+        match statement.outline() {
+            Action::Compute { .. } => {
+                if let Some(time) = later(&mut program, &mut buffers, false) {
+                    program.act(line, Act::Compute(time));
                 }
             }
-            Op::Probe { from, tag } => {
-                probe(&mut program, &mut names, step, Sought::Known(source_of(*from), selector(*tag)));
+            Action::Touch { buffer, write } => {
+                program.act(line, Act::Touch { buffer: buffer.0 as u16, write });
             }
-            Op::Wait(requests) => {
-                let ordinals: Arc<[Ordinal]> = names.open_of(requests).into();
-                names.wait(&program, &ordinals);
-                program.act(line, Act::Wait(ordinals));
-            }
-            Op::WaitAll => {
-                let ordinals: Arc<[Ordinal]> = names.open.iter().copied().collect();
-                names.wait(&program, &ordinals);
-                program.act(line, Act::Wait(ordinals));
-            }
-            Op::Test(name) => {
-                if let Some(ordinal) = names.bound.get(name) {
-                    program.act(line, Act::Test(*ordinal));
+            action @ (Action::Start { .. } | Action::Exchange { .. }) => {
+                for operation in action.operations() {
+                    let sends = matches!(operation, Operation::Send(_));
+                    let start = match later(&mut program, &mut buffers, sends) {
+                        Some(later) => Start::Later(later),
+                        None => Start::of(operation, |buffer| number_of(buffer, || next(&mut buffers))),
+                    };
+                    program.start(line, start);
+                }
+                if !action.starts_request() {
+                    wait(&mut program, &mut known, source, line, statement.requests());
                 }
             }
-            Op::ReadBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: false }),
-            Op::WriteBuf(buffer) => program.act(line, Act::Touch { buffer: buffer.0 as u16, write: true }),
-            op => {
-                let statement = op.name();
-                let Some((start, blocking)) = collective(op) else {
-                    return Err(Refusal::Statement { line, statement });
+            Action::Probe(pattern) => {
+                let sought = match later(&mut program, &mut buffers, false) {
+                    Some(later) => Sought::Later(later),
+                    None => Sought::Known(pattern.source, pattern.tag),
                 };
-                if let Start::Collective { len, .. } = start
-                    && len.checked_mul(u64::from(ranks.max(2))).is_none()
-                {
-                    return Err(Refusal::TooManyBytes { line, statement, ranks });
-                }
-                request(&mut program, &mut names, step, start, blocking);
+                let into = statement.bind();
+                known.insert(program.steps.len() as u16, into.map(|name| (None, name)).into_iter().collect());
+                program.act(line, Act::Probe { sought, into });
+            }
+            Action::Wait(requests) => {
+                wait(&mut program, &mut known, source, line, requests.iter().copied());
+            }
+            Action::Test(request) => {
+                request.into_iter().for_each(|request| program.act(line, Act::Test(request as Ordinal)));
             }
         }
         let most = usize::from(u16::MAX);
-        if program.steps.len() >= most || program.starts.len() >= most || next_buffer >= most {
-            return Err(Refusal::TooLong { rank });
+        if program.steps.len() >= most || program.starts.len() >= most || buffers >= most {
+            return None;
         }
     }
-    keep_what_is_asked_for(&mut program, &mut names);
-    Ok(program)
+    keep_what_is_asked_for(&mut program, known);
+    Some(program)
 }
 
-fn request(program: &mut Program, names: &mut Names, step: &scn::Step, start: Start, blocking: bool) {
-    let ordinal = program.start(step.line, start);
-    if let Some(name) = step.bind {
-        names.bind(program, name, Some(ordinal));
-    }
-    names.open.insert(ordinal);
-    if blocking {
-        names.wait(program, &[ordinal]);
-        program.act(step.line, Act::Wait([ordinal].into()));
-    }
+/// The number of another buffer.
+fn next(buffers: &mut usize) -> Buffer {
+    *buffers += 1;
+    (*buffers - 1) as Buffer
 }
 
-/// Both requests of a `sendrecv`.
-fn both(program: &mut Program, names: &mut Names, step: &scn::Step, receive: Start, send: Start) {
-    let receive = program.start(step.line, receive);
-    let send = program.start(step.line, send);
-    if let Some(name) = step.bind {
-        names.bind(program, name, Some(receive));
-    }
-    names.open.insert(receive);
-    names.wait(program, &[receive]);
-    program.act(step.line, Act::Wait([receive, send].into()));
-}
-
-fn probe(program: &mut Program, names: &mut Names, step: &scn::Step, sought: Sought) {
-    if let Some(name) = step.bind {
-        names.bind(program, name, None);
-        names.known.insert(program.steps.len() as u16, vec![(None, name)]);
-    }
-    program.act(step.line, Act::Probe { sought, into: step.bind });
-}
-
-/// A statement with values that only an execution has.
-fn later(
+/// A rank waits for requests: from then on the messages of the receives among them are known.
+fn wait(
     program: &mut Program,
-    names: &mut Names,
-    step: &scn::Step,
-    deferred: &Arc<Deferred>,
-    buffer: &mut impl FnMut(Option<scn::BufferId>, u64) -> Buffer,
+    known: &mut Known,
+    source: &meaning::Program,
+    line: u32,
+    requests: impl Iterator<Item = meaning::Ordinal> + Clone,
 ) {
-    let mut add = |program: &mut Program, sends: bool, named: Option<scn::BufferId>| {
-        let named = named.map(|buffer| buffer.0 as u16);
-        let later = Later { deferred: Arc::clone(deferred), sends, named, own: buffer(None, 0) };
-        program.add_later(later)
-    };
-    match *deferred.outline() {
-        Op::Send { buf, blocking, .. } => {
-            let start = Start::Later(add(program, true, buf));
-            request(program, names, step, start, blocking);
-        }
-        Op::Recv { buf, blocking, .. } => {
-            let start = Start::Later(add(program, false, buf));
-            request(program, names, step, start, blocking);
-        }
-        Op::SendRecv { .. } => {
-            let receive = Start::Later(add(program, false, None));
-            let send = Start::Later(add(program, true, None));
-            both(program, names, step, receive, send);
-        }
-        Op::Probe { .. } => {
-            let sought = Sought::Later(add(program, false, None));
-            probe(program, names, step, sought);
-        }
-        _ => {
-            let time = add(program, false, None);
-            program.act(step.line, Act::Compute(time));
-        }
-    }
+    let names = requests
+        .clone()
+        .filter_map(|request| source.name_of_message(request).map(|name| (Some(request as Ordinal), name)));
+    known.insert(program.steps.len() as u16, names.collect());
+    program.act(line, Act::Wait(requests.map(|request| request as Ordinal).collect()));
 }
 
-/// Leaves out of a program what nobody asks for: of receives and probes whose message no statement asks about, and of
-/// those whose message is asked about for the last time. A state without it stands for many.
-fn keep_what_is_asked_for(program: &mut Program, names: &mut Names) {
+/// Keeps the names of messages that a statement asks about, until the last one that does. A state without the others
+/// stands for many.
+fn keep_what_is_asked_for(program: &mut Program, mut known: Known) {
     // Names that a later step asks for before they are bound again.
-    let mut asked: HashSet<scn::RequestId> = HashSet::new();
-    let mut kept: HashSet<Ordinal> = HashSet::new();
+    let mut asked: HashSet<RequestId> = HashSet::new();
     for at in (0..program.steps.len()).rev() {
         let pc = at as u16;
-        for (request, name) in names.known.remove(&pc).unwrap_or_default() {
+        for (request, name) in known.remove(&pc).unwrap_or_default() {
             let is_asked_for = asked.remove(&name);
             match (request, &mut program.steps[at].act) {
-                (Some(request), _) if is_asked_for => _ = kept.insert(request),
+                (Some(request), _) if is_asked_for => _ = program.keeps.insert(request, name),
                 (None, Act::Probe { into, .. }) if !is_asked_for => *into = None,
                 _ => {}
             }
@@ -327,7 +202,6 @@ fn keep_what_is_asked_for(program: &mut Program, names: &mut Names) {
         program.forgets.extend(last.into_iter().map(|name| (pc, name)));
     }
     program.forgets.reverse();
-    program.keeps.retain(|request, _| kept.contains(request));
 }
 
 #[cfg(test)]
@@ -337,7 +211,7 @@ mod tests {
     /// Whether what the first statement starts uses the buffer that the second one writes.
     fn uses_what_is_written(start: &str) -> Option<bool> {
         let text = format!("ranks 2\nrank 0\n  {start} buf b\n  write buf b\n  wait all\n");
-        let job = job(&scn::load("f", text.as_bytes()).ok()?, false).ok()?;
+        let job = job(&carrousel_scenario::load("f", text.as_bytes()).ok()?, false).ok()?;
         let program = job.ranks.first()?;
         let Act::Touch { buffer: written, .. } = program.steps.get(1)?.act else { return None };
         Some(program.starts.first()?.buffer()?.0 == written)

@@ -9,10 +9,11 @@ use crate::later::sought;
 use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
+use carrousel_program::received;
 use carrousel_rank::{
     Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Tag, Work, collective_of,
 };
-use carrousel_scenario::{Check, Received};
+use carrousel_scenario::Check;
 use smallvec::SmallVec;
 
 /// What can happen next.
@@ -193,7 +194,7 @@ impl<P: Protocol> Turn<'_, P> {
                     proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
                 });
                 if let (Some(name), Some((envelope, _))) = (into, found) {
-                    proc.learn(*name, Received { source: envelope.source.0, tag: envelope.tag.0 });
+                    proc.learn(*name, received(envelope.source, envelope.tag));
                 }
             }
             Act::Compute(_) => {}
@@ -474,7 +475,7 @@ fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal)
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
             && let Some((source, tag)) = status.message
         {
-            proc.learn(*name, Received { source: source.0, tag: tag.0 });
+            proc.learn(*name, received(source, tag));
         }
     }
 }

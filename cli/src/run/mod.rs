@@ -1,17 +1,12 @@
 //! `carrousel run`: programs, and scenarios, as the ranks of a job.
 
 mod args;
-mod hang;
-mod memory;
-mod payload;
-mod play;
 mod rank;
 mod timeline;
 
 pub(crate) use self::args::{Args, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
-use self::hang::Reports;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
@@ -24,6 +19,7 @@ use carrousel_launch::{
     Bind, Event, Host, Job, LaunchError, StopReason, agent, end_by_signals, run as launch,
 };
 use carrousel_options::Settings;
+use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
 use carrousel_trace::{TraceError, part_of, prepare};
 use std::env;
@@ -56,7 +52,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
 fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let settings = input::settings()?;
     let scenario = input::scenario(file, &settings, errors)?;
-    rank::check(&scenario, errors)?;
+    let programs = rank::programs_of(&scenario, errors)?;
     let drawing = args.timeline.as_deref().map(|path| Drawing::of(path).map(|drawing| (path, drawing)));
     let drawing = drawing.transpose()?;
     if rank::is_one() {
@@ -64,7 +60,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
             Some(directory) => settings.with_trace(directory),
             None => settings,
         };
-        return rank::run(&scenario, &settings, (args.format, drawing), out, errors);
+        return rank::run(&scenario, &programs, &settings, (args.format, drawing), out, errors);
     }
     if let Some(ranks) = args.ranks.filter(|ranks| *ranks != scenario.ranks) {
         return Err(rank::wrong_size(&scenario, ranks));
@@ -73,7 +69,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
         return Err(Failure::wrong("every rank reads the scenario: it cannot come by standard input")
             .with_help("write it to a file that all hosts see"));
     }
-    if memory::exceeds(&scenario) {
+    if exceeds_memory_ahead(&programs) {
         let note = errors.paint(Paint::Note, "note:");
         to_stderr(&format!(
             "{note} the messages need more than 1 GiB: those at the end are filled while the clock runs, and make \
@@ -163,7 +159,7 @@ pub(crate) fn own_path() -> Result<PathBuf, Failure> {
 /// Starts a job and waits for it.
 pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Result<Status, Failure> {
     let mut failures = 0;
-    let mut reports = Reports::default();
+    let mut reports = WaitReports::default();
     let done = launch(job, &mut |event, text| match event {
         Event::Failed { rank, ending, expected: false } => {
             failures += 1;

@@ -1,6 +1,5 @@
 //! A process that is a rank of a scenario.
 
-use super::play::{Done, PlayError, Player, site, unsupported};
 use super::timeline::timeline;
 use crate::failure::Failure;
 use crate::input;
@@ -12,33 +11,33 @@ use crate::sim::overlap::Printed;
 use crate::status::Status as Ended;
 use crate::style::Style;
 use crate::verify::Drawing;
-use carrousel::{Communicator, Error, Status};
 use carrousel_options::Settings;
+use carrousel_program::{Program, ProgramError, programs};
+use carrousel_runner::{Done, FailedStatement, gather, run_scenario, site};
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Report, Statement};
 use std::path::Path;
-
-/// By which tag ranks send to rank 0 what they have done.
-const DONE: u32 = 0;
+use std::sync::Arc;
 
 /// Whether this process was started as a rank: by our launcher or by another one.
 pub(crate) fn is_one() -> bool {
     ["PMI_RANK", "PMI_ID"].iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// What can be said against running a scenario, before anything is started.
-pub(super) fn check(scenario: &Scenario, errors: Style) -> Result<(), Failure> {
-    match scenario.programs.iter().find_map(|program| unsupported(program)) {
-        Some((line, name)) => {
-            Err(input::at_line(scenario, line, format_args!("`{name}` cannot be run yet"), errors))
+/// The programs of a scenario's ranks, or what can be said against running it, before anything is started.
+pub(super) fn programs_of(scenario: &Scenario, errors: Style) -> Result<Vec<Arc<Program>>, Failure> {
+    programs(scenario).map_err(|error| match error {
+        ProgramError::Unsupported { line, statement } => {
+            input::at_line(scenario, line, format_args!("`{statement}` cannot be run yet"), errors)
         }
-        None => Ok(()),
-    }
+        ProgramError::TooManyBytes { line, .. } => input::at_line(scenario, line, error, errors),
+    })
 }
 
 /// Runs this process's rank; rank 0 prints what all have done, and draws it where it is asked to.
 pub(super) fn run(
     scenario: &Scenario,
+    programs: &[Arc<Program>],
     settings: &Settings,
     (format, drawn): (Format, Option<(&Path, Drawing)>),
     out: &mut Out,
@@ -51,22 +50,19 @@ pub(super) fn run(
     if size != scenario.ranks {
         return Err(wrong_size(scenario, size));
     }
-    let played = play(scenario, world);
-    let done = match played {
-        Ok(done) => done,
-        Err((at, error)) => {
-            let step = &scenario.program(rank).steps[at];
+    let done = run_scenario(world, scenario, &programs[rank as usize]).map_err(
+        |FailedStatement { line, error }| {
             let what = format_args!("rank {rank}: {error}");
-            return Err(input::at_line(scenario, step.line, what, errors).with_status(Ended::Violated));
-        }
-    };
+            input::at_line(scenario, line, what, errors).with_status(Ended::Violated)
+        },
+    )?;
     let end = site(scenario, 0);
     let all = gather(&world.at(end), &done).map_err(Failure::wrong)?;
     job.finalize_at(end).map_err(Failure::wrong)?;
     if rank == 0 {
-        let mut report = report(scenario, &all);
+        let mut report = report(scenario, programs, &all);
         if drawn.is_some() {
-            report.timeline = timeline(scenario, &all, settings.protocol().eager_threshold);
+            report.timeline = timeline(programs, &all, settings.protocol().eager_threshold);
         }
         match format {
             Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
@@ -86,66 +82,20 @@ pub(super) fn wrong_size(scenario: &Scenario, size: u32) -> Failure {
         .with_help(format_args!("carrousel run -n {ranks} {}", scenario.file))
 }
 
-fn play(scenario: &Scenario, world: &Communicator) -> Result<Vec<Done>, (usize, PlayError)> {
-    // Its memory is there before the clock starts.
-    let player = Player::new(world, scenario);
-    // So that times have one beginning, as far as a barrier ends at one time for all.
-    let first = scenario.program(world.rank()).steps.first().map_or(0, |step| step.line);
-    world.at(site(scenario, first)).barrier().map_err(|error| (0, error.into()))?;
-    player.play()
-}
-
-/// What came of the statements of all ranks, at rank 0; nothing at others.
-fn gather(world: &Communicator, done: &[Done]) -> Result<Vec<Vec<Done>>, Error> {
-    // No message of the program can be taken for one of these.
-    let world = world.duplicate()?;
-    let numbers: Vec<Numbers> = done.iter().map(numbers).collect();
-    if world.rank() > 0 {
-        world.send(&numbers, 0, DONE)?;
-        return Ok(Vec::new());
-    }
-    let mut all = vec![done.to_vec()];
-    for rank in 1..world.size() {
-        let status = world.probe(rank, DONE)?;
-        let mut numbers: Vec<Numbers> = vec![[0.0; 8]; status.count::<Numbers>()?];
-        world.recv(&mut numbers, rank, DONE)?;
-        all.push(numbers.into_iter().map(from_numbers).collect());
-    }
-    Ok(all)
-}
-
-/// As a message to rank 0: times, destination and tag, source, tag and bytes. Not a number where there is none; all
-/// that are, but for times and sizes, have 32 bits.
-type Numbers = [f64; 8];
-
-fn numbers(done: &Done) -> Numbers {
-    let Done { times: [begin, end, complete], sent, received } = *done;
-    let (to, tag) = sent.map_or((f64::NAN, f64::NAN), |(to, tag)| (to.into(), tag.into()));
-    let [from, of, bytes] = received
-        .map_or([f64::NAN; 3], |Status { source, tag, bytes }| [source.into(), tag.into(), bytes as f64]);
-    [begin, end, complete, to, tag, from, of, bytes]
-}
-
-fn from_numbers([begin, end, complete, to, tag, from, of, bytes]: Numbers) -> Done {
-    let sent = (!to.is_nan()).then_some((to as u32, tag as u32));
-    let received =
-        (!from.is_nan()).then_some(Status { source: from as u32, tag: of as u32, bytes: bytes as u64 });
-    Done { times: [begin, end, complete], sent, received }
-}
-
-fn report(scenario: &Scenario, all: &[Vec<Done>]) -> Report {
+fn report(scenario: &Scenario, programs: &[Arc<Program>], all: &[Vec<Done>]) -> Report {
     let us = |seconds: f64| seconds * 1e6;
-    let statements = (0..).zip(all).flat_map(|(rank, done)| {
-        let steps = scenario.program(rank).steps.iter();
-        steps.zip(done).map(move |(step, Done { times: [begin, end, complete], .. })| Statement {
-            rank,
-            file: None,
-            line: step.line,
-            label: step.label.clone(),
-            op: step.op.name().into(),
-            begin_us: us(*begin),
-            end_us: us(*end),
-            complete_us: Some(us(*complete)).filter(|us| !us.is_nan()),
+    let statements = (0..).zip(programs.iter().zip(all)).flat_map(|(rank, (program, done))| {
+        program.statements().zip(done).map(move |(it, Done { times: [begin, end, complete], .. })| {
+            Statement {
+                rank,
+                file: None,
+                line: it.line(),
+                label: it.label().cloned(),
+                op: it.keyword().into(),
+                begin_us: us(*begin),
+                end_us: us(*end),
+                complete_us: Some(us(*complete)).filter(|us| !us.is_nan()),
+            }
         })
     });
     let statements: Vec<Statement> = statements.collect();

@@ -1,31 +1,31 @@
 //! What the ranks of a real run did over time, to be drawn as a simulated run is.
 
-use super::play::Done;
-use carrousel_scenario::{Op, Scenario};
+use carrousel_program::{Action, Operation, Program, Send, Statement};
+use carrousel_runner::Done;
 use carrousel_transport_sim::timeline::{Interval, Message, State, Timeline};
 use std::collections::HashMap;
+use std::sync::Arc;
 
-/// The timeline of a run. `all` is what came of the statements, rank by rank; messages of up to `eager_threshold` bytes
-/// leave without their receive.
-pub(super) fn timeline(scenario: &Scenario, all: &[Vec<Done>], eager_threshold: u64) -> Timeline {
-    let lane = |(rank, done): (u32, &Vec<Done>)| {
-        let steps = scenario.program(rank).steps.iter();
-        let bar = |(op, done): (&Op, &Done)| {
+/// The timeline of a run. `all` is what came of the statements of these programs, rank by rank; messages of up to
+/// `eager_threshold` bytes leave without their receive.
+pub(super) fn timeline(programs: &[Arc<Program>], all: &[Vec<Done>], eager_threshold: u64) -> Timeline {
+    let lane = |(program, done): (&Arc<Program>, &Vec<Done>)| {
+        let bar = |(statement, done): (Statement<'_>, &Done)| {
             let [begin, end, _] = done.times;
-            Interval { state: state(op), start_ns: ns(begin), end_ns: ns(end) }
+            Interval { state: state(&statement.outline()), start_ns: ns(begin), end_ns: ns(end) }
         };
-        steps.map(|step| &step.op).zip(done).map(bar).filter(|bar| bar.start_ns < bar.end_ns).collect()
+        program.statements().zip(done).map(bar).filter(|bar| bar.start_ns < bar.end_ns).collect()
     };
-    let lanes = (0..).zip(all).map(lane).collect();
-    Timeline { lanes, messages: messages(scenario, all, eager_threshold) }
+    let lanes = programs.iter().zip(all).map(lane).collect();
+    Timeline { lanes, messages: messages(programs, all, eager_threshold) }
 }
 
 /// What a rank does in a statement. How long a call that may wait has waited is not known, so it counts as a whole.
-fn state(op: &Op) -> State {
-    match op.outline() {
-        Op::Compute { .. } | Op::ReadBuf(_) | Op::WriteBuf(_) => State::Computing,
-        op if op.starts_request() || matches!(op, Op::Test(_)) => State::Library,
-        _ => State::Waiting,
+fn state(action: &Action<'_>) -> State {
+    match action {
+        Action::Compute { .. } | Action::Touch { .. } => State::Computing,
+        Action::Test(_) | Action::Start { blocking: false, .. } => State::Library,
+        Action::Start { .. } | Action::Exchange { .. } | Action::Probe(_) | Action::Wait(_) => State::Waiting,
     }
 }
 
@@ -33,12 +33,13 @@ fn state(op: &Op) -> State {
 ///
 /// Messages of one sender with one tag are received in the order in which they are sent, by receives in the order in
 /// which they are posted (MPI-4.1, 3.5): so the k-th send goes with the k-th receive that has got such a message.
-fn messages(scenario: &Scenario, all: &[Vec<Done>], eager_threshold: u64) -> Vec<Message> {
+fn messages(programs: &[Arc<Program>], all: &[Vec<Done>], eager_threshold: u64) -> Vec<Message> {
     let mut sends: HashMap<(u32, u32, u32), Vec<(bool, f64)>> = HashMap::new();
-    for (rank, done) in (0..).zip(all) {
-        for (step, done) in scenario.program(rank).steps.iter().zip(done) {
+    for (rank, (program, done)) in (0..).zip(programs.iter().zip(all)) {
+        for (statement, done) in program.statements().zip(done) {
             if let Some((to, tag)) = done.sent {
-                let synchronous = matches!(step.op.outline(), Op::Send { synchronous: true, .. });
+                let is_synchronous = |it| matches!(it, Operation::Send(Send { synchronous: true, .. }));
+                let synchronous = statement.outline().operations().any(is_synchronous);
                 sends.entry((rank, to, tag)).or_default().push((synchronous, done.times[0]));
             }
         }
@@ -81,6 +82,7 @@ fn ns(seconds: f64) -> u64 {
 mod tests {
     use super::*;
     use carrousel::Status;
+    use carrousel_program::programs;
     use carrousel_scenario::load;
 
     fn done(us: [f64; 3], sent: Option<(u32, u32)>, received: Option<(u32, u32, u64)>) -> Done {
@@ -92,7 +94,7 @@ mod tests {
     fn a_message_is_drawn_from_when_its_data_could_move_to_its_receiver() {
         let text = "ranks 2\nrank 0\n  compute 5us\n  send to 1 tag 0 size 8\n  a = isend to 1 tag 0 size 64KiB\n  \
                     wait a\nrank 1\n  r = irecv from any tag any size 8\n  recv from 0 tag 0 size 64KiB\n  wait r\n";
-        let scenario = load("f", text.as_bytes()).expect("it is right");
+        let programs = programs(&load("f", text.as_bytes()).expect("it is right")).expect("it can be run");
         let all = [
             vec![
                 done([0.0, 5.0, 5.0], None, None),
@@ -106,7 +108,7 @@ mod tests {
                 done([42.0, 43.0, 43.0], None, None),
             ],
         ];
-        let Timeline { lanes, messages } = timeline(&scenario, &all, 8192);
+        let Timeline { lanes, messages } = timeline(&programs, &all, 8192);
         let states = |lane: &[Interval]| lane.iter().map(|bar| bar.state).collect::<Vec<_>>();
         use State::{Computing, Library, Waiting};
         assert_eq!(states(&lanes[0]), [Computing, Waiting, Library, Waiting]);
@@ -121,7 +123,7 @@ mod tests {
     fn messages_with_one_tag_are_drawn_in_the_order_in_which_they_are_sent() {
         let text = "ranks 2\nrank 0\n  send to 1 tag 0 size 8\n  send to 1 tag 1 size 8\n  send to 1 tag 0 size 8\nrank 1\n  \
                     recv from 0 tag 1 size 8\n  recv from 0 tag any size 8\n  recv from 0 tag any size 8\n";
-        let scenario = load("f", text.as_bytes()).expect("it is right");
+        let programs = programs(&load("f", text.as_bytes()).expect("it is right")).expect("it can be run");
         let send = |at: f64, tag| done([at, at + 1.0, at + 1.0], Some((1, tag)), None);
         let recv = |at: f64, tag| done([at, at + 1.0, at + 1.0], None, Some((0, tag, 8)));
         let all = [
@@ -129,7 +131,7 @@ mod tests {
             vec![recv(11.0, 1), recv(12.0, 0), recv(29.0, 0)],
         ];
         let starts =
-            timeline(&scenario, &all, 8192).messages.iter().map(|it| it.start_ns).collect::<Vec<_>>();
+            timeline(&programs, &all, 8192).messages.iter().map(|it| it.start_ns).collect::<Vec<_>>();
         assert_eq!(starts, [10_000, 0, 20_000]);
     }
 }

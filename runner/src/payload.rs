@@ -6,10 +6,10 @@
 
 /// The messages of one sender with one tag to one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Stream {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) tag: u32,
+pub(crate) struct Stream {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) tag: u32,
 }
 
 /// Bytes that tell the number of the message.
@@ -17,14 +17,14 @@ const NUMBER: usize = size_of::<u64>();
 
 impl Stream {
     /// The payload of message `number` in the stream, of `size` bytes.
-    pub(super) fn payload(self, number: u64, size: usize) -> Vec<u8> {
+    pub(crate) fn payload(self, number: u64, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; size];
         self.fill(number, &mut bytes);
         bytes
     }
 
     /// Fills memory with the payload of message `number` in the stream.
-    pub(super) fn fill(self, number: u64, bytes: &mut [u8]) {
+    pub(crate) fn fill(self, number: u64, bytes: &mut [u8]) {
         let told = bytes.len() >= NUMBER;
         let seed = self.seed(if told { number } else { 0 });
         for (at, chunk) in (0..).zip(bytes.chunks_mut(size_of::<u64>())) {
@@ -34,7 +34,7 @@ impl Stream {
     }
 
     /// The first byte that is not what some message of the stream has there.
-    pub(super) fn first_wrong(self, bytes: &[u8]) -> Option<usize> {
+    pub(crate) fn first_wrong(self, bytes: &[u8]) -> Option<usize> {
         let number = bytes.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
         let mut expected = [0; 1 << 10];
         let seed = self.seed(number);
@@ -61,6 +61,12 @@ impl Stream {
         let Self { from, to, tag } = self;
         mix(mix(u64::from(from) << 32 | u64::from(to)) ^ mix(u64::from(tag)).wrapping_add(number))
     }
+}
+
+/// What a rank contributes to a collective: a payload for itself in a tag of the collective's own, so that every rank
+/// knows what the others have.
+pub(crate) fn contribution(rank: u32, len: u64) -> Vec<u8> {
+    Stream { from: rank, to: rank, tag: 0 }.payload(1, len as usize)
 }
 
 /// A bijection under which neighbours are strangers (the finalizer of `splitmix64`).

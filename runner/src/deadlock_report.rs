@@ -11,13 +11,13 @@ const TOLD: usize = 16;
 
 /// The last report of each rank since the last account.
 #[derive(Default)]
-pub(super) struct Reports {
+pub struct WaitReports {
     by_rank: BTreeMap<u32, Waiting>,
 }
 
-impl Reports {
+impl WaitReports {
     /// A rank says what it waits for. What is no such report is passed over: a program may say what it likes.
-    pub(super) fn add(&mut self, json: &str) {
+    pub fn add(&mut self, json: &str) {
         if let Ok(waiting) = serde_json::from_str::<Waiting>(json) {
             self.by_rank.insert(waiting.rank, waiting);
         }
@@ -25,7 +25,7 @@ impl Reports {
 
     /// The account of what has been said, which is forgotten with it. `ranks` is the size of the job;
     /// `scenario` what it runs, if it is one. Empty if nothing has been said.
-    pub(super) fn account(&mut self, ranks: u32, scenario: Option<&Scenario>) -> String {
+    pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>) -> String {
         let by_rank = std::mem::take(&mut self.by_rank);
         if by_rank.is_empty() {
             return String::new();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn account(ranks: u32, reports: &[(u32, Vec<WaitingRequest>)]) -> String {
-        let mut all = Reports::default();
+        let mut all = WaitReports::default();
         for (rank, requests) in reports {
             all.add(&waiting(*rank, requests.clone()));
         }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_no_report_says_nothing() {
-        let mut reports = Reports::default();
+        let mut reports = WaitReports::default();
         reports.add("{\"progress\": 0.5}");
         reports.add("no JSON");
         assert_eq!(reports.account(2, None), "");

@@ -1,0 +1,66 @@
+//! What a statement does.
+
+use crate::names::Ordinal;
+use crate::operation::{Operation, Receive, Send};
+use carrousel_rank::Pattern;
+use carrousel_scenario::BufferId;
+
+/// What a statement does to the process that comes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action<'a> {
+    /// The CPU is busy outside of the library.
+    Compute {
+        /// Nanoseconds.
+        ns: u64,
+    },
+    /// The program itself reads or writes all of a named buffer.
+    Touch {
+        /// The buffer.
+        buffer: BufferId,
+        /// It is written.
+        write: bool,
+    },
+    /// A request begins.
+    Start {
+        /// What it stands for.
+        operation: Operation,
+        /// The statement waits for it; else it goes on when the statement has returned.
+        blocking: bool,
+    },
+    /// Two requests begin, this receive and then this send, and the statement waits for both. The receive is what a name
+    /// stands for.
+    Exchange {
+        /// The first one.
+        receive: Receive,
+        /// The second one.
+        send: Send,
+    },
+    /// The process waits until a message could be received.
+    Probe(Pattern),
+    /// The process waits until all of these are complete, and releases them. Those that a `test` has released are
+    /// complete. In ascending order.
+    Wait(&'a [Ordinal]),
+    /// A request is released if it is complete now; no request if the name stands for none.
+    Test(Option<Ordinal>),
+}
+
+impl Action<'_> {
+    /// The operations that begin, in this order.
+    pub fn operations(&self) -> impl Iterator<Item = Operation> + use<> {
+        let operations = match *self {
+            Self::Start { operation, .. } => [Some(operation), None],
+            Self::Exchange { receive, send } => {
+                [Some(Operation::Receive(receive)), Some(Operation::Send(send))]
+            }
+            Self::Compute { .. } | Self::Touch { .. } | Self::Probe(_) | Self::Wait(_) | Self::Test(_) => {
+                [None; 2]
+            }
+        };
+        operations.into_iter().flatten()
+    }
+
+    /// Whether what begins goes on when the statement has returned.
+    pub fn starts_request(&self) -> bool {
+        matches!(self, Self::Start { blocking: false, .. })
+    }
+}

@@ -1,0 +1,79 @@
+//! From a statement of the language to what it does: the one translation that there is.
+
+use crate::action::Action;
+use crate::envelope::{pattern, selector, source, tag};
+use crate::names::Ordinal;
+use crate::operation::{Buffer, Collective, Operation, Part, Receive, Send};
+use carrousel_rank::{Kind, RankId};
+use carrousel_scenario as scenario;
+use carrousel_scenario::{BufferId, Op};
+
+/// What a statement does whose values are known, or are those of its outline; `None` if it has no meaning yet. `awaited`
+/// are the requests that it waits for, or tests.
+pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>> {
+    let collective = |kind, root, len| Action::Start {
+        operation: Operation::Collective(Collective { kind, root, len }),
+        blocking: true,
+    };
+    Some(match *op {
+        Op::Compute { ns } => Action::Compute { ns },
+        Op::ReadBuf(buffer) => Action::Touch { buffer, write: false },
+        Op::WriteBuf(buffer) => Action::Touch { buffer, write: true },
+        Op::Send { to, tag, size, buf, synchronous, blocking } => {
+            Action::Start { operation: Operation::Send(send(to, tag, size, synchronous, buf)), blocking }
+        }
+        Op::Recv { from, tag, size, buf, blocking } => {
+            Action::Start { operation: Operation::Receive(receive(from, tag, size, buf)), blocking }
+        }
+        Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => Action::Exchange {
+            receive: receive(from, recv_tag, recv_size, None),
+            send: send(to, send_tag, send_size, false, None),
+        },
+        Op::Probe { from, tag } => Action::Probe(pattern(from, tag)),
+        Op::Wait(_) | Op::WaitAll => Action::Wait(awaited),
+        Op::Test(_) => Action::Test(awaited.first().copied()),
+        Op::Barrier { blocking } => {
+            let operation = Operation::Collective(Collective { kind: Kind::Barrier, root: 0, len: 0 });
+            Action::Start { operation, blocking }
+        }
+        Op::Bcast { root, size } => collective(Kind::Broadcast, root, size),
+        Op::Reduce { root, size } => collective(Kind::Reduce, root, size),
+        Op::AllReduce { size } => collective(Kind::AllReduce, 0, size),
+        Op::Gather { root, size } => collective(Kind::Gather, root, size),
+        Op::AllGather { size } => collective(Kind::AllGather, 0, size),
+        Op::AllToAll { size } => collective(Kind::AllToAll, 0, size),
+        Op::Deferred(_)
+        | Op::Load { .. }
+        | Op::Store { .. }
+        | Op::Put { .. }
+        | Op::Get { .. }
+        | Op::Accumulate { .. }
+        | Op::FetchOp { .. }
+        | Op::CompareSwap { .. }
+        | Op::Fence { .. }
+        | Op::Start { .. }
+        | Op::Complete { .. }
+        | Op::Post { .. }
+        | Op::WaitEpoch { .. }
+        | Op::Lock { .. }
+        | Op::Unlock { .. }
+        | Op::LockAll { .. }
+        | Op::UnlockAll { .. }
+        | Op::Flush { .. } => return None,
+    })
+}
+
+/// A message without bytes uses no buffer that another statement could see.
+fn buffer(named: Option<BufferId>, len: u64, part: Part) -> Buffer {
+    named.filter(|_| len > 0).map_or(Buffer::Own(part), Buffer::Named)
+}
+
+fn send(to: u32, number: u32, len: u64, synchronous: bool, named: Option<BufferId>) -> Send {
+    let buffer = buffer(named, len, Part::Outgoing);
+    Send { to: RankId(to), tag: tag(number), len, synchronous, buffer }
+}
+
+fn receive(from: scenario::Source, tag: scenario::TagSelector, len: u64, named: Option<BufferId>) -> Receive {
+    let buffer = buffer(named, len, Part::Incoming);
+    Receive { from: source(from), tag: selector(tag), len, buffer }
+}

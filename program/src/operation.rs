@@ -1,0 +1,141 @@
+//! What a statement starts, and the call of the library that starts it.
+
+use carrousel_collective::{Misfit, Schedule, Shape};
+use carrousel_rank::{self as rank, Call, Communicator, Kind, Memory, RankId, Source, Tag, TagSelector};
+use carrousel_scenario::BufferId;
+
+/// Bytes of an element of a reduction: scenarios reduce bytes.
+const ELEMENT: u32 = 1;
+
+/// Memory that an operation uses. Every use begins at the first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Buffer {
+    /// A named buffer of the program.
+    Named(BufferId),
+    /// Memory that nothing but this part of the statement uses.
+    Own(Part),
+}
+
+/// What memory of a statement's own is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// It is sent from.
+    Outgoing,
+    /// What comes goes there.
+    Incoming,
+    /// A collective's room for what passes through.
+    Scratch,
+}
+
+/// An operation of the library that a request stands for. All are among all ranks of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// A send.
+    Send(Send),
+    /// A receive.
+    Receive(Receive),
+    /// A collective, on memory of its own.
+    Collective(Collective),
+}
+
+/// A send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Send {
+    /// The receiver; may be the sender itself.
+    pub to: RankId,
+    /// The tag.
+    pub tag: Tag,
+    /// Bytes.
+    pub len: u64,
+    /// Complete only once the receive has begun.
+    pub synchronous: bool,
+    /// The bytes. A message without bytes uses no named buffer, whatever the statement says.
+    pub buffer: Buffer,
+}
+
+/// A receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Receive {
+    /// The senders whose messages match.
+    pub from: Source,
+    /// The tags that match.
+    pub tag: TagSelector,
+    /// Bytes that fit.
+    pub len: u64,
+    /// The place of the bytes. A receive without room uses no named buffer, whatever the statement says.
+    pub buffer: Buffer,
+}
+
+/// A collective, on memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Collective {
+    /// Which one.
+    pub kind: Kind,
+    /// The root; 0 where the operation has none.
+    pub root: u32,
+    /// Bytes of one contribution; of an all-to-all, from each rank to each.
+    pub len: u64,
+}
+
+impl Send {
+    /// The call that starts it, with its bytes in this memory.
+    pub fn call(&self, memory: Memory) -> Call {
+        let Self { to, tag, len, synchronous, .. } = *self;
+        Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous })
+    }
+}
+
+impl Receive {
+    /// The call that posts it, with its bytes in this memory.
+    pub fn call(&self, memory: Memory) -> Call {
+        let Self { from, tag, len, .. } = *self;
+        Call::Receive(rank::Receive { from, tag, communicator: Communicator::WORLD, len, memory })
+    }
+}
+
+impl Collective {
+    /// The call that enters it, with memory for what leaves, for what comes, and for what passes through.
+    pub fn call(&self, [source, target, scratch]: [Memory; 3]) -> Call {
+        let Self { kind, root, len } = *self;
+        let communicator = Communicator::WORLD;
+        Call::Collective(rank::Collective {
+            kind,
+            communicator,
+            root,
+            element: ELEMENT,
+            len,
+            source,
+            target,
+            scratch,
+        })
+    }
+}
+
+impl Operation {
+    /// The call that starts it. `memory` says where a driver has a buffer.
+    pub fn call(&self, mut memory: impl FnMut(Buffer) -> Memory) -> Call {
+        match self {
+            Self::Send(send) => send.call(memory(send.buffer)),
+            Self::Receive(receive) => receive.call(memory(receive.buffer)),
+            Self::Collective(collective) => {
+                let parts = [Part::Outgoing, Part::Incoming, Part::Scratch];
+                collective.call(parts.map(|part| memory(Buffer::Own(part))))
+            }
+        }
+    }
+
+    /// Bytes that leave, and bytes that come, at rank `me` of `ranks`.
+    ///
+    /// # Errors
+    /// When a collective moves more bytes than can be counted: see [`crate::ProgramError::TooManyBytes`].
+    pub fn outgoing_and_incoming_len(&self, me: u32, ranks: u32) -> Result<(u64, u64), Misfit> {
+        match *self {
+            Self::Send(send) => Ok((send.len, 0)),
+            Self::Receive(receive) => Ok((0, receive.len)),
+            Self::Collective(Collective { kind, root, len }) => {
+                let shape = Shape { kind, members: ranks, me, root, len, element: ELEMENT };
+                Schedule::new(&shape).map(|schedule| schedule.source_and_target_len())
+            }
+        }
+    }
+}

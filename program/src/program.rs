@@ -1,0 +1,258 @@
+//! The program of a process: its statements, each with what it does and which requests it is about.
+
+use crate::action::Action;
+use crate::deferred::Deferred;
+use crate::meaning::meaning;
+use crate::names::{Names, Ordinal};
+use crate::operation::Operation;
+use carrousel_collective::Misfit;
+use carrousel_scenario as scenario;
+use carrousel_scenario::{BufferId, Op, Received, RequestId, Scenario, ValueError, Written};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Why a scenario has no programs: a statement that no driver can carry out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// A statement without a meaning so far.
+    #[error("`{statement}` is not supported yet: so far only messages and collectives are")]
+    Unsupported {
+        /// Its line, from 1.
+        line: u32,
+        /// Its keyword.
+        statement: &'static str,
+    },
+    /// A collective whose bytes are more than there are numbers.
+    #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
+    TooManyBytes {
+        /// Its line, from 1.
+        line: u32,
+        /// Its keyword.
+        statement: &'static str,
+        /// The first rank that has it.
+        rank: u32,
+        /// How many ranks there are.
+        ranks: u32,
+        /// What the library would say of the call.
+        misfit: Misfit,
+    },
+}
+
+impl ProgramError {
+    /// The line that it is about, from 1.
+    pub fn line(&self) -> u32 {
+        match *self {
+            Self::Unsupported { line, .. } | Self::TooManyBytes { line, .. } => line,
+        }
+    }
+}
+
+/// What a process does, in order. Requests are numbered in the order in which statements start them.
+#[derive(Debug)]
+pub struct Program {
+    source: Arc<scenario::Program>,
+    /// By statement, and at the end: how many requests were started before.
+    started: Vec<Ordinal>,
+    /// By statement: where the requests that it waits for, or tests, end in `awaited`.
+    awaited_until: Vec<u32>,
+    awaited: Vec<Ordinal>,
+    /// By request: the name that stands for its message. Empty if no statement asks for messages.
+    of_messages: Vec<Option<RequestId>>,
+}
+
+/// The program of each rank of a scenario. Ranks that share their text share their program.
+///
+/// # Errors
+/// When a statement cannot be carried out.
+pub fn programs(scenario: &Scenario) -> Result<Vec<Arc<Program>>, ProgramError> {
+    let mut made: HashMap<*const scenario::Program, Arc<Program>> = HashMap::new();
+    let program = |(rank, source): (u32, &Arc<scenario::Program>)| {
+        if let Some(program) = made.get(&Arc::as_ptr(source)) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(Program::new(source, (rank, scenario.ranks))?);
+        made.insert(Arc::as_ptr(source), Arc::clone(&program));
+        Ok(program)
+    };
+    (0..).zip(&scenario.programs).map(program).collect()
+}
+
+impl Program {
+    fn new(source: &Arc<scenario::Program>, (rank, ranks): (u32, u32)) -> Result<Self, ProgramError> {
+        let statements = source.steps.len();
+        let mut names = Names::new(source.requests.len());
+        let mut started = Vec::with_capacity(statements + 1);
+        let mut awaited_until = Vec::with_capacity(statements);
+        let (mut awaited, mut asks) = (Vec::new(), false);
+        for step in &source.steps {
+            started.push(names.started());
+            let (line, statement) = (step.line, step.op.name());
+            let action = meaning(step.op.outline(), &[]);
+            let action = action.ok_or(ProgramError::Unsupported { line, statement })?;
+            for operation in action.operations() {
+                let too_many = |misfit| ProgramError::TooManyBytes { line, statement, rank, ranks, misfit };
+                operation.outgoing_and_incoming_len(rank, ranks).map_err(too_many)?;
+            }
+            match action {
+                Action::Start { operation, blocking } => {
+                    let receives = matches!(operation, Operation::Receive(_));
+                    match blocking {
+                        true => names.start_blocking(step.bind, receives),
+                        false => names.start(step.bind, receives),
+                    }
+                }
+                Action::Exchange { .. } => {
+                    names.start_blocking(step.bind, true);
+                    names.start_blocking(None, false);
+                }
+                Action::Probe(_) => names.unbind(step.bind),
+                Action::Wait(_) | Action::Test(_) => awaited.extend(names.awaited(&step.op)),
+                Action::Compute { .. } | Action::Touch { .. } => {}
+            }
+            awaited_until.push(awaited.len() as u32);
+            asks |= matches!(step.op, Op::Deferred(_));
+        }
+        started.push(names.started());
+        let of_messages = if asks { names.of_messages } else { Vec::new() };
+        Ok(Self { source: Arc::clone(source), started, awaited_until, awaited, of_messages })
+    }
+
+    /// How many statements it has.
+    pub fn len(&self) -> usize {
+        self.source.steps.len()
+    }
+
+    /// Whether it has no statement.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The statement at a position, from 0.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn statement(&self, at: usize) -> Statement<'_> {
+        assert!(at < self.len(), "{} statements have no number {at}", self.len());
+        Statement { program: self, at }
+    }
+
+    /// All statements, in order.
+    pub fn statements(&self) -> impl DoubleEndedIterator<Item = Statement<'_>> + ExactSizeIterator {
+        (0..self.len()).map(|at| Statement { program: self, at })
+    }
+
+    /// How many requests it starts.
+    pub fn requests(&self) -> Ordinal {
+        self.started.last().copied().unwrap_or_default()
+    }
+
+    /// The name that stands for the message of a request once the request is over, if it is a receive and a statement of
+    /// the program can ask for it.
+    pub fn name_of_message(&self, request: Ordinal) -> Option<RequestId> {
+        self.of_messages.get(request as usize).copied().flatten()
+    }
+
+    /// How many names it has: [`RequestId`]s are below.
+    pub fn names(&self) -> usize {
+        self.source.requests.len()
+    }
+
+    /// Whether a statement asks for messages.
+    pub fn asks_for_messages(&self) -> bool {
+        self.source.steps.iter().any(|step| matches!(step.op, Op::Deferred(_)))
+    }
+
+    /// The bytes of each named buffer, by [`BufferId`]: its largest use whose size is known before the program runs.
+    pub fn buffers(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.source.buffers.iter().map(|buffer| buffer.size)
+    }
+
+    /// The bytes of a named buffer.
+    ///
+    /// # Panics
+    /// When it is of another program.
+    pub fn buffer_len(&self, buffer: BufferId) -> u64 {
+        self.source.buffers[buffer.0 as usize].size
+    }
+}
+
+/// One statement of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement<'a> {
+    program: &'a Program,
+    at: usize,
+}
+
+impl<'a> Statement<'a> {
+    /// Its line in the file, from 1.
+    pub fn line(self) -> u32 {
+        self.step().line
+    }
+
+    /// Its label.
+    pub fn label(self) -> Option<&'a Arc<str>> {
+        self.step().label.as_ref()
+    }
+
+    /// Its keyword.
+    pub fn keyword(self) -> &'static str {
+        self.step().op.name()
+    }
+
+    /// The name that it binds.
+    pub fn bind(self) -> Option<RequestId> {
+        self.step().bind
+    }
+
+    /// Requests that it starts.
+    pub fn requests(self) -> Range<Ordinal> {
+        self.program.started[self.at]..self.program.started[self.at + 1]
+    }
+
+    /// Whether only an execution has its values.
+    pub fn is_deferred(self) -> bool {
+        matches!(self.step().op, Op::Deferred(_))
+    }
+
+    /// The statement, if only an execution has its values.
+    pub fn deferred(self) -> Option<Deferred> {
+        match &self.step().op {
+            Op::Deferred(deferred) => Some(Deferred::new(deferred)),
+            _ => None,
+        }
+    }
+
+    /// What it does, with 0 for each value that only an execution has. Where that is a length, the buffer is not known
+    /// either.
+    pub fn outline(self) -> Action<'a> {
+        self.meaning_of(self.step().op.outline())
+    }
+
+    /// What it does. `received` says what names stand for.
+    ///
+    /// # Errors
+    /// When a value that only this execution has leaves its range.
+    pub fn action(self, received: impl Fn(RequestId) -> Option<Received>) -> Result<Action<'a>, ValueError> {
+        match &self.step().op {
+            Op::Deferred(deferred) => deferred.resolve(received).map(|op| self.meaning_of(&op)),
+            op => Ok(self.meaning_of(op)),
+        }
+    }
+
+    /// The statement as a person would write it.
+    pub fn written(self, scenario: &'a Scenario) -> Written<'a> {
+        self.step().written(scenario, &self.program.source)
+    }
+
+    fn step(self) -> &'a scenario::Step {
+        &self.program.source.steps[self.at]
+    }
+
+    fn meaning_of(self, op: &Op) -> Action<'a> {
+        let until = &self.program.awaited_until;
+        let from = self.at.checked_sub(1).map_or(0, |before| until[before]);
+        let awaited = &self.program.awaited[from as usize..until[self.at] as usize];
+        meaning(op, awaited).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
+    }
+}
