@@ -2,6 +2,7 @@
 
 use crate::Status;
 use crate::endpoint::Endpoint;
+use carrousel_rank::mpi;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -32,5 +33,5 @@ impl Shared {
 /// What a request got, if it is a receive that got a message.
 #[inline]
 pub(crate) fn received(status: &carrousel_rank::Status) -> Option<Status> {
-    status.message.map(|(source, tag)| Status { source: source.0, tag: tag.0, bytes: status.len })
+    status.message.map(|(source, tag)| Status { source: source.0, tag: mpi::number(tag), bytes: status.len })
 }

@@ -66,12 +66,12 @@ impl From<Tag> for carrousel_rank::TagSelector {
 
 impl From<u32> for Tag {
     fn from(tag: u32) -> Self {
-        Self(carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(tag)))
+        Self(carrousel_rank::mpi::selector(Some(tag)))
     }
 }
 
 impl From<Any> for Tag {
     fn from(_: Any) -> Self {
-        Self(carrousel_rank::TagSelector::Any)
+        Self(carrousel_rank::mpi::ANY_TAG)
     }
 }

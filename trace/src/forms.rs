@@ -28,7 +28,7 @@ macro_rules! number {
 
 number! {
     "RankId" RankForm(u32)
-    "Tag" TagForm(u32)
+    "Tag" TagForm(u64)
     "Context" ContextForm(u16)
 }
 
@@ -49,7 +49,6 @@ form! {
         credit_every: u16,
     }
     "Source" enum SourceForm { Rank(#[serde(with = "RankForm")] RankId), Any }
-    "TagSelector" enum SelectorForm { Tag(#[serde(with = "TagForm")] Tag), Any }
     "Envelope" struct EnvelopeForm {
         #[serde(with = "RankForm")]
         source: RankId,
@@ -61,7 +60,7 @@ form! {
     "Pattern" struct PatternForm {
         #[serde(with = "SourceForm")]
         source: Source,
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         #[serde(with = "ContextForm")]
         context: Context,
@@ -81,7 +80,7 @@ form! {
     "Receive" struct ReceiveForm {
         #[serde(with = "SourceForm")]
         from: Source,
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         #[serde(with = "communicator")]
         communicator: Communicator,
@@ -113,7 +112,7 @@ form! {
     }
     "Hint" enum HintForm { None, StopRtr, ResumeRtr, Unused }
     "Rtr" struct RtrForm {
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         seen: u32,
         ahead: u16,
@@ -188,6 +187,40 @@ pub(crate) mod communicator {
     }
 }
 
+/// The tags that a receive accepts: a tag, and the bits that it ignores, if there are any.
+pub(crate) mod selector {
+    use super::{Tag, TagSelector};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Form {
+        tag: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ignore: u64,
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a function of a reference")]
+    fn is_zero(bits: &u64) -> bool {
+        *bits == 0
+    }
+
+    pub(crate) fn serialize<S: Serializer>(it: &TagSelector, to: S) -> Result<S::Ok, S::Error> {
+        Form { tag: it.tag().0, ignore: it.ignore() }.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TagSelector, D::Error> {
+        let Form { tag, ignore } = Form::deserialize(from)?;
+        if tag & ignore != 0 {
+            return Err(D::Error::custom(format_args!(
+                "tag {tag} has bits of those that it ignores, {ignore}"
+            )));
+        }
+        Ok(TagSelector::new(Tag(tag), ignore))
+    }
+}
+
 /// A status, whose message and failure may be missing.
 pub(crate) mod status {
     use super::{Failure, RankId, Status, Tag};
@@ -198,7 +231,7 @@ pub(crate) mod status {
     struct Form {
         /// Source and tag.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<(u32, u32)>,
+        message: Option<(u32, u64)>,
         len: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<FailureForm>,

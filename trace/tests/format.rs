@@ -3,6 +3,7 @@
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
     Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
+    mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
@@ -64,7 +65,7 @@ fn records() -> Vec<Record> {
         Packet::RtrAck { line, tag, len: 8 },
         Packet::Filled { receive: handle(3) },
         Packet::CancelAck { line },
-        Packet::Rtr(Rtr { tag: TagSelector::Any, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
+        Packet::Rtr(Rtr { tag: mpi::ANY_TAG, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
         Packet::Done { send: handle(5) },
         Packet::RtsAck { send: handle(6) },
         Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
@@ -75,14 +76,14 @@ fn records() -> Vec<Record> {
         Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),
         Call::Receive(Receive {
             from: Source::Any,
-            tag: TagSelector::Tag(tag),
+            tag: TagSelector::new(Tag(4), 3),
             communicator,
             len: u64::MAX,
             memory,
         }),
         Call::Receive(Receive {
             from: Source::Rank(RankId(1)),
-            tag: TagSelector::Any,
+            tag: mpi::ANY_TAG,
             communicator,
             len: 0,
             memory,
@@ -102,7 +103,7 @@ fn records() -> Vec<Record> {
         .into_iter()
         .chain([Event::Written(handle(1)), Event::Read(handle(1)), Event::Announce(handle(1))])
         .chain([Event::Lost(RankId(1))]);
-    let pattern = Pattern { source: Source::Any, tag: TagSelector::Any, context };
+    let pattern = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context };
     let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
@@ -194,8 +195,8 @@ fn an_invalid_trace_is_refused_with_its_place() {
     refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
     refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
     refused(
-        &[&with_head("\"carrousel_trace\":2", "\"carrousel_trace\":1")],
-        &["version 1", "this command reads 2"],
+        &[&with_head("\"carrousel_trace\":3", "\"carrousel_trace\":2")],
+        &["version 2", "this command reads 3"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);
@@ -213,6 +214,11 @@ fn an_invalid_trace_is_refused_with_its_place() {
         ("number", "{\"event\":{\"written\":{\"index\":-1,\"generation\":0}}}", "rank-0.jsonl:2:"),
         ("field", "{\"event\":{\"written\":{\"index\":1,\"generation\":0,\"x\":0}}}", "unknown field `x`"),
         ("kind", "{\"surprise\":1}", "`surprise`"),
+        (
+            "mask",
+            "{\"probe\":{\"pattern\":{\"source\":\"any\",\"tag\":{\"tag\":3,\"ignore\":2},\"context\":0},\"envelope\":{},\"len\":0}}",
+            "tag 3 has bits of those that it ignores",
+        ),
         ("communicator", "{\"define\":{\"communicator\":65535,\"members\":[]}}", "no communicator 65535"),
     ] {
         let text = format!("{first}\n{wrong}\n{rest}");

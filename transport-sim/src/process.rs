@@ -191,7 +191,8 @@ impl<P: Protocol> Process<P> {
         let is_first = self.calls[0].is_some();
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
-        let request = match self.rank.call(call, &mut self.outputs) {
+        let opened = call.check_mpi_tag().and_then(|()| self.rank.call(call, &mut self.outputs));
+        let request = match opened {
             Ok(request) => request,
             Err(error) => {
                 // The calls behind it are not made: they were to be one with it.

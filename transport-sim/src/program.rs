@@ -5,7 +5,7 @@ use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
 use carrousel_rank::{
     Call, Collective, Communicator, Kind, Memory, Options, Pattern, RankId, Receive, Send, Source,
-    Speculation, Tag, TagSelector, Transfer,
+    Speculation, TagSelector, Transfer, mpi,
 };
 use carrousel_scenario::{self as scenario, BufferId, Op, OptionSetting, Scenario};
 
@@ -40,8 +40,8 @@ fn source(from: scenario::Source) -> Source {
 
 fn selector(tag: scenario::TagSelector) -> TagSelector {
     match tag {
-        scenario::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
-        scenario::TagSelector::Any => TagSelector::Any,
+        scenario::TagSelector::Tag(tag) => mpi::selector(Some(tag)),
+        scenario::TagSelector::Any => mpi::ANY_TAG,
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<
         Op::Compute { ns } => Action::Compute(*ns),
         Op::ReadBuf(buffer) | Op::WriteBuf(buffer) => Action::Touch(program.buffers[buffer.0 as usize].size),
         Op::Send { to, tag, size, buf, synchronous, blocking } => {
-            let (to, tag) = (RankId(*to), Tag(*tag));
+            let (to, tag) = (RankId(*to), mpi::tag(*tag));
             let memory = memory(*buf, at);
             one(
                 Call::Send(Send { to, tag, communicator, len: *size, memory, synchronous: *synchronous }),
@@ -86,7 +86,7 @@ pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<
             };
             let send = Send {
                 to: RankId(*to),
-                tag: Tag(*send_tag),
+                tag: mpi::tag(*send_tag),
                 communicator,
                 len: *send_size,
                 memory: memory(None, at),

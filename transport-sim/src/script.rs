@@ -1,7 +1,7 @@
 //! A rank that does what a scenario says.
 
 use crate::program::{self, Action};
-use carrousel_rank::{Handle, RankId, Tag};
+use carrousel_rank::{Handle, RankId, Tag, mpi};
 use carrousel_scenario::{Op, Program, Received, RequestId, Scenario, Step, ValueError};
 use std::sync::Arc;
 
@@ -139,5 +139,5 @@ impl Script {
 }
 
 fn received((source, tag): (RankId, Tag)) -> Received {
-    Received { source: source.0, tag: tag.0 }
+    Received { source: source.0, tag: mpi::number(tag) }
 }

@@ -1,7 +1,7 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
+use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, Transfer, cost, mpi};
 use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -251,8 +251,7 @@ impl RankFacts {
         let len = later.len().unwrap_or(u64::MAX);
         match later.from() {
             Some(Source::Any) => {
-                let start =
-                    Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer: later.own };
+                let start = Start::Receive { from: Source::Any, tag: mpi::ANY_TAG, len, buffer: later.own };
                 self.start(pc, 0, &start, job);
             }
             Some(Source::Rank(from)) => self.receive(pc, Some(from.0 as u16), len, job),

@@ -7,7 +7,7 @@
 use crate::model::Model;
 use crate::program::{Act, Buffer, Ordinal, Program, Sought, Start};
 use crate::state::{Message, Proc, State};
-use carrousel_rank::{Protocol, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use carrousel_scenario as scn;
 use carrousel_scenario::{Deferred, Op, RequestId, ValueError};
 use std::sync::Arc;
@@ -57,8 +57,8 @@ pub(crate) fn source_of(source: scn::Source) -> Source {
 
 pub(crate) fn selector(tag: scn::TagSelector) -> TagSelector {
     match tag {
-        scn::TagSelector::Tag(tag) => TagSelector::Tag(Tag(tag)),
-        scn::TagSelector::Any => TagSelector::Any,
+        scn::TagSelector::Tag(tag) => mpi::selector(Some(tag)),
+        scn::TagSelector::Any => mpi::ANY_TAG,
     }
 }
 

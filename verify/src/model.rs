@@ -6,7 +6,7 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -312,7 +312,7 @@ impl<P: Protocol> Model<P> {
     fn other_sources(&self, state: &State<P>, rank: u16, tag: TagSelector) -> Vec<u16> {
         let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
             match self.start(state, message.from, message.send) {
-                Start::Send { tag: sent, .. } => tag.matches(Tag(sent)),
+                Start::Send { tag: sent, .. } => tag.matches(mpi::tag(sent)),
                 _ => false,
             }
         });

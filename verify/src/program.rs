@@ -5,7 +5,7 @@
 
 pub use crate::later::Later;
 use carrousel_rank::{
-    Call, Collective, Communicator, Kind, Memory, Options, RankId, Receive, Send, Source, Tag, TagSelector,
+    Call, Collective, Communicator, Kind, Memory, Options, RankId, Receive, Send, Source, TagSelector, mpi,
 };
 use carrousel_scenario::RequestId;
 use std::collections::BTreeMap;
@@ -140,7 +140,7 @@ impl Start {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
             Self::Send { to, tag, len, synchronous, buffer } => {
-                let (to, tag, memory) = (RankId(to), Tag(tag), memory(buffer));
+                let (to, tag, memory) = (RankId(to), mpi::tag(tag), memory(buffer));
                 Call::Send(Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous })
             }
             Self::Receive { from, tag, len, buffer } => Call::Receive(Receive {

@@ -10,7 +10,7 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Tag, Work, collective_of,
+    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Work, collective_of, mpi,
 };
 use carrousel_scenario::{Check, Received};
 use smallvec::SmallVec;
@@ -157,7 +157,7 @@ impl<P: Protocol> Turn<'_, P> {
         match self.start_of(message.from, message.send) {
             Start::Send { tag, len, .. } => {
                 let source = RankId(u32::from(message.from));
-                (Envelope { source, tag: Tag(tag), context: Context::MESSAGES }, len)
+                (Envelope { source, tag: mpi::tag(tag), context: Context::MESSAGES }, len)
             }
             other => unreachable!("{message:?} is named by a send, not by {other:?}"),
         }
@@ -193,7 +193,7 @@ impl<P: Protocol> Turn<'_, P> {
                     proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
                 });
                 if let (Some(name), Some((envelope, _))) = (into, found) {
-                    proc.learn(*name, Received { source: envelope.source.0, tag: envelope.tag.0 });
+                    proc.learn(*name, Received { source: envelope.source.0, tag: mpi::number(envelope.tag) });
                 }
             }
             Act::Compute(_) => {}
@@ -474,7 +474,7 @@ fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal)
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
             && let Some((source, tag)) = status.message
         {
-            proc.learn(*name, Received { source: source.0, tag: tag.0 });
+            proc.learn(*name, Received { source: source.0, tag: mpi::number(tag) });
         }
     }
 }

@@ -289,6 +289,7 @@ impl Driver {
         transports: &mut Transports<'_>,
         at: impl Located,
     ) -> Result<Handle, UsageError> {
+        call.check_mpi_tag()?;
         if self.observed {
             return self.call_observed(call, lent, transports, at);
         }

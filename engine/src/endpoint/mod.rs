@@ -48,7 +48,7 @@ use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{
     Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId, Receive,
-    Source, Status, TagSelector,
+    Source, Status, TagSelector, mpi,
 };
 use carrousel_trace::TraceEnd;
 use carrousel_transport::Transport;
@@ -495,7 +495,7 @@ impl Endpoint {
         if self.driver.recorder.is_some() {
             self.driver.record_probe(pattern, envelope, bytes);
         }
-        Some(crate::Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
+        Some(crate::Status { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes })
     }
 
     /// Sends what is left, waits for all ranks, and tells them that this one has finished.

@@ -31,7 +31,7 @@ struct Ends<P: Protocol> {
 
 impl<P: Protocol> Ends<P> {
     fn post(&mut self) {
-        let (from, tag) = (Source::Rank(RankId(0)), TagSelector::Tag(Tag(5)));
+        let (from, tag) = (Source::Rank(RankId(0)), TagSelector::exact(Tag(5)));
         let receive = Receive { from, tag, communicator: Communicator::WORLD, len: LEN, memory: MEMORY };
         self.receive = self.receiver.call(black_box(Call::Receive(receive)), &mut self.work).expect("right");
     }

@@ -1,7 +1,8 @@
 //! The inputs of a rank.
 
+use crate::UsageError;
 use carrousel_collective::Kind;
-use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_rendezvous::{Memory, Packet};
 
 /// A message that the application sends.
@@ -82,6 +83,22 @@ pub enum Call {
     Collective(Collective),
     /// Cancel a receive, if it has no message yet; the request still completes and says which.
     Cancel(Handle),
+}
+
+impl Call {
+    /// Whether MPI has the call's tag: for drivers that take tags from an application of MPI's, as a rank takes any.
+    ///
+    /// # Errors
+    /// When MPI has no such tag.
+    #[inline(always)]
+    pub const fn check_mpi_tag(&self) -> Result<(), UsageError> {
+        let tag = match self {
+            Self::Send(Send { tag, .. }) => *tag,
+            Self::Receive(Receive { tag, .. }) => tag.tag(),
+            Self::Collective(_) | Self::Cancel(_) => return Ok(()),
+        };
+        if mpi::is_tag(tag) { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+    }
 }
 
 /// What the driver reports.

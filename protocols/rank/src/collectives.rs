@@ -56,7 +56,7 @@ impl<P: Protocol> Rank<P> {
             self.fail(own, Failure::PeerLost(peer), out);
             return Ok(own);
         }
-        let tag = Tag(number % LANES);
+        let tag = Tag(u64::from(number % LANES));
         let deferred = self.requests.active().iter().any(|active| active.is_of(communicator, tag));
         self.requests.activate(Active {
             own,
@@ -174,7 +174,7 @@ impl<P: Protocol> Rank<P> {
         active.open += 1;
         let Some(from) = self.group(communicator).map(|group| group.rank(peer)) else { return };
         let context = communicator.collectives();
-        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
+        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::exact(tag), context };
         let request = inner(own, End::Receive);
         match self.unexpected.take_first(pattern) {
             Some((envelope, arrival)) => {

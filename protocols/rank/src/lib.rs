@@ -52,7 +52,7 @@ pub use announce::ANNOUNCED_FROM;
 pub use calls::{Call, Collective, Event, Receive, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
+    Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
 pub use carrousel_rendezvous::{
     Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,

@@ -11,7 +11,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Tag, TagSelector, Unexpected,
+    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Unexpected,
 };
 use carrousel_rendezvous::{
     Adaptation, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
@@ -66,11 +66,11 @@ impl<P: Protocol> Rank<P> {
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
         match call {
             Call::Send(message) => {
-                self.check(Source::Rank(message.to), TagSelector::Tag(message.tag))?;
+                self.check(Source::Rank(message.to))?;
                 Ok(self.send(&message, out))
             }
             Call::Receive(receive) => {
-                self.check(receive.from, receive.tag)?;
+                self.check(receive.from)?;
                 Ok(self.receive(&receive, out))
             }
             Call::Collective(call) => self.collective(&call, out),
@@ -257,15 +257,14 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Whether there are such ranks and tags. Apart from what is done with them: that returns a name only, which
+    /// Whether there is such a rank. Apart from what is done with them: that returns a name only, which
     /// needs no memory, see the comment at [`Rank::call`].
     #[inline(always)]
-    fn check(&self, peer: Source, tag: TagSelector) -> Result<(), UsageError> {
-        match (peer, tag) {
-            (Source::Rank(rank), _) if rank.0 >= self.ranks => {
+    fn check(&self, peer: Source) -> Result<(), UsageError> {
+        match peer {
+            Source::Rank(rank) if rank.0 >= self.ranks => {
                 Err(UsageError::NoSuchRank { rank, ranks: self.ranks })
             }
-            (_, TagSelector::Tag(tag)) if tag > Tag::MAX => Err(UsageError::TagTooGreat { tag: tag.0 }),
             _ => Ok(()),
         }
     }

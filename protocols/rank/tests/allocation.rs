@@ -84,7 +84,7 @@ impl<P: Protocol> Ends<P> {
     fn exchange(&mut self, len: u64, late: bool) {
         let receive = Receive {
             from: Source::Rank(RankId(0)),
-            tag: TagSelector::Tag(Tag(5)),
+            tag: TagSelector::exact(Tag(5)),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,

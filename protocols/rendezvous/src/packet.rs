@@ -26,11 +26,11 @@ pub struct LineId {
 /// Ready to receive: the receiver announces a posted receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rtr {
-    /// The tag that the receive asks for.
+    /// The tags that the receive accepts.
     pub tag: TagSelector,
     /// How many matching messages of this flow the receiver had processed, modulo 2^32.
     pub seen: u32,
-    /// How many earlier receives of the same envelope are announced with it, without a buffer.
+    /// How many earlier receives of the same tags are announced with it, without a buffer.
     pub ahead: u16,
     /// The receive.
     pub receive: Handle,

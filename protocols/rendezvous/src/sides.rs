@@ -89,7 +89,7 @@ pub enum Route {
 /// A receive of a flow that might be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Its tag.
+    /// The tags that it accepts.
     pub tag: TagSelector,
     /// Bytes that it can take.
     pub len: u64,
@@ -104,8 +104,8 @@ pub struct Announcement {
 /// Earlier pending receives that could take the same messages and are not announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blockers {
-    /// Those of exactly the same envelope, with source and tag named.
-    pub same_envelope: u16,
+    /// Those of exactly the same source, tag and mask.
+    pub same_selector: u16,
     /// All others.
     pub others: u16,
 }

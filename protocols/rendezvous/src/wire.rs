@@ -1,7 +1,8 @@
 //! Packets as bytes.
 //!
 //! A frame is a prefix of four bytes, a body of fixed size for each kind of packet, and behind an EAGER its
-//! data. All numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
+//! data. An RTR that ignores bits of its tag has its mask in a word behind the body, and says so by its kind. All
+//! numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
 //! not used is zero, and [`decode`] refuses anything else, so that an extension can give it a meaning.
 
 use crate::{Hint, LineId, Memory, Packet, Rtr};
@@ -10,13 +11,10 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The version of this format, the first byte of every frame.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Bytes of the longest head, data aside.
-pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>();
-
-/// `MPI_ANY_TAG`, in an RTR.
-const ANY_TAG: u32 = u32::MAX;
+pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>() + size_of::<U64>();
 
 /// A frame, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +53,14 @@ pub enum WireError {
         /// Bytes that are there.
         got: usize,
     },
-    /// A tag that no message can have.
-    #[error("tag {0} is greater than 2147483647")]
-    Tag(u32),
+    /// A mask that ignores nothing, or a tag with bits that its mask ignores: the packet has another encoding.
+    #[error("its tag {tag:#x} and its mask {ignore:#x} have another encoding")]
+    Mask {
+        /// The tag.
+        tag: u64,
+        /// The bits that it says are ignored.
+        ignore: u64,
+    },
     /// There is no such hint.
     #[error("there is no hint {0}")]
     Hint(u8),
@@ -80,15 +83,15 @@ body! {
     Request { index: U32, generation: U32 }
     Region { address: U64, key: U32 }
     Line { receive: Request, index: U16, unused: U16 }
-    EagerBody { tag: U32, len: U64 }
-    RtsBody { tag: U32, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
+    EagerBody { tag: U64, len: U64 }
+    RtsBody { tag: U64, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
     /// FIN and RTR-ACK.
-    WrittenBody { line: Line, tag: U32, len: U64 }
+    WrittenBody { line: Line, tag: U64, len: U64 }
     /// FILLED, DONE and RTS-ACK.
     RequestBody { request: Request }
     /// CANCEL and CANCEL-ACK.
     LineBody { line: Line }
-    RtrBody { tag: U32, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
+    RtrBody { tag: U64, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
     ClearBody { send: Request, receive: Request, len: U64, memory: Region }
     SeenBody { seen: U32, taken: U64 }
 }
@@ -107,6 +110,9 @@ mod kind {
     pub(super) const CLEAR: u8 = 10;
     pub(super) const CANCEL: u8 = 11;
     pub(super) const SEEN: u8 = 12;
+    /// Added to the kind: a word is behind the body. That of an RTR is its mask.
+    pub(super) const WITH_WORD: u8 = 0x80;
+    pub(super) const MASKED_RTR: u8 = RTR | WITH_WORD;
 }
 
 impl From<Handle> for Request {
@@ -150,13 +156,16 @@ impl TryFrom<Line> for LineId {
 
 /// The head of a packet, into `head`; returns how many bytes it has. The data of an EAGER goes behind it.
 pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
-    let mut put = |kind: u8, body: &[u8]| {
+    let mut put_with = |kind: u8, body: &[u8], behind: &[u8]| {
         let prefix = Prefix { version: VERSION, kind, context: context.0.into() };
         let (front, rest) = head.split_at_mut(size_of::<Prefix>());
         front.copy_from_slice(prefix.as_bytes());
-        rest[..body.len()].copy_from_slice(body);
-        size_of::<Prefix>() + body.len()
+        let (own, rest) = rest.split_at_mut(body.len());
+        own.copy_from_slice(body);
+        rest[..behind.len()].copy_from_slice(behind);
+        size_of::<Prefix>() + body.len() + behind.len()
     };
+    let mut put = |kind: u8, body: &[u8]| put_with(kind, body, &[]);
     let written = |line: LineId, tag: Tag, len: u64| WrittenBody {
         line: line.into(),
         tag: tag.0.into(),
@@ -182,12 +191,8 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
         Packet::Filled { receive } => put(kind::FILLED, RequestBody { request: receive.into() }.as_bytes()),
         Packet::CancelAck { line } => put(kind::CANCEL_ACK, LineBody { line: line.into() }.as_bytes()),
         Packet::Rtr(rtr) => {
-            let tag = match rtr.tag {
-                TagSelector::Tag(tag) => tag.0,
-                TagSelector::Any => ANY_TAG,
-            };
             let body = RtrBody {
-                tag: tag.into(),
+                tag: rtr.tag.tag().0.into(),
                 seen: rtr.seen.into(),
                 ahead: rtr.ahead.into(),
                 unused: U16::ZERO,
@@ -195,7 +200,10 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
                 len: rtr.len.into(),
                 memory: rtr.memory.into(),
             };
-            put(kind::RTR, body.as_bytes())
+            match rtr.tag.ignore() {
+                0 => put(kind::RTR, body.as_bytes()),
+                ignore => put_with(kind::MASKED_RTR, body.as_bytes(), U64::from(ignore).as_bytes()),
+            }
         }
         Packet::Done { send } => put(kind::DONE, RequestBody { request: send.into() }.as_bytes()),
         Packet::RtsAck { send } => put(kind::RTS_ACK, RequestBody { request: send.into() }.as_bytes()),
@@ -263,12 +271,12 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
     };
     let written = || {
         let (body, data) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
-        Ok((LineId::try_from(body.line)?, tag(body.tag)?, body.len.get(), data))
+        Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), body.len.get(), data))
     };
     Ok(match kind {
         kind::EAGER => {
             let (body, data) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
-            (Packet::Eager { tag: tag(body.tag)?, len: body.len.get() }, data)
+            (Packet::Eager { tag: Tag(body.tag.get()), len: body.len.get() }, data)
         }
         kind::RTS => {
             let (body, data) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
@@ -281,7 +289,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
                 other => return Err(WireError::Hint(other)),
             };
             let (send, memory) = (body.send.into(), body.memory.into());
-            (Packet::Rts { tag: tag(body.tag)?, len: body.len.get(), send, memory, hint }, data)
+            (Packet::Rts { tag: Tag(body.tag.get()), len: body.len.get(), send, memory, hint }, data)
         }
         kind::FIN => {
             let (line, tag, len, data) = written()?;
@@ -299,13 +307,17 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             let (line, data) = line()?;
             (Packet::CancelAck { line }, data)
         }
-        kind::RTR => {
+        kind::RTR | kind::MASKED_RTR => {
             let (body, data) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
             zero(body.unused.get())?;
-            let tag = match body.tag.get() {
-                ANY_TAG => TagSelector::Any,
-                _ => TagSelector::Tag(tag(body.tag)?),
+            let (ignore, data) = match kind {
+                kind::RTR => (None, data),
+                _ => {
+                    let (ignore, data) = take::<U64>(data, size_of::<Prefix>() + size_of::<RtrBody>())?;
+                    (Some(ignore.get()), data)
+                }
             };
+            let tag = selector(body.tag.get(), ignore)?;
             let rtr = Rtr {
                 tag,
                 seen: body.seen.get(),
@@ -351,9 +363,13 @@ fn take<T: FromBytes + Unaligned + KnownLayout + Immutable>(
     T::read_from_prefix(bytes).map_err(|_| short)
 }
 
-fn tag(tag: U32) -> Result<Tag, WireError> {
-    let tag = Tag(tag.get());
-    if tag <= Tag::MAX { Ok(tag) } else { Err(WireError::Tag(tag.0)) }
+/// The tags of an RTR, with a mask if it has one.
+fn selector(tag: u64, ignore: Option<u64>) -> Result<TagSelector, WireError> {
+    match ignore {
+        None => Ok(TagSelector::exact(Tag(tag))),
+        Some(ignore) if ignore != 0 && tag & ignore == 0 => Ok(TagSelector::new(Tag(tag), ignore)),
+        Some(ignore) => Err(WireError::Mask { tag, ignore }),
+    }
 }
 
 fn zero(unused: u16) -> Result<(), WireError> {
@@ -380,14 +396,14 @@ mod tests {
     }
 
     fn a_tag() -> impl Strategy<Value = Tag> {
-        (0..=Tag::MAX.0).prop_map(Tag)
+        any::<u64>().prop_map(Tag)
     }
 
     fn rtr() -> impl Strategy<Value = Rtr> {
-        let tag = prop::option::of(a_tag());
+        let ignore = prop_oneof![Just(0), any::<u64>()];
+        let tag = (a_tag(), ignore).prop_map(|(tag, ignore)| TagSelector::new(tag, ignore));
         (tag, any::<(u32, u16, u64)>(), handle(), memory()).prop_map(|(tag, rest, receive, memory)| {
             let (seen, ahead, len) = rest;
-            let tag = tag.map_or(TagSelector::Any, TagSelector::Tag);
             Rtr { tag, seen, ahead, receive, len, memory }
         })
     }
@@ -411,6 +427,10 @@ mod tests {
             line().prop_map(|line| Packet::Cancel { line }),
             (any::<u32>(), any::<u64>()).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
         ]
+    }
+
+    fn kinds() -> impl Strategy<Value = u8> {
+        prop_oneof![12 => 1..13_u8, 1 => Just(kind::MASKED_RTR)]
     }
 
     fn frame(context: Context, packet: &Packet) -> Vec<u8> {
@@ -439,27 +459,32 @@ mod tests {
         }
 
         #[test]
-        fn a_packet_has_one_encoding(kind in 1..13_u8, bytes in prop::collection::vec(any::<u8>(), 100)) {
-            // Bytes of the kind's head, and where in it is a tag, and what means nothing.
-            let (len, tag, unused) = match kind {
-                kind::EAGER => (16, Some(7), 0..0),
-                kind::RTS => (40, Some(7), 37..40),
-                kind::FIN | kind::RTR_ACK => (28, Some(19), 14..16),
-                kind::RTR => (44, Some(7), 14..16),
-                kind::CLEAR => (40, None, 0..0),
-                kind::CANCEL | kind::CANCEL_ACK => (16, None, 14..16),
-                kind::SEEN => (16, None, 0..0),
-                _ => (12, None, 0..0),
+        fn a_packet_has_one_encoding(kind in kinds(), bytes in prop::collection::vec(any::<u8>(), 100)) {
+            // Bytes of the kind's head, and where in it is what means nothing.
+            let (len, unused) = match kind {
+                kind::EAGER => (20, 0..0),
+                kind::RTS => (44, 41..44),
+                kind::FIN | kind::RTR_ACK => (32, 14..16),
+                kind::RTR => (48, 18..20),
+                kind::MASKED_RTR => (56, 18..20),
+                kind::CLEAR => (40, 0..0),
+                kind::CANCEL | kind::CANCEL_ACK => (16, 14..16),
+                kind::SEEN => (16, 0..0),
+                _ => (12, 0..0),
             };
             let mut bytes = bytes;
             let data = if kind == kind::EAGER { 5 } else { 0 };
             bytes.truncate(len + data);
             (bytes[0], bytes[1]) = (VERSION, kind);
-            tag.into_iter().for_each(|at| bytes[at] &= 0x7F);
             unused.for_each(|at| bytes[at] = 0);
             match kind {
-                kind::EAGER => bytes[8..16].copy_from_slice(&5_u64.to_le_bytes()),
-                kind::RTS => bytes[36] %= 4,
+                kind::EAGER => bytes[12..20].copy_from_slice(&5_u64.to_le_bytes()),
+                kind::RTS => bytes[40] %= 4,
+                // Of a byte at least one bit is ignored, which the tag must not have.
+                kind::MASKED_RTR => {
+                    bytes[48] |= 1;
+                    (0..8).for_each(|at| bytes[4 + at] &= !bytes[48 + at]);
+                }
                 _ => {}
             }
             let decoded = decode(&bytes);
@@ -485,14 +510,21 @@ mod tests {
         assert_eq!(with(0, 1), Err(WireError::Version(1)));
         assert_eq!(with(1, 0), Err(WireError::Kind(0)));
         assert_eq!(with(1, 13), Err(WireError::Kind(13)));
+        assert_eq!(with(1, 8 | 0x80), Err(WireError::Kind(0x88)));
         assert_eq!(decode(&good[..3]), Err(WireError::Short { got: 3, needed: 4 }));
         assert_eq!(decode(&good[..11]), Err(WireError::Short { got: 11, needed: 12 }));
-        let tag = [VERSION, 1, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(decode(&tag), Err(WireError::Tag(1 << 31)));
+        let mut masked = [0; 56];
+        (masked[0], masked[1], masked[4]) = (VERSION, kind::MASKED_RTR, 3);
+        assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 0 }));
+        masked[48] = 2;
+        assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 2 }));
+        masked[48] = 4;
+        assert!(decode(&masked).is_ok());
+        assert_eq!(decode(&masked[..55]), Err(WireError::Short { got: 55, needed: 56 }));
         let cancel = [VERSION, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(decode(&cancel), Err(WireError::Unused));
-        let mut rts = [0; 40];
-        (rts[0], rts[1], rts[36]) = (VERSION, 2, 4);
+        let mut rts = [0; 44];
+        (rts[0], rts[1], rts[40]) = (VERSION, 2, 4);
         assert_eq!(decode(&rts), Err(WireError::Hint(4)));
     }
 
@@ -500,7 +532,7 @@ mod tests {
     fn heads_are_small() {
         let sizes =
             [size_of::<EagerBody>(), size_of::<RtsBody>(), size_of::<RtrBody>(), size_of::<ClearBody>()];
-        assert_eq!(sizes.map(|body| size_of::<Prefix>() + body), [16, 40, 44, 40]);
+        assert_eq!(sizes.map(|body| size_of::<Prefix>() + body), [20, 44, 48, 40]);
         assert!(sizes.iter().all(|body| size_of::<Prefix>() + body <= HEAD_MAX));
     }
 }

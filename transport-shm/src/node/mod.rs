@@ -304,11 +304,7 @@ fn handle_frame<H: Handler<Out>>(
         if frame.len() < at {
             return false;
         }
-        let word = frame.first_word();
-        if word > u64::from(Tag::MAX.0) {
-            return false;
-        }
-        let tag = Tag(word as u32);
+        let tag = Tag(frame.first_word());
         let packet = Packet::Eager { tag, len: (frame.len() - at) as u64 };
         let from = origin.0;
         handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);

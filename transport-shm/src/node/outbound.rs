@@ -366,7 +366,7 @@ impl Out {
             return false;
         };
         let frame = frames::eager(context);
-        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
+        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0, data).is_ok()
     }
 
     /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
@@ -449,7 +449,7 @@ impl Outbound for Out {
         let Some(local_rank) = self.connected(to) else { return };
         if let Packet::Eager { tag, .. } = packet {
             if !self.send_now(to, context, *tag, data) {
-                self.push(local_rank, frames::eager(context), &[&u64::from(tag.0).to_le_bytes(), data]);
+                self.push(local_rank, frames::eager(context), &[&tag.0.to_le_bytes(), data]);
             }
             return;
         }

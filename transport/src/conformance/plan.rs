@@ -171,7 +171,7 @@ impl Plan {
     /// The packet that the peer gets by a step: every kind of head occurs, the longest ones too.
     pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
         let post = self.planned_step(from, at)?.step.post;
-        let (request, tag, len) = (handle(at), Tag(at as u32), post.len());
+        let (request, tag, len) = (handle(at), Tag(at as u64), post.len());
         let memory = Memory { address: at as u64, key: from };
         let line = LineId { receive: request, index: 0 };
         let packet = match (post, at % 2) {
@@ -180,7 +180,7 @@ impl Plan {
             }
             (Post::Send { lane: Lane::Forward, .. }, _) => Packet::Eager { tag, len },
             (Post::Send { lane: Lane::Back, .. }, 1) => {
-                let (tag, receive) = (TagSelector::Tag(tag), request);
+                let (tag, receive) = (TagSelector::exact(tag), request);
                 Packet::Rtr(Rtr { tag, seen: 0, ahead: 0, receive, len, memory })
             }
             (Post::Send { lane: Lane::Back, .. }, _) => Packet::Done { send: request },

@@ -2,7 +2,7 @@
 
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
 use crate::state::Message;
-use carrousel_rank::{Kind, Source, TagSelector};
+use carrousel_rank::{Kind, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
 
@@ -317,8 +317,9 @@ fn source_text(source: Source) -> String {
 
 fn tag_text(tag: TagSelector) -> String {
     match tag {
-        TagSelector::Tag(tag) => tag.0.to_string(),
-        TagSelector::Any => "any".to_owned(),
+        mpi::ANY_TAG => "any".to_owned(),
+        _ if tag.is_exact() => tag.tag().0.to_string(),
+        _ => format!("{} ignoring {:#b}", tag.tag().0, tag.ignore()),
     }
 }
 

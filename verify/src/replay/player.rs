@@ -177,7 +177,7 @@ impl Player {
         let me = RankId(self.me.into());
         let first = |envelope: &Envelope| {
             let Envelope { source, tag, context } = *envelope;
-            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::Tag(tag), context };
+            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::exact(tag), context };
             self.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes)
         };
         let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));

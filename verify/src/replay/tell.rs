@@ -3,7 +3,7 @@
 use crate::state::What;
 use carrousel_rank::{
     Call, Context, Envelope, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
-    Status, Tag, TagSelector,
+    Status, Tag, TagSelector, mpi,
 };
 
 fn bytes(len: u64) -> String {
@@ -12,8 +12,9 @@ fn bytes(len: u64) -> String {
 
 fn selector(tag: TagSelector) -> String {
     match tag {
-        TagSelector::Tag(Tag(tag)) => format!("tag {tag}"),
-        TagSelector::Any => "any tag".to_owned(),
+        mpi::ANY_TAG => "any tag".to_owned(),
+        _ if tag.is_exact() => format!("tag {}", tag.tag().0),
+        _ => format!("tag {}, of which it ignores {:#x}", tag.tag().0, tag.ignore()),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Every program of a shape, up to renaming.
 //!
 //! A program is a list of small numbers; renaming tags (or ranks, where their roles are equal) permutes the
-//! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored.
+//! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored. With masks only
+//! renamings are used that keep them: the bits of all tags change places, or some of them their values.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Options, RankId, Source, Speculation, TagSelector, mpi};
 use std::sync::Arc;
 
 /// Messages up to this size are eager in the suites; the sizes used are 1, 2 and 3 bytes.
@@ -22,9 +23,30 @@ pub(super) struct SendKind {
 pub(super) struct ReceiveKind {
     /// `None` is any source.
     pub(super) from: Option<u32>,
-    /// `None` is any tag.
-    pub(super) tag: Option<u32>,
+    pub(super) tag: Wanted,
     pub(super) len: u64,
+}
+
+/// The tags that a receive accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Wanted {
+    Any,
+    Tag(u32),
+    /// A tag whose ignored bits are 0, and some but not all bits to ignore.
+    Masked {
+        tag: u32,
+        ignore: u32,
+    },
+}
+
+impl Wanted {
+    fn selector(self) -> TagSelector {
+        match self {
+            Self::Any => mpi::ANY_TAG,
+            Self::Tag(tag) => mpi::selector(Some(tag)),
+            Self::Masked { tag, ignore } => TagSelector::new(mpi::tag(tag), ignore.into()),
+        }
+    }
 }
 
 /// One act of a rank in a program of the suite.
@@ -110,7 +132,22 @@ fn choices(count: usize, options: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize
 
 /// The program under every renaming of tags.
 pub(super) fn by_tags(words: &Words, tags: u32) -> Vec<Words> {
-    permutations(tags).iter().map(|names| rename_tags(words, names)).collect()
+    permutations(tags)
+        .iter()
+        .map(|names| rename_tags(words, |tag| names[tag as usize], |mask| mask))
+        .collect()
+}
+
+/// The program under every renaming of tags of so many bits that keeps masks: all tags with their bits in another order,
+/// some of them inverted.
+pub(super) fn by_bits(words: &Words, bits: u32) -> Vec<Words> {
+    let orders = permutations(bits);
+    let invert = move |order: Vec<u32>| (0..1 << bits).map(move |inverted| (order.clone(), inverted));
+    let renamed = |(order, inverted): (Vec<u32>, u32)| {
+        let moved = |word: u32| (0..bits).map(|bit| (word >> bit & 1) << order[bit as usize]).sum::<u32>();
+        rename_tags(words, |tag| moved(tag) ^ inverted, moved)
+    };
+    orders.into_iter().flat_map(invert).map(renamed).collect()
 }
 
 /// The program under every renaming of tags, of the two ranks, and of both.
@@ -132,14 +169,18 @@ fn swap_ranks(word: &Word) -> Word {
     }
 }
 
-fn rename_tags(words: &Words, names: &[u32]) -> Words {
+fn rename_tags(words: &Words, tag: impl Fn(u32) -> u32, mask: impl Fn(u32) -> u32) -> Words {
+    let wanted = |wanted: Wanted| match wanted {
+        Wanted::Any => Wanted::Any,
+        Wanted::Tag(named) => Wanted::Tag(tag(named)),
+        Wanted::Masked { tag: least, ignore } => {
+            let ignore = mask(ignore);
+            Wanted::Masked { tag: tag(least) & !ignore, ignore }
+        }
+    };
     let rename = |word: &Word| match *word {
-        Word::Send { to, kind } => {
-            Word::Send { to, kind: SendKind { tag: names[kind.tag as usize], ..kind } }
-        }
-        Word::Receive(kind) => {
-            Word::Receive(ReceiveKind { tag: kind.tag.map(|tag| names[tag as usize]), ..kind })
-        }
+        Word::Send { to, kind } => Word::Send { to, kind: SendKind { tag: tag(kind.tag), ..kind } },
+        Word::Receive(kind) => Word::Receive(ReceiveKind { tag: wanted(kind.tag), ..kind }),
         other => other,
     };
     words.iter().map(|words| words.iter().map(rename).collect()).collect()
@@ -178,8 +219,7 @@ fn program(words: &[Word]) -> Program {
             }
             Word::Receive(ReceiveKind { from, tag, len }) => {
                 let from = from.map_or(Source::Any, |from| Source::Rank(RankId(from)));
-                let tag = tag.map_or(TagSelector::Any, |tag| TagSelector::Tag(Tag(tag)));
-                open.push(program.start(line, Start::Receive { from, tag, len, buffer }));
+                open.push(program.start(line, Start::Receive { from, tag: tag.selector(), len, buffer }));
             }
             Word::Wait(request) => {
                 open.retain(|open| *open != request);
@@ -220,5 +260,27 @@ mod tests {
             .count();
         // No list of three is its own mirror image, so exactly one half is left.
         assert_eq!((programs.len(), smallest), (64, 32));
+    }
+
+    #[test]
+    fn renamings_keep_what_a_message_satisfies() {
+        let masks = [(0, 0b01), (0, 0b10), (0b01, 0b10), (0b10, 0b01)];
+        let wanted = masks.map(|(tag, ignore)| Wanted::Masked { tag, ignore });
+        let wanted: Vec<Wanted> = (0..4).map(Wanted::Tag).chain(wanted).chain([Wanted::Any]).collect();
+        for (sent, tag) in (0..4).flat_map(|sent| wanted.iter().map(move |wanted| (sent, *wanted))) {
+            let send = Word::Send { to: 1, kind: SendKind { tag: sent, len: 1 } };
+            let words = vec![vec![send], vec![Word::Receive(ReceiveKind { from: None, tag, len: 1 })]];
+            let renamed = by_bits(&words, 2);
+            assert!(renamed.len() == 8 && renamed.contains(&words), "{renamed:?}");
+            for renamed in renamed {
+                let ([Word::Send { kind, .. }], [Word::Receive(receive)]) =
+                    (&renamed[0][..], &renamed[1][..])
+                else {
+                    panic!("{renamed:?}")
+                };
+                let satisfies = |wanted: Wanted, tag| wanted.selector().matches(mpi::tag(tag));
+                assert_eq!(satisfies(receive.tag, kind.tag), satisfies(tag, sent), "{renamed:?}");
+            }
+        }
     }
 }

@@ -58,7 +58,7 @@ fn consecutive_barriers_are_apart<P: Protocol>() {
 fn a_barrier_does_not_block_messages<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
     let left = pair.barrier(0);
-    let any = pair.receive(1, Source::Any, TagSelector::Any, LARGE);
+    let any = pair.receive(1, Source::Any, mpi::ANY_TAG, LARGE);
     pair.run();
     assert!(!pair.is_complete(1, any), "the barrier's messages are not the application's");
     pair.send(0, 1, 0, &bytes(LARGE, 1));

@@ -90,7 +90,7 @@ fn messages_and_collectives_do_not_meet<P: Protocol>() {
     for len in [SMALL, LARGE] {
         for seed in 0..20 {
             let mut pair = Pair::<P>::with(3, &options()).announce(true);
-            let any = [0, 1, 2].map(|me| pair.receive(me, Source::Any, TagSelector::Any, LARGE));
+            let any = [0, 1, 2].map(|me| pair.receive(me, Source::Any, mpi::ANY_TAG, LARGE));
             let mut open = Vec::new();
             let mut of = Vec::new();
             let calls =

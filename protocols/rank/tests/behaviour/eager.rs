@@ -105,7 +105,7 @@ fn a_synchronous_message_completes_when_it_is_received<P: Protocol>() {
 
 fn a_probe_sees_what_a_receive_would_get<P: Protocol>() {
     let mut pair = Pair::<P>::new();
-    let any = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
+    let any = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context: Context::MESSAGES };
     let seven = Pattern { tag: tag(7), ..any };
     pair.send(0, 1, 5, &bytes(SMALL, 1));
     assert_eq!(pair.ranks[1].probe(&any), None, "it is still under way");
@@ -114,7 +114,7 @@ fn a_probe_sees_what_a_receive_would_get<P: Protocol>() {
     pair.run();
     pair.send(1, 1, 7, &bytes(2, 3)); // to itself
     pair.run();
-    let message = |source, tag| Envelope { source: RankId(source), tag: Tag(tag), context: any.context };
+    let message = |source, tag| Envelope { source: RankId(source), tag: mpi::tag(tag), context: any.context };
     assert_eq!(pair.ranks[1].probe(&any), Some((message(0, 5), SMALL as u64)));
     assert_eq!(pair.ranks[1].probe(&seven), Some((message(0, 7), 40)));
     assert_eq!(pair.ranks[1].probe(&Pattern { source: from(1), ..any }), Some((message(1, 7), 2)));

@@ -46,7 +46,7 @@ fn refused_from<P: Protocol>(
 
 /// The packets that say that `receive` has been, or is being, written into.
 fn writes(receive: Handle, tag: u32, len: u64) -> [Packet; 2] {
-    let (line, tag) = (LineId { receive, index: 0 }, Tag(tag));
+    let (line, tag) = (LineId { receive, index: 0 }, mpi::tag(tag));
     [Packet::Fin { line, tag, len }, Packet::RtrAck { line, tag, len }]
 }
 

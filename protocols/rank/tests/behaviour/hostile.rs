@@ -28,11 +28,11 @@ fn handle() -> impl Strategy<Value = Handle> {
 }
 
 fn tag() -> impl Strategy<Value = Tag> {
-    select(vec![0, 1, 2, 1 << 31]).prop_map(Tag)
+    select(vec![0, 1, 2, u64::MAX]).prop_map(Tag)
 }
 
 fn selector() -> impl Strategy<Value = TagSelector> {
-    prop::option::weighted(0.8, tag()).prop_map(|tag| tag.map_or(TagSelector::Any, TagSelector::Tag))
+    (tag(), select(vec![0, 0, 0, 1, 2, u64::MAX])).prop_map(|(tag, ignore)| TagSelector::new(tag, ignore))
 }
 
 /// Rank 0 is the one that is tested; the last one does not exist.

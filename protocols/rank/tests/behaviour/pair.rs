@@ -30,7 +30,7 @@ pub(crate) fn from(rank: u32) -> Source {
 }
 
 pub(crate) fn tag(tag: u32) -> TagSelector {
-    TagSelector::Tag(Tag(tag))
+    mpi::selector(Some(tag))
 }
 
 /// The operation of all reductions here.
@@ -175,11 +175,16 @@ impl<P: Protocol> Pair<P> {
     }
 
     pub(crate) fn send(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
+        self.send_in_mode(Communicator::WORLD, (by, to), mpi::tag(tag), data, false)
     }
 
     pub(crate) fn ssend(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, true)
+        self.send_in_mode(Communicator::WORLD, (by, to), mpi::tag(tag), data, true)
+    }
+
+    /// Sends with a tag of any layout.
+    pub(crate) fn send_tagged(&mut self, by: u32, to: u32, tag: Tag, data: &[u8]) -> Handle {
+        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
     }
 
     pub(crate) fn send_in(
@@ -189,20 +194,19 @@ impl<P: Protocol> Pair<P> {
         tag: u32,
         data: &[u8],
     ) -> Handle {
-        self.send_in_mode(communicator, ends, tag, data, false)
+        self.send_in_mode(communicator, ends, mpi::tag(tag), data, false)
     }
 
     fn send_in_mode(
         &mut self,
         communicator: Communicator,
         (by, to): (u32, u32),
-        tag: u32,
+        tag: Tag,
         data: &[u8],
         synchronous: bool,
     ) -> Handle {
         let memory = self.allocate(by, data.to_vec());
-        let send =
-            Send { to: RankId(to), tag: Tag(tag), communicator, len: data.len() as u64, memory, synchronous };
+        let send = Send { to: RankId(to), tag, communicator, len: data.len() as u64, memory, synchronous };
         self.call(by, Call::Send(send)).expect("the send is right")
     }
 
@@ -274,8 +278,13 @@ impl<P: Protocol> Pair<P> {
 
     /// Releases a complete receive and asserts what it got, and that nothing else was written.
     pub(crate) fn got(&mut self, rank: u32, request: Handle, from: u32, tag: u32, data: &[u8]) {
+        self.got_tagged(rank, request, from, mpi::tag(tag), data);
+    }
+
+    /// The same with a tag of any layout.
+    pub(crate) fn got_tagged(&mut self, rank: u32, request: Handle, from: u32, tag: Tag, data: &[u8]) {
         let status = self.status(rank, request);
-        let message = Some((RankId(from), Tag(tag)));
+        let message = Some((RankId(from), tag));
         assert_eq!(status, Status { message, len: data.len() as u64, failure: None }, "{}", self.told());
         self.holds(rank, request, data);
     }

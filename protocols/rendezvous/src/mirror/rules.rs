@@ -11,7 +11,7 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const SEEN_PRUNES: bool = true;
     /// R3: no announcement past an unannounced receive that could take the same messages.
     const BLOCKED_BY_UNANNOUNCED: bool = true;
-    /// R4: earlier unannounced receives of the same envelope enter the mirror as lines without a buffer.
+    /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror as lines without a buffer.
     const AHEAD_LINES: bool = true;
     /// R5: a line that an unseen message matches is that message's.
     const UNSEEN_TAKES_LINE: bool = true;
