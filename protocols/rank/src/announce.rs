@@ -96,7 +96,10 @@ impl<P: Protocol> Rank<P> {
     fn blockers(&self, at: usize, receive: &Pattern) -> Blockers {
         let mut blockers = Blockers::default();
         for (pattern, posting) in self.posted.iter().take(at) {
-            if posting.line.is_none() && pattern.overlaps(receive) {
+            // R3 without masks: as with one tag and any, one of the two accepts all that the other does.
+            let (own, other) = (receive.tag.ignore(), pattern.tag.ignore());
+            let is_seen = P::MASKS_OVERLAP || [own, other].contains(&(own & other));
+            if posting.line.is_none() && pattern.overlaps(receive) && is_seen {
                 if pattern == *receive {
                     blockers.same_selector = blockers.same_selector.saturating_add(1);
                 } else {

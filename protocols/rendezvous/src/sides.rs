@@ -19,6 +19,8 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     const CANCEL_ASKS: bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
     const WRITE_IS_FIRST_MATCH: bool;
+    /// R3: an earlier receive blocks an announcement if one message could satisfy both, however their masks overlap.
+    const MASKS_OVERLAP: bool = true;
     /// F1: eager messages that no receive has taken fit the window.
     const EAGER_FITS_WINDOW: bool = true;
     /// F2: the sender is told when half of the window is free.

@@ -56,6 +56,8 @@ pub enum Search {
     OneTag(usize, usize),
     /// The same with two tags and any.
     TwoTags(usize, usize),
+    /// The same with tags of two bits, of which receives may ignore some.
+    Masks(usize, usize),
     /// The same with large receives only.
     Large(usize, usize),
     /// The same with messages longer than their receive.
@@ -73,6 +75,7 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, ORDERED_CONNECTION, "R1", Search::OneTag(2, 2)),
     ablation(Mirror, "SEEN_PRUNES", "R2", Search::OneTag(3, 3)),
     ablation(Mirror, "BLOCKED_BY_UNANNOUNCED", "R3; figure 4.9", Search::AnySource(2, 3)),
+    ablation(Mirror, "MASKS_OVERLAP", "R3, masks", Search::Masks(1, 2)),
     ablation(Mirror, "AHEAD_LINES", "R4; figure 4.9", Search::OneTag(2, 3)),
     ablation(Mirror, "UNSEEN_TAKES_LINE", "R5; figures 4.7, 4.10", Search::OneTag(2, 2)),
     ablation(Mirror, "EAGER_TAKES_LINE", "R6; figure 4.10", Search::OneTag(2, 2)),
@@ -161,6 +164,7 @@ impl Search {
     fn families(self) -> impl Iterator<Item = Family> {
         let (Self::OneTag(sends, receives)
         | Self::TwoTags(sends, receives)
+        | Self::Masks(sends, receives)
         | Self::Large(sends, receives)
         | Self::Truncating(sends, receives)
         | Self::Cancelled(sends, receives)
@@ -176,6 +180,7 @@ impl Search {
         match self {
             Self::OneTag(..) => one_way(sent, received, &one_tag),
             Self::TwoTags(..) => one_way(sent, received, &Kinds::TWO_TAGS),
+            Self::Masks(..) => one_way(sent, received, &Kinds::MASKS),
             Self::Large(..) => one_way(sent, received, &Kinds { receive_lens: &[2], ..one_tag }),
             Self::Truncating(..) => {
                 one_way(sent, received, &Kinds { send_lens: &[1, 2, 3], receive_lens: &[1, 2, 3], ..one_tag })

@@ -125,7 +125,7 @@ fn a_large_receive_behind_a_wildcard_waits_its_turn<P: Protocol>() {
     pair.is_over();
 }
 
-/// What shares a tag, 3, though neither accepts the tag that the other is written with: 2 and 3, 1 and 3.
+/// What shares a tag, 3, though neither accepts all that the other does: 2 and 3, 1 and 3.
 const OVERLAPPING: [TagSelector; 2] = [TagSelector::new(Tag(2), 0b01), TagSelector::new(Tag(1), 0b10)];
 
 fn masks_that_overlap_in_part_block_each_other<P: Protocol>() {

@@ -11,6 +11,8 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const SEEN_PRUNES: bool = true;
     /// R3: no announcement past an unannounced receive that could take the same messages.
     const BLOCKED_BY_UNANNOUNCED: bool = true;
+    /// R3: two receives could take the same message though neither accepts all that the other does.
+    const MASKS_OVERLAP: bool = true;
     /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror as lines without a buffer.
     const AHEAD_LINES: bool = true;
     /// R5: a line that an unseen message matches is that message's.
