@@ -79,6 +79,7 @@ fn call<P: Protocol>(rank: &mut Rank<P>, n: u32, work: &mut Vec<Work>) {
             len,
             memory: MEMORY,
             synchronous: false,
+            data: n.is_multiple_of(2).then_some(u64::from(n)),
         }),
         4 => Call::Collective(Collective::barrier(Communicator::WORLD)),
         5 => Call::Collective(Collective {

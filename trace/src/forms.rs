@@ -76,6 +76,8 @@ form! {
         #[serde(with = "MemoryForm")]
         memory: Memory,
         synchronous: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
     }
     "Receive" struct ReceiveForm {
         #[serde(with = "SourceForm")]
@@ -123,10 +125,18 @@ form! {
         memory: Memory,
     }
     "Packet" enum PacketForm {
-        Eager { #[serde(with = "TagForm")] tag: Tag, len: u64 },
+        Eager {
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
         Rts {
             #[serde(with = "TagForm")]
             tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
             len: u64,
             #[serde(with = "HandleForm")]
             send: Handle,
@@ -135,8 +145,24 @@ form! {
             #[serde(with = "HintForm")]
             hint: Hint,
         },
-        Fin { #[serde(with = "LineForm")] line: LineId, #[serde(with = "TagForm")] tag: Tag, len: u64 },
-        RtrAck { #[serde(with = "LineForm")] line: LineId, #[serde(with = "TagForm")] tag: Tag, len: u64 },
+        Fin {
+            #[serde(with = "LineForm")]
+            line: LineId,
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
+        RtrAck {
+            #[serde(with = "LineForm")]
+            line: LineId,
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
         Filled { #[serde(with = "HandleForm")] receive: Handle },
         CancelAck { #[serde(with = "LineForm")] line: LineId },
         Rtr(#[serde(with = "RtrForm")] Rtr),
@@ -232,6 +258,8 @@ pub(crate) mod status {
         /// Source and tag.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<(u32, u64)>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
         len: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<FailureForm>,
@@ -252,17 +280,17 @@ pub(crate) mod status {
             Failure::PeerLost(rank) => FailureForm::PeerLost(rank.0),
         });
         let message = it.message.map(|(source, tag)| (source.0, tag.0));
-        Form { message, len: it.len, failure }.serialize(to)
+        Form { message, data: it.data, len: it.len, failure }.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
-        let Form { message, len, failure } = Form::deserialize(from)?;
+        let Form { message, data, len, failure } = Form::deserialize(from)?;
         let failure = failure.map(|failure| match failure {
             FailureForm::Truncated { sent } => Failure::Truncated { sent },
             FailureForm::Cancelled => Failure::Cancelled,
             FailureForm::PeerLost(rank) => Failure::PeerLost(RankId(rank)),
         });
         let message = message.map(|(source, tag)| (RankId(source), Tag(tag)));
-        Ok(Status { message, len, failure })
+        Ok(Status { message, data, len, failure })
     }
 }

@@ -22,7 +22,7 @@
 //!
 //! A tag is a number of 64 bits. The tags that a receive accepts are `{"tag":4}`, or `{"tag":4,"ignore":3}` with the bits
 //! that it ignores; `MPI_ANY_TAG` ignores 31 bits. Version 1, without check values, and version 2, with tags of 32 bits, are
-//! refused.
+//! refused. The 8 bytes that travel with a message are `"data"`, where there are any.
 //!
 //! A trace contains no data, and no work that the library gave its network: that follows from the records.
 //!

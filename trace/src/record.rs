@@ -80,6 +80,9 @@ pub enum Record {
         /// The envelope of the message.
         #[serde(with = "forms::EnvelopeForm")]
         envelope: Envelope,
+        /// The 8 bytes that came with the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
         /// Bytes of the message.
         len: u64,
     },

@@ -56,13 +56,14 @@ fn records() -> Vec<Record> {
     let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
     let line = LineId { receive: handle(1), index: 9 };
     let packets = [
-        Packet::Eager { tag, len: 8 },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::None },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::Unused },
-        Packet::Fin { line, tag, len: 8 },
-        Packet::RtrAck { line, tag, len: 8 },
+        Packet::Eager { tag, data: None, len: 8 },
+        Packet::Eager { tag, data: Some(u64::MAX), len: 8 },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::None },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::Unused },
+        Packet::Fin { line, tag, data: Some(0), len: 8 },
+        Packet::RtrAck { line, tag, data: None, len: 8 },
         Packet::Filled { receive: handle(3) },
         Packet::CancelAck { line },
         Packet::Rtr(Rtr { tag: mpi::ANY_TAG, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
@@ -73,7 +74,15 @@ fn records() -> Vec<Record> {
         Packet::Seen { seen: 64, taken: 72 },
     ];
     let calls = [
-        Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),
+        Call::Send(Send {
+            to: RankId(1),
+            tag,
+            communicator,
+            len: 8,
+            memory,
+            synchronous: true,
+            data: Some(7),
+        }),
         Call::Receive(Receive {
             from: Source::Any,
             tag: TagSelector::new(Tag(4), 3),
@@ -94,6 +103,7 @@ fn records() -> Vec<Record> {
     let failures = [Failure::Truncated { sent: 9 }, Failure::Cancelled, Failure::PeerLost(RankId(1))];
     let statuses = failures.into_iter().map(Some).chain([None]).map(|failure| Status {
         message: failure.map(|_| (RankId(1), tag)),
+        data: failure.map(|_| 7),
         len: 8,
         failure,
     });
@@ -104,7 +114,12 @@ fn records() -> Vec<Record> {
         .chain([Event::Written(handle(1)), Event::Read(handle(1)), Event::Announce(handle(1))])
         .chain([Event::Lost(RankId(1))]);
     let pattern = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context };
-    let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
+    let probe = Record::Probe {
+        pattern,
+        envelope: Envelope { source: RankId(1), tag, context },
+        data: Some(7),
+        len: 8,
+    };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
             ignored: if call == calls[0] { Vec::new() } else { vec![1, 3] },

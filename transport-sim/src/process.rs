@@ -249,7 +249,7 @@ impl<P: Protocol> Process<P> {
     /// Whether the statement may return; releases what is complete.
     pub(crate) fn is_satisfied(&mut self) -> bool {
         if let Some(pattern) = self.probes {
-            let found = self.rank.probe(&pattern);
+            let found = self.rank.probe(&pattern).map(|arrived| (arrived.envelope, arrived.len));
             match (&mut self.driver, found) {
                 (Driver::Task(task), found) => task.found(found),
                 (Driver::Script(script), Some((envelope, _))) => script.found(envelope.source, envelope.tag),

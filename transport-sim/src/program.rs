@@ -64,7 +64,15 @@ pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<
             let (to, tag) = (RankId(*to), mpi::tag(*tag));
             let memory = memory(*buf, at);
             one(
-                Call::Send(Send { to, tag, communicator, len: *size, memory, synchronous: *synchronous }),
+                Call::Send(Send {
+                    to,
+                    tag,
+                    communicator,
+                    len: *size,
+                    memory,
+                    synchronous: *synchronous,
+                    data: None,
+                }),
                 *blocking,
             )
         }
@@ -91,6 +99,7 @@ pub(crate) fn action(program: &scenario::Program, at: usize, op: &Op) -> Option<
                 len: *send_size,
                 memory: memory(None, at),
                 synchronous: false,
+                data: None,
             };
             Action::Calls { calls: [Some(Call::Receive(receive)), Some(Call::Send(send))], blocking: true }
         }

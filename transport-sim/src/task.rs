@@ -343,7 +343,7 @@ fn calls<P: Protocol>(
 fn send(Outgoing { to, tag, data: bytes, synchronous }: Outgoing, data: &mut Data) -> (Call, Lent) {
     let (len, memory) = (bytes.len() as u64, data.register(bytes));
     let (to, tag, communicator) = (RankId(to), mpi::tag(tag), Communicator::WORLD);
-    let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous });
+    let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous, data: None });
     (call, Lent { keys: vec![memory.key], back: None, op: None })
 }
 

@@ -216,7 +216,9 @@ impl<P: Protocol> Turn<'_, P> {
                     }
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);
-                        if status.message != Some((envelope.source, envelope.tag)) || status.len != len {
+                        let data = self.data_of(message);
+                        let is_it = status.message == Some((envelope.source, envelope.tag));
+                        if !is_it || (status.data, status.len) != (data, len) {
                             let note =
                                 Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
                             self.wrong(Check::MatchingOrder, note);

@@ -10,7 +10,8 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Work, collective_of, mpi,
+    Arrived, Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Work, collective_of,
+    mpi,
 };
 use carrousel_scenario::{Check, Received};
 use smallvec::SmallVec;
@@ -163,6 +164,14 @@ impl<P: Protocol> Turn<'_, P> {
         }
     }
 
+    /// The 8 bytes that a message has beside its own.
+    pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
+        match self.start_of(message.from, message.send).call() {
+            Call::Send(send) => send.data,
+            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
+        }
+    }
+
     pub(crate) fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
         match self.start_of(self.me, receive) {
             Start::Receive { from, tag, len, .. } => {
@@ -192,7 +201,7 @@ impl<P: Protocol> Turn<'_, P> {
                 let found = sought(program, proc, *what).and_then(|(source, tag)| {
                     proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
                 });
-                if let (Some(name), Some((envelope, _))) = (into, found) {
+                if let (Some(name), Some(Arrived { envelope, .. })) = (into, found) {
                     proc.learn(*name, Received { source: envelope.source.0, tag: mpi::number(envelope.tag) });
                 }
             }

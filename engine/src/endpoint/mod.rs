@@ -47,8 +47,8 @@ use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{
-    Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId, Receive,
-    Source, Status, TagSelector, mpi,
+    Arrived, Call, Collective, Communicator, Failure, Handle, Job, Kind, Options, Pattern, Rank, RankId,
+    Receive, Source, Status, TagSelector, mpi,
 };
 use carrousel_trace::TraceEnd;
 use carrousel_transport::Transport;
@@ -491,10 +491,11 @@ impl Endpoint {
         tag: TagSelector,
     ) -> Option<crate::Status> {
         let pattern = Pattern { source: from, tag, context: communicator.messages() };
-        let (envelope, bytes) = self.driver.rank.probe(&pattern)?;
+        let arrived = self.driver.rank.probe(&pattern)?;
         if self.driver.recorder.is_some() {
-            self.driver.record_probe(pattern, envelope, bytes);
+            self.driver.record_probe(pattern, arrived);
         }
+        let Arrived { envelope, len: bytes, .. } = arrived;
         Some(crate::Status { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes })
     }
 

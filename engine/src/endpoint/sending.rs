@@ -80,7 +80,8 @@ impl Endpoint {
         let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
         self.reach(to, memory.key)?;
         let (len, communicator) = (bytes.len() as u64, caller.id());
-        let send = Send { to: RankId(to), tag: mpi::tag(tag), communicator, len, memory, synchronous };
+        let send =
+            Send { to: RankId(to), tag: mpi::tag(tag), communicator, len, memory, synchronous, data: None };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
         let Some(held) = held else { return self.start(call, what, memory.key, caller) };
         self.driver.resources.registry.offer(memory, held);
@@ -127,7 +128,8 @@ impl Endpoint {
         }
         self.progress_now_and_then();
         let (to, tag) = (RankId(to), mpi::tag(tag));
-        let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
+        let memory = Registry::NONE;
+        let send = Send { to, tag, communicator, len, memory, synchronous: false, data: None };
         // Beyond the eager window the message is a rendezvous, and its memory has to be registered.
         self.driver.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }

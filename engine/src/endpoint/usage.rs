@@ -61,7 +61,7 @@ impl Endpoint {
         }
         let left = kinds.into_iter().map(|(Envelope { source, tag, context }, count)| {
             let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::exact(tag), context };
-            let bytes = self.driver.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes);
+            let bytes = self.driver.rank.probe(&pattern).map_or(0, |arrived| arrived.len);
             LeftBehind { from: source, context, tag, count, bytes }
         });
         left.collect()

@@ -46,6 +46,7 @@ impl<P: Protocol> Ends<P> {
             len: LEN,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let send = self.sender.call(black_box(Call::Send(send)), &mut self.work).expect("right");
         let packet = match self.work.first() {

@@ -20,6 +20,8 @@ pub struct Send {
     pub memory: Memory,
     /// Complete only when the receive has begun (`MPI_Issend`).
     pub synchronous: bool,
+    /// 8 bytes that the receiver gets with the message, beside its own (libfabric's `FI_REMOTE_CQ_DATA`), if there are any.
+    pub data: Option<u64>,
 }
 
 /// A receive that the application posts.

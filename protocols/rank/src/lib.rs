@@ -18,7 +18,7 @@
 //! let (mut rank, mut work) = (Rank::<Mirror>::new(RankId(0), &job, &Options::default()), Vec::new());
 //! let memory = Memory { address: 0x1000, key: 7 };
 //! let (to, tag, communicator) = (RankId(1), Tag(0), Communicator::WORLD);
-//! let small = Send { to, tag, communicator, len: 8, memory, synchronous: false };
+//! let small = Send { to, tag, communicator, len: 8, memory, synchronous: false, data: None };
 //! let request = rank.call(Call::Send(small), &mut work)?;
 //! assert!(rank.is_complete(request)); // a small message does not wait for its receive
 //! assert!(matches!(work[0], Work::Send { packet: Packet::Eager { len: 8, .. }, .. }));
@@ -64,5 +64,5 @@ pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;
 pub use state::collective_of;
-pub use status::{Failure, Status};
+pub use status::{Arrived, Failure, Status};
 pub use work::{Kept, Sink, Work};

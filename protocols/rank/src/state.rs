@@ -29,7 +29,7 @@ pub(crate) enum Then {
     /// The data is there (published rules).
     Filled(Handle),
     /// FIN, too late to be sound.
-    Fin { line: LineId, tag: Tag },
+    Fin { line: LineId, tag: Tag, data: Option<u64> },
 }
 
 /// The end of a message that a request of a collective's round is.

@@ -96,6 +96,7 @@ impl<P: Protocol> Ends<P> {
             len,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let early = (!late).then(|| self.call(1, Call::Receive(receive)));
         let sent = self.call(0, Call::Send(send));

@@ -61,13 +61,17 @@ pub enum Packet {
     Eager {
         /// Its tag.
         tag: Tag,
-        /// Bytes of data behind this packet.
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
+        /// Bytes of the message, behind this packet.
         len: u64,
     },
     /// Ready to send: a message whose data waits at the sender.
     Rts {
         /// Its tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes.
         len: u64,
         /// The sender's request.
@@ -83,6 +87,8 @@ pub enum Packet {
         line: LineId,
         /// The message's tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes written.
         len: u64,
     },
@@ -92,6 +98,8 @@ pub enum Packet {
         line: LineId,
         /// The message's tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes that will be written.
         len: u64,
     },

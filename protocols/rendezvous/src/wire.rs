@@ -1,8 +1,8 @@
 //! Packets as bytes.
 //!
 //! A frame is a prefix of four bytes, a body of fixed size for each kind of packet, and behind an EAGER its
-//! data. An RTR that ignores bits of its tag has its mask in a word behind the body, and says so by its kind. All
-//! numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
+//! data. What few packets have, the 8 bytes that travel with a message and the mask of an RTR, is a word behind
+//! the body, of which the kind says that it is there. All numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
 //! not used is zero, and [`decode`] refuses anything else, so that an extension can give it a meaning.
 
 use crate::{Hint, LineId, Memory, Packet, Rtr};
@@ -110,9 +110,13 @@ mod kind {
     pub(super) const CLEAR: u8 = 10;
     pub(super) const CANCEL: u8 = 11;
     pub(super) const SEEN: u8 = 12;
-    /// Added to the kind: a word is behind the body. That of an RTR is its mask.
+    /// Added to the kind: a word is behind the body. That of an RTR is its mask, that of a message its 8 bytes.
     pub(super) const WITH_WORD: u8 = 0x80;
-    pub(super) const MASKED_RTR: u8 = RTR | WITH_WORD;
+
+    /// Whether packets of this kind may have a word behind the body.
+    pub(super) const fn may_have_word(kind: u8) -> bool {
+        matches!(kind, EAGER | RTS | FIN | RTR_ACK | RTR)
+    }
 }
 
 impl From<Handle> for Request {
@@ -156,26 +160,33 @@ impl TryFrom<Line> for LineId {
 
 /// The head of a packet, into `head`; returns how many bytes it has. The data of an EAGER goes behind it.
 pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
-    let mut put_with = |kind: u8, body: &[u8], behind: &[u8]| {
-        let prefix = Prefix { version: VERSION, kind, context: context.0.into() };
+    let (mut with_word, mut behind) = (0, U64::ZERO);
+    if let Some(word) = word_of(packet) {
+        (with_word, behind) = (kind::WITH_WORD, word.into());
+    }
+    let mut put = |kind: u8, body: &[u8]| {
+        let prefix = Prefix { version: VERSION, kind: kind | with_word, context: context.0.into() };
         let (front, rest) = head.split_at_mut(size_of::<Prefix>());
         front.copy_from_slice(prefix.as_bytes());
         let (own, rest) = rest.split_at_mut(body.len());
         own.copy_from_slice(body);
-        rest[..behind.len()].copy_from_slice(behind);
-        size_of::<Prefix>() + body.len() + behind.len()
+        let mut len = size_of::<Prefix>() + body.len();
+        if with_word != 0 {
+            rest[..size_of::<U64>()].copy_from_slice(behind.as_bytes());
+            len += size_of::<U64>();
+        }
+        len
     };
-    let mut put = |kind: u8, body: &[u8]| put_with(kind, body, &[]);
     let written = |line: LineId, tag: Tag, len: u64| WrittenBody {
         line: line.into(),
         tag: tag.0.into(),
         len: len.into(),
     };
     match *packet {
-        Packet::Eager { tag, len } => {
+        Packet::Eager { tag, len, .. } => {
             put(kind::EAGER, EagerBody { tag: tag.0.into(), len: len.into() }.as_bytes())
         }
-        Packet::Rts { tag, len, send, memory, hint } => {
+        Packet::Rts { tag, len, send, memory, hint, .. } => {
             let hint = match hint {
                 Hint::None => 0,
                 Hint::StopRtr => 1,
@@ -186,8 +197,8 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
             let body = RtsBody { tag, len, send: send.into(), memory: memory.into(), hint, unused: [0; 3] };
             put(kind::RTS, body.as_bytes())
         }
-        Packet::Fin { line, tag, len } => put(kind::FIN, written(line, tag, len).as_bytes()),
-        Packet::RtrAck { line, tag, len } => put(kind::RTR_ACK, written(line, tag, len).as_bytes()),
+        Packet::Fin { line, tag, len, .. } => put(kind::FIN, written(line, tag, len).as_bytes()),
+        Packet::RtrAck { line, tag, len, .. } => put(kind::RTR_ACK, written(line, tag, len).as_bytes()),
         Packet::Filled { receive } => put(kind::FILLED, RequestBody { request: receive.into() }.as_bytes()),
         Packet::CancelAck { line } => put(kind::CANCEL_ACK, LineBody { line: line.into() }.as_bytes()),
         Packet::Rtr(rtr) => {
@@ -200,10 +211,7 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
                 len: rtr.len.into(),
                 memory: rtr.memory.into(),
             };
-            match rtr.tag.ignore() {
-                0 => put(kind::RTR, body.as_bytes()),
-                ignore => put_with(kind::MASKED_RTR, body.as_bytes(), U64::from(ignore).as_bytes()),
-            }
+            put(kind::RTR, body.as_bytes())
         }
         Packet::Done { send } => put(kind::DONE, RequestBody { request: send.into() }.as_bytes()),
         Packet::RtsAck { send } => put(kind::RTS_ACK, RequestBody { request: send.into() }.as_bytes()),
@@ -215,6 +223,18 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
         Packet::Seen { seen, taken } => {
             put(kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
         }
+    }
+}
+
+/// The word behind the body of a packet, if it has one.
+fn word_of(packet: &Packet) -> Option<u64> {
+    match *packet {
+        Packet::Eager { data, .. }
+        | Packet::Rts { data, .. }
+        | Packet::Fin { data, .. }
+        | Packet::RtrAck { data, .. } => data,
+        Packet::Rtr(Rtr { tag, .. }) if !tag.is_exact() => Some(tag.ignore()),
+        _ => None,
     }
 }
 
@@ -261,6 +281,19 @@ pub fn decode_head(bytes: &[u8], total: usize) -> Result<Head, WireError> {
 
 #[inline]
 fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
+    let own = kind & !kind::WITH_WORD;
+    let has_word = own != kind;
+    if has_word && !kind::may_have_word(own) {
+        return Err(WireError::Kind(kind));
+    }
+    // The word behind a body, and what is behind that.
+    let word = |rest, body: usize| {
+        if !has_word {
+            return Ok((None, rest));
+        }
+        let (word, rest) = take::<U64>(rest, size_of::<Prefix>() + body)?;
+        Ok((Some(word.get()), rest))
+    };
     let request = || {
         let (body, data) = take::<RequestBody>(bytes, size_of::<Prefix>())?;
         Ok((Handle::from(body.request), data))
@@ -270,16 +303,18 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
         Ok((LineId::try_from(body.line)?, data))
     };
     let written = || {
-        let (body, data) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
-        Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), body.len.get(), data))
+        let (body, rest) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
+        let (data, rest) = word(rest, size_of::<WrittenBody>())?;
+        Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), data, body.len.get(), rest))
     };
-    Ok(match kind {
+    Ok(match own {
         kind::EAGER => {
-            let (body, data) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
-            (Packet::Eager { tag: Tag(body.tag.get()), len: body.len.get() }, data)
+            let (body, rest) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
+            let (data, rest) = word(rest, size_of::<EagerBody>())?;
+            (Packet::Eager { tag: Tag(body.tag.get()), data, len: body.len.get() }, rest)
         }
         kind::RTS => {
-            let (body, data) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
+            let (body, rest) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
             body.unused.into_iter().try_for_each(|byte| zero(byte.into()))?;
             let hint = match body.hint {
                 0 => Hint::None,
@@ -288,16 +323,17 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
                 3 => Hint::Unused,
                 other => return Err(WireError::Hint(other)),
             };
+            let (data, rest) = word(rest, size_of::<RtsBody>())?;
             let (send, memory) = (body.send.into(), body.memory.into());
-            (Packet::Rts { tag: Tag(body.tag.get()), len: body.len.get(), send, memory, hint }, data)
+            (Packet::Rts { tag: Tag(body.tag.get()), data, len: body.len.get(), send, memory, hint }, rest)
         }
         kind::FIN => {
-            let (line, tag, len, data) = written()?;
-            (Packet::Fin { line, tag, len }, data)
+            let (line, tag, data, len, rest) = written()?;
+            (Packet::Fin { line, tag, data, len }, rest)
         }
         kind::RTR_ACK => {
-            let (line, tag, len, data) = written()?;
-            (Packet::RtrAck { line, tag, len }, data)
+            let (line, tag, data, len, rest) = written()?;
+            (Packet::RtrAck { line, tag, data, len }, rest)
         }
         kind::FILLED => {
             let (receive, data) = request()?;
@@ -307,16 +343,10 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             let (line, data) = line()?;
             (Packet::CancelAck { line }, data)
         }
-        kind::RTR | kind::MASKED_RTR => {
-            let (body, data) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
+        kind::RTR => {
+            let (body, rest) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
             zero(body.unused.get())?;
-            let (ignore, data) = match kind {
-                kind::RTR => (None, data),
-                _ => {
-                    let (ignore, data) = take::<U64>(data, size_of::<Prefix>() + size_of::<RtrBody>())?;
-                    (Some(ignore.get()), data)
-                }
-            };
+            let (ignore, rest) = word(rest, size_of::<RtrBody>())?;
             let tag = selector(body.tag.get(), ignore)?;
             let rtr = Rtr {
                 tag,
@@ -326,7 +356,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
                 len: body.len.get(),
                 memory: body.memory.into(),
             };
-            (Packet::Rtr(rtr), data)
+            (Packet::Rtr(rtr), rest)
         }
         kind::DONE => {
             let (send, data) = request()?;
@@ -350,7 +380,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             let (body, data) = take::<SeenBody>(bytes, size_of::<Prefix>())?;
             (Packet::Seen { seen: body.seen.get(), taken: body.taken.get() }, data)
         }
-        other => return Err(WireError::Kind(other)),
+        _ => return Err(WireError::Kind(kind)),
     })
 }
 
@@ -410,13 +440,18 @@ mod tests {
 
     fn a_packet() -> impl Strategy<Value = Packet> {
         let hint = prop::sample::select(&[Hint::None, Hint::StopRtr, Hint::ResumeRtr, Hint::Unused][..]);
-        let written = || (line(), a_tag(), any::<u64>());
+        let written = || (line(), a_tag(), any::<Option<u64>>(), any::<u64>());
         prop_oneof![
-            (a_tag(), 0..100_u64).prop_map(|(tag, len)| Packet::Eager { tag, len }),
-            (a_tag(), any::<u64>(), handle(), memory(), hint)
-                .prop_map(|(tag, len, send, memory, hint)| Packet::Rts { tag, len, send, memory, hint }),
-            written().prop_map(|(line, tag, len)| Packet::Fin { line, tag, len }),
-            written().prop_map(|(line, tag, len)| Packet::RtrAck { line, tag, len }),
+            (a_tag(), any::<Option<u64>>(), 0..100_u64).prop_map(|(tag, data, len)| Packet::Eager {
+                tag,
+                data,
+                len
+            }),
+            (a_tag(), any::<Option<u64>>(), any::<u64>(), handle(), memory(), hint).prop_map(
+                |(tag, data, len, send, memory, hint)| Packet::Rts { tag, data, len, send, memory, hint }
+            ),
+            written().prop_map(|(line, tag, data, len)| Packet::Fin { line, tag, data, len }),
+            written().prop_map(|(line, tag, data, len)| Packet::RtrAck { line, tag, data, len }),
             handle().prop_map(|receive| Packet::Filled { receive }),
             line().prop_map(|line| Packet::CancelAck { line }),
             rtr().prop_map(Packet::Rtr),
@@ -430,7 +465,9 @@ mod tests {
     }
 
     fn kinds() -> impl Strategy<Value = u8> {
-        prop_oneof![12 => 1..13_u8, 1 => Just(kind::MASKED_RTR)]
+        let with_word =
+            prop::sample::select(&[kind::EAGER, kind::RTS, kind::FIN, kind::RTR_ACK, kind::RTR][..]);
+        prop_oneof![12 => 1..13_u8, 5 => with_word.prop_map(|kind| kind | kind::WITH_WORD)]
     }
 
     fn frame(context: Context, packet: &Packet) -> Vec<u8> {
@@ -461,27 +498,28 @@ mod tests {
         #[test]
         fn a_packet_has_one_encoding(kind in kinds(), bytes in prop::collection::vec(any::<u8>(), 100)) {
             // Bytes of the kind's head, and where in it is what means nothing.
-            let (len, unused) = match kind {
+            let own = kind & !kind::WITH_WORD;
+            let (body, unused) = match own {
                 kind::EAGER => (20, 0..0),
                 kind::RTS => (44, 41..44),
                 kind::FIN | kind::RTR_ACK => (32, 14..16),
                 kind::RTR => (48, 18..20),
-                kind::MASKED_RTR => (56, 18..20),
                 kind::CLEAR => (40, 0..0),
                 kind::CANCEL | kind::CANCEL_ACK => (16, 14..16),
                 kind::SEEN => (16, 0..0),
                 _ => (12, 0..0),
             };
             let mut bytes = bytes;
-            let data = if kind == kind::EAGER { 5 } else { 0 };
+            let len = body + if kind == own { 0 } else { 8 };
+            let data = if own == kind::EAGER { 5 } else { 0 };
             bytes.truncate(len + data);
             (bytes[0], bytes[1]) = (VERSION, kind);
             unused.for_each(|at| bytes[at] = 0);
-            match kind {
+            match own {
                 kind::EAGER => bytes[12..20].copy_from_slice(&5_u64.to_le_bytes()),
                 kind::RTS => bytes[40] %= 4,
                 // Of a byte at least one bit is ignored, which the tag must not have.
-                kind::MASKED_RTR => {
+                kind::RTR if kind != own => {
                     bytes[48] |= 1;
                     (0..8).for_each(|at| bytes[4 + at] &= !bytes[48 + at]);
                 }
@@ -514,7 +552,7 @@ mod tests {
         assert_eq!(decode(&good[..3]), Err(WireError::Short { got: 3, needed: 4 }));
         assert_eq!(decode(&good[..11]), Err(WireError::Short { got: 11, needed: 12 }));
         let mut masked = [0; 56];
-        (masked[0], masked[1], masked[4]) = (VERSION, kind::MASKED_RTR, 3);
+        (masked[0], masked[1], masked[4]) = (VERSION, kind::RTR | kind::WITH_WORD, 3);
         assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 0 }));
         masked[48] = 2;
         assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 2 }));

@@ -258,7 +258,8 @@ mod tests {
         for tag in 0..10 * STREAMS as u64 {
             let memory = Memory { address: 0, key: 0 };
             let (to, communicator) = (RankId(1), Communicator::WORLD);
-            let send = Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false };
+            let send =
+                Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false, data: None };
             usage.send(0, &send, &Place { file: None, line: Some(tag as u32 + 1) });
             if usage.is_full() {
                 usage.keep([left(7), left(tag)].into_iter());

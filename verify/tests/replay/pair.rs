@@ -1,8 +1,8 @@
 //! Two ranks that are traced, and what their trace comes to.
 
 use carrousel_rank::{
-    Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options, Packet,
-    Pattern, Rank, RankId, Receive, Send, Source, Speculation, Work, mpi,
+    Arrived, Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options,
+    Packet, Pattern, Rank, RankId, Receive, Send, Source, Speculation, Work, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
@@ -140,6 +140,7 @@ pub(crate) fn send(to: u32, tag: u32, len: u64) -> Call {
         len,
         memory,
         synchronous: false,
+        data: Some(len),
     })
 }
 
@@ -164,8 +165,8 @@ pub(crate) fn trace(place: &Place) {
     pair.end(1, announced);
     let (rank, recorder) = &mut pair.ranks[1];
     let pattern = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context: Context::MESSAGES };
-    let (envelope, len) = rank.probe(&pattern).expect("two have come");
-    recorder.record(&Record::Probe { pattern, envelope, len });
+    let Arrived { envelope, data, len } = rank.probe(&pattern).expect("two have come");
+    recorder.record(&Record::Probe { pattern, envelope, data, len });
     let small = pair.call(1, 4, receive(0, 1, 8));
     let large = pair.call(1, 5, receive(0, 2, 64));
     pair.settle();

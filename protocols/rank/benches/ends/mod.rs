@@ -62,6 +62,7 @@ impl<P: Protocol> Ends<P> {
             len,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let send = sender.call(black_box(Call::Send(send)), asked).expect("it is right");
         // In both directions, until both are silent.

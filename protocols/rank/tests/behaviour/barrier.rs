@@ -25,7 +25,10 @@ fn everybody_waits_for_the_last<P: Protocol>() {
             entered.push((last, pair.barrier(last)));
             pair.run();
             for (rank, request) in entered {
-                assert_eq!(pair.status(rank, request), Status { message: None, len: 0, failure: None });
+                assert_eq!(
+                    pair.status(rank, request),
+                    Status { message: None, data: None, len: 0, failure: None }
+                );
             }
             pair.is_over();
         }

@@ -13,7 +13,7 @@ under_both!(
     what_contradicts_itself_is_refused,
 );
 
-const DONE: Status = Status { message: None, len: 0, failure: None };
+const DONE: Status = Status { message: None, data: None, len: 0, failure: None };
 
 pub(crate) fn collective(kind: Kind, root: u32, len: usize) -> Collective {
     let len = if kind == Kind::Barrier { 0 } else { len as u64 };

@@ -48,16 +48,15 @@ fn len() -> impl Strategy<Value = u64> {
     select(vec![0, 8, 64, 64, 80, u64::MAX])
 }
 
+fn data() -> impl Strategy<Value = Option<u64>> {
+    select(vec![None, None, Some(0), Some(u64::MAX)])
+}
+
 const MEMORY: Memory = Memory { address: 0, key: 0 };
 
 fn call() -> impl Strategy<Value = Call> {
-    let send = (rank(), tag(), len(), any::<bool>()).prop_map(|(to, tag, len, synchronous)| Send {
-        to,
-        tag,
-        communicator: Communicator::WORLD,
-        len,
-        memory: MEMORY,
-        synchronous,
+    let send = (rank(), tag(), len(), any::<bool>(), data()).prop_map(|(to, tag, len, synchronous, data)| {
+        Send { to, tag, communicator: Communicator::WORLD, len, memory: MEMORY, synchronous, data }
     });
     let receive = (source(), selector(), len()).prop_map(|(from, tag, len)| Receive {
         from,
@@ -96,16 +95,27 @@ fn packet() -> impl Strategy<Value = Packet> {
     let rtr = (selector(), seen(), ahead, handle(), len())
         .prop_map(move |(tag, seen, ahead, receive, len)| Rtr { tag, seen, ahead, receive, len, memory });
     prop_oneof![
-        (tag(), len()).prop_map(|(tag, len)| Packet::Eager { tag, len }),
-        (tag(), len(), handle(), hint).prop_map(move |(tag, len, send, hint)| Packet::Rts {
+        (tag(), data(), len()).prop_map(|(tag, data, len)| Packet::Eager { tag, data, len }),
+        (tag(), data(), len(), handle(), hint).prop_map(move |(tag, data, len, send, hint)| Packet::Rts {
             tag,
+            data,
             len,
             send,
             memory,
             hint
         }),
-        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::Fin { line, tag, len }),
-        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::RtrAck { line, tag, len }),
+        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::Fin {
+            line,
+            tag,
+            data,
+            len
+        }),
+        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::RtrAck {
+            line,
+            tag,
+            data,
+            len
+        }),
         handle().prop_map(|receive| Packet::Filled { receive }),
         line().prop_map(|line| Packet::CancelAck { line }),
         rtr.prop_map(Packet::Rtr),

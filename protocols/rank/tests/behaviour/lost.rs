@@ -19,7 +19,8 @@ under_both!(
     a_group_without_the_peer_goes_on,
 );
 
-const LOST: Status = Status { message: None, len: 0, failure: Some(Failure::PeerLost(RankId(1))) };
+const LOST: Status =
+    Status { message: None, data: None, len: 0, failure: Some(Failure::PeerLost(RankId(1))) };
 
 fn lose<P: Protocol>(pair: &mut Pair<P>, rank: u32, peer: u32) {
     assert_eq!(pair.event(rank, Event::Lost(RankId(peer)), &[]), Ok(()));

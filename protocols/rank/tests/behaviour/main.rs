@@ -1,6 +1,7 @@
 //! What ranks promise each other, over a driver that keeps the law and moves real bytes.
 
 mod barrier;
+mod beside;
 mod cancel;
 mod collective;
 mod eager;

@@ -182,6 +182,21 @@ impl<P: Protocol> Pair<P> {
         self.send_in_mode(Communicator::WORLD, (by, to), mpi::tag(tag), data, true)
     }
 
+    /// Sends with tag 5, and with 8 bytes beside the data.
+    pub(crate) fn send_beside(
+        &mut self,
+        by: u32,
+        to: u32,
+        bytes: &[u8],
+        synchronous: bool,
+        data: Option<u64>,
+    ) -> Handle {
+        let (memory, tag) = (self.allocate(by, bytes.to_vec()), mpi::tag(5));
+        let (to, len, communicator) = (RankId(to), bytes.len() as u64, Communicator::WORLD);
+        let send = Send { to, tag, communicator, len, memory, synchronous, data };
+        self.call(by, Call::Send(send)).expect("the send is right")
+    }
+
     /// Sends with a tag of any layout.
     pub(crate) fn send_tagged(&mut self, by: u32, to: u32, tag: Tag, data: &[u8]) -> Handle {
         self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
@@ -206,7 +221,8 @@ impl<P: Protocol> Pair<P> {
         synchronous: bool,
     ) -> Handle {
         let memory = self.allocate(by, data.to_vec());
-        let send = Send { to: RankId(to), tag, communicator, len: data.len() as u64, memory, synchronous };
+        let len = data.len() as u64;
+        let send = Send { to: RankId(to), tag, communicator, len, memory, synchronous, data: None };
         self.call(by, Call::Send(send)).expect("the send is right")
     }
 
@@ -285,7 +301,12 @@ impl<P: Protocol> Pair<P> {
     pub(crate) fn got_tagged(&mut self, rank: u32, request: Handle, from: u32, tag: Tag, data: &[u8]) {
         let status = self.status(rank, request);
         let message = Some((RankId(from), tag));
-        assert_eq!(status, Status { message, len: data.len() as u64, failure: None }, "{}", self.told());
+        assert_eq!(
+            status,
+            Status { message, data: None, len: data.len() as u64, failure: None },
+            "{}",
+            self.told()
+        );
         self.holds(rank, request, data);
     }
 

@@ -30,6 +30,7 @@ fn sending(to: u32, tag: u32) -> Call {
         len: 1,
         memory: MEMORY,
         synchronous: false,
+        data: None,
     })
 }
 
