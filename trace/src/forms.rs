@@ -3,8 +3,8 @@
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, LineId, Memory,
-    Options, Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector,
-    Transfer,
+    Options, Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    TagSelector, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,13 @@ form! {
         #[serde(with = "MemoryForm")]
         memory: Memory,
     }
+    "ReceiveClaimed" struct ReceiveClaimedForm {
+        #[serde(with = "HandleForm")]
+        message: Handle,
+        len: u64,
+        #[serde(with = "MemoryForm")]
+        memory: Memory,
+    }
     "Kind" enum KindForm { Barrier, Broadcast, Reduce, AllReduce, Gather, AllGather, AllToAll }
     "Collective" struct CollectiveForm {
         #[serde(with = "KindForm")]
@@ -110,6 +117,8 @@ form! {
         Send(#[serde(with = "SendForm")] Send),
         Receive(#[serde(with = "ReceiveForm")] Receive),
         Collective(#[serde(with = "CollectiveForm")] Collective),
+        ReceiveClaimed(#[serde(with = "ReceiveClaimedForm")] ReceiveClaimed),
+        Discard(#[serde(with = "HandleForm")] Handle),
         Cancel(#[serde(with = "HandleForm")] Handle),
     }
     "Hint" enum HintForm { None, StopRtr, ResumeRtr, Unused }

@@ -15,6 +15,7 @@
 //! | `{"event":{"packet":{..}}}`, `written`, `read`, `announce`, `lost` | an event |
 //! | `{"release":{"request":{..},"status":{..}}}` | a request that was ended, and what the application was told |
 //! | `{"probe":{"pattern":{..},"envelope":{..},"len":8}}` | a message that a probe has found |
+//! | `{"claim":{"request":{..},"pattern":{..},"envelope":{..},"len":8}}` | a message that was claimed, and the request that receives or discards it |
 //! | `{"end":"finalized"}` or `"left"` | the last line, when the process has left its job, or ended without that |
 //!
 //! The check value of a line covers all lines up to it ([`sealed`] writes it, and its module defines it). So a line

@@ -86,6 +86,23 @@ pub enum Record {
         /// Bytes of the message.
         len: u64,
     },
+    /// A message was claimed.
+    Claim {
+        /// The request that has claimed it.
+        #[serde(with = "forms::HandleForm")]
+        request: Handle,
+        /// The pattern that the message had to match.
+        #[serde(with = "forms::PatternForm")]
+        pattern: Pattern,
+        /// The envelope of the message.
+        #[serde(with = "forms::EnvelopeForm")]
+        envelope: Envelope,
+        /// The 8 bytes that came with the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
+        /// Bytes of the message.
+        len: u64,
+    },
     /// The end of the part: the last record.
     End(TraceEnd),
 }

@@ -2,8 +2,8 @@
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
-    Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
-    mpi,
+    Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    TagSelector, Transfer, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
@@ -98,6 +98,8 @@ fn records() -> Vec<Record> {
             memory,
         }),
         Call::Collective(Collective::barrier(communicator)),
+        Call::ReceiveClaimed(ReceiveClaimed { message: handle(9), len: 8, memory }),
+        Call::Discard(handle(9)),
         Call::Cancel(handle(9)),
     ];
     let failures = [Failure::Truncated { sent: 9 }, Failure::Cancelled, Failure::PeerLost(RankId(1))];
@@ -120,6 +122,8 @@ fn records() -> Vec<Record> {
         data: Some(7),
         len: 8,
     };
+    let envelope = Envelope { source: RankId(1), tag, context };
+    let claim = Record::Claim { request: handle(1), pattern, envelope, data: Some(7), len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
             ignored: if call == calls[0] { Vec::new() } else { vec![1, 3] },
@@ -132,7 +136,12 @@ fn records() -> Vec<Record> {
     calls
         .chain(events.map(Record::Event))
         .chain(statuses.map(|status| Record::Release { request: handle(1), status }))
-        .chain([Record::Define { communicator, members: vec![0, 2] }, Record::Forget { communicator }, probe])
+        .chain([
+            Record::Define { communicator, members: vec![0, 2] },
+            Record::Forget { communicator },
+            probe,
+            claim,
+        ])
         .collect()
 }
 

@@ -65,6 +65,12 @@ pub enum Act {
     },
     /// Compute; the time is known when the rank gets there, and has to be a time. An index into [`Program::later`].
     Compute(u16),
+    /// Start a receive by claiming its message, once there is one.
+    Claim(Ordinal),
+    /// Receive the message that a receive has claimed.
+    ReceiveClaimed(Ordinal),
+    /// Discard the message that a receive has claimed.
+    Discard(Ordinal),
     /// Cancel a receive.
     Cancel(Ordinal),
     /// The program itself uses a local buffer.
@@ -178,6 +184,14 @@ impl Program {
         let ordinal = self.starts.len() as Ordinal;
         self.starts.push(start);
         self.act(line, Act::Start(ordinal));
+        ordinal
+    }
+
+    /// Appends a receive that first claims its message, and returns its ordinal.
+    pub fn claim(&mut self, line: u32, start: Start) -> Ordinal {
+        let ordinal = self.starts.len() as Ordinal;
+        self.starts.push(start);
+        self.act(line, Act::Claim(ordinal));
         ordinal
     }
 

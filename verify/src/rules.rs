@@ -82,6 +82,7 @@ without! {
         DoneBesideRead RELEASE = Release::DoneBesideRead, "RELEASE=DONE_BESIDE_READ";
         WithoutFirstMatch FIN_IS_FIRST_MATCH = false, "FIN_IS_FIRST_MATCH";
         WithoutDonePrunes DONE_PRUNES = false, "DONE_PRUNES";
+        WithoutClaimTakes CLAIM_TAKES = false, "CLAIM_TAKES";
         WithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
     }
     Published Published PublishedRules {

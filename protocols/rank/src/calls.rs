@@ -39,6 +39,17 @@ pub struct Receive {
     pub memory: Memory,
 }
 
+/// A receive of a message that was claimed ([`Rank::claim`](crate::Rank::claim)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReceiveClaimed {
+    /// The request that has claimed it, which is the receive's from now on.
+    pub message: Handle,
+    /// Bytes that fit.
+    pub len: u64,
+    /// Where they go; the library's until the request is complete.
+    pub memory: Memory,
+}
+
 /// A collective operation of all members of a communicator, which call the same ones in the same order and
 /// agree on kind, root, `len` and `element`.
 ///
@@ -74,7 +85,7 @@ impl Collective {
     }
 }
 
-/// What the application asks for. Each call but [`Call::Cancel`] opens a request; none waits.
+/// What the application asks for. Each call opens a request, but those that name one; none waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// Send a message.
@@ -83,6 +94,10 @@ pub enum Call {
     Receive(Receive),
     /// Enter a collective.
     Collective(Collective),
+    /// Receive a message that was claimed.
+    ReceiveClaimed(ReceiveClaimed),
+    /// Discard a message that was claimed: the request completes with its envelope and without its bytes.
+    Discard(Handle),
     /// Cancel a receive, if it has no message yet; the request still completes and says which.
     Cancel(Handle),
 }
@@ -97,7 +112,9 @@ impl Call {
         let tag = match self {
             Self::Send(Send { tag, .. }) => *tag,
             Self::Receive(Receive { tag, .. }) => tag.tag(),
-            Self::Collective(_) | Self::Cancel(_) => return Ok(()),
+            Self::Collective(_) | Self::ReceiveClaimed(_) | Self::Discard(_) | Self::Cancel(_) => {
+                return Ok(());
+            }
         };
         if mpi::is_tag(tag) { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
     }

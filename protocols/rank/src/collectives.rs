@@ -246,7 +246,7 @@ impl<P: Protocol> Rank<P> {
             State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
             State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
             State::Posted { .. } => true,
-            State::Collective | State::Complete(_) => false,
+            State::Claimed(_) | State::Collective | State::Complete(_) => false,
         };
         let before = active.open;
         for end in [&mut active.send, &mut active.receive] {

@@ -1,4 +1,4 @@
-//! The entries of the two queues: posted receives, and messages that arrived before their receive.
+//! The entries of the two queues: posted receives, and messages that arrived before their receive, claimed or not.
 
 use crate::{Arrived, Kept};
 use carrousel_matching::{Envelope, Handle, Requested};
@@ -44,6 +44,13 @@ impl Arrival {
     }
 }
 
+/// A message that was claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Claimed {
+    pub(crate) envelope: Envelope,
+    pub(crate) arrival: Arrival,
+}
+
 /// What an RTS offers to the receive that it meets.
 pub(crate) struct Offer {
     /// The peer's request.
@@ -51,6 +58,4 @@ pub(crate) struct Offer {
     pub(crate) data: Option<u64>,
     pub(crate) len: u64,
     pub(crate) memory: Memory,
-    /// The receive was there first: an announcement would have been of use.
-    pub(crate) waited: bool,
 }

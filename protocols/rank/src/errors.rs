@@ -28,6 +28,9 @@ pub enum UsageError {
     /// `MPI_ERR_REQUEST`.
     #[error("{0} is not a receive: only receives can be cancelled")]
     NotAReceive(Handle),
+    /// `MPI_ERR_REQUEST`.
+    #[error("{0} is not a claimed message, or was received or discarded")]
+    NotClaimed(Handle),
     /// `MPI_ERR_COMM`.
     #[error("communicator {} is not defined here", .0.index())]
     NoSuchCommunicator(Communicator),

@@ -10,7 +10,7 @@
 //! **Leaves to others.** The data (memory is named, never touched), the network, time, waiting.
 //! **The driver's law.** *Perform every output, in order, before the next input.* Packets of one
 //! (peer, context, lane) must be fed in the order in which they were sent.
-//! **Entry point.** [`Rank::call`] and [`Rank::event`]; begin reading at [`Call`], [`Event`], [`Work`].
+//! **Entry point.** [`Rank::call`], [`Rank::claim`] and [`Rank::event`]; begin reading at [`Call`], [`Event`], [`Work`].
 //!
 //! ```
 //! use carrousel_rank::*;
@@ -32,6 +32,7 @@ extern crate alloc;
 mod active;
 mod announce;
 mod calls;
+mod claims;
 mod collectives;
 mod communicators;
 mod entries;
@@ -49,7 +50,7 @@ mod status;
 mod work;
 
 pub use announce::ANNOUNCED_FROM;
-pub use calls::{Call, Collective, Event, Receive, Send};
+pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,

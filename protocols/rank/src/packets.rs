@@ -57,7 +57,7 @@ impl<P: Protocol> Rank<P> {
             }
             Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
-                self.rts(envelope(tag), &Offer { send, data, len, memory, waited: true }, hint, out);
+                self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, out);
                 Ok(())
             }
             Packet::Fin { line, tag, data, len } => self.fin(envelope(tag), line, data, len, out),
@@ -186,6 +186,7 @@ impl<P: Protocol> Rank<P> {
         match self.posted.take_first(&envelope) {
             Some(posting) => {
                 self.uncount_candidate(envelope.source, envelope.context, &posting);
+                self.match_offer(&posting, &envelope, offer.send, true, out);
                 self.transfer(&posting, envelope, offer, out);
             }
             None if self.declines(envelope.context) => {
@@ -194,13 +195,30 @@ impl<P: Protocol> Rank<P> {
                 out.work(Work::Send { to, context, packet, data: None });
             }
             None => {
-                let Offer { send, data, len, memory, .. } = *offer;
+                let Offer { send, data, len, memory } = *offer;
                 self.unexpected.arrive(envelope, Arrival::Rts { send, data, len, memory });
             }
         }
     }
 
-    /// An RTS has met its receive.
+    /// An RTS has met its receive, or is claimed. `waited`: the receive was there first, so that an announcement would have
+    /// been of use.
+    pub(crate) fn match_offer(
+        &mut self,
+        posting: &Posting,
+        envelope: &Envelope,
+        send: Handle,
+        waited: bool,
+        out: &mut impl Sink,
+    ) {
+        let Envelope { source: to, context, tag } = *envelope;
+        let adaptation = self.adaptation();
+        if self.flows.with(to, context).matched(posting, tag, Fate::Dropped, waited, adaptation) {
+            out.work(Work::Send { to, context, packet: Packet::RtsAck { send }, data: None });
+        }
+    }
+
+    /// Has the data of an RTS moved into its receive.
     pub(crate) fn transfer(
         &mut self,
         posting: &Posting,
@@ -208,15 +226,10 @@ impl<P: Protocol> Rank<P> {
         offer: &Offer,
         out: &mut impl Sink,
     ) {
-        let Offer { send, data, len, memory: from, waited } = *offer;
+        let Offer { send, data, len, memory: from } = *offer;
         let Envelope { source: peer, context, .. } = envelope;
         let Posting { request, memory: into, .. } = *posting;
         let status = received(posting, envelope, data, len);
-        let adaptation = self.adaptation();
-        let flow = self.flows.with(peer, context);
-        if flow.matched(posting, envelope.tag, Fate::Dropped, waited, adaptation) {
-            out.work(Work::Send { to: peer, context, packet: Packet::RtsAck { send }, data: None });
-        }
         if status.len == 0 {
             out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
             self.over(request, status, out);

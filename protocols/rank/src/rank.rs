@@ -74,6 +74,8 @@ impl<P: Protocol> Rank<P> {
                 Ok(self.receive(&receive, out))
             }
             Call::Collective(call) => self.collective(&call, out),
+            Call::ReceiveClaimed(receive) => self.receive_claimed(&receive, out),
+            Call::Discard(request) => self.discard(request, out),
             Call::Cancel(request) => self.cancel(request, out),
         }
     }
@@ -194,6 +196,7 @@ impl<P: Protocol> Rank<P> {
                     None => "posted; no message has matched",
                 }
             }
+            State::Claimed(_) => "claimed; neither received nor discarded",
             State::Reading { .. } => "matched, and being read from the sender",
             State::Filling { .. } => "matched, and being written by the sender",
             State::Collective => "under way; other members have not come as far",
@@ -242,7 +245,8 @@ impl<P: Protocol> Rank<P> {
                 P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options.eager_threshold
             }
             Call::Collective(call) => call.len > self.options.eager_threshold,
-            Call::Cancel(_) => false,
+            // What was claimed has arrived.
+            Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => false,
         }
     }
 
@@ -397,7 +401,8 @@ impl<P: Protocol> Rank<P> {
                 self.over(request, status, out);
             }
             Arrival::Rts { send, data, len, memory } => {
-                self.transfer(posting, envelope, &Offer { send, data, len, memory, waited: false }, out);
+                self.match_offer(posting, &envelope, send, false, out);
+                self.transfer(posting, envelope, &Offer { send, data, len, memory }, out);
             }
         }
     }
@@ -516,7 +521,9 @@ impl<P: Protocol> Rank<P> {
                 .filter(|(_, state)| match state {
                     State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
                     State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-                    State::Posted { .. } | State::Collective | State::Complete(_) => false,
+                    State::Posted { .. } | State::Claimed(_) | State::Collective | State::Complete(_) => {
+                        false
+                    }
                 })
                 .map(|(request, _)| request),
         );

@@ -26,7 +26,7 @@ impl Status {
 /// A message that has arrived and has no receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Arrived {
-    /// Whose it is, with which tag.
+    /// Its source, tag and context.
     pub envelope: Envelope,
     /// The 8 bytes that came with it ([`Send::data`](crate::Send::data)).
     pub data: Option<u64>,

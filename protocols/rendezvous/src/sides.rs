@@ -21,6 +21,8 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     const WRITE_IS_FIRST_MATCH: bool;
     /// R3: an earlier receive blocks an announcement if one message could satisfy both, however their masks overlap.
     const MASKS_OVERLAP: bool = true;
+    /// R12: a claimed message leaves the queue of those that have no receive.
+    const CLAIM_TAKES: bool = true;
     /// F1: eager messages that no receive has taken fit the window.
     const EAGER_FITS_WINDOW: bool = true;
     /// F2: the sender is told when half of the window is free.

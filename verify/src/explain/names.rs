@@ -239,6 +239,13 @@ impl<'a> Names<'a> {
             }
             Act::Probe { sought: Sought::Later(_), .. } => "probe".to_owned(),
             Act::Compute(_) => "compute".to_owned(),
+            Act::Claim(ordinal) => {
+                let name = self.short(rank, *ordinal);
+                self.start(rank, *ordinal)
+                    .map_or(String::new(), |start| format!("{name} = claim for {}", spell_start(start)))
+            }
+            Act::ReceiveClaimed(ordinal) => format!("receive claimed {}", self.short(rank, *ordinal)),
+            Act::Discard(ordinal) => format!("discard {}", self.short(rank, *ordinal)),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
             Act::Touch { buffer, write } => {
                 format!("{} buf {}", if *write { "write" } else { "read" }, self.buffer(rank, *buffer))

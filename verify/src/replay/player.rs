@@ -245,6 +245,23 @@ impl Player {
                 self.counts.answers += 1;
                 Ok(())
             }
+            Record::Claim { request, pattern, envelope, data, len } => {
+                let Pattern { source, tag, context } = pattern;
+                let claimed = self.rank.claim(source, tag, context.communicator(), &mut self.work);
+                let recorded = Some((request, Arrived { envelope, data, len }));
+                if claimed != recorded {
+                    let what = |claimed: Option<(Handle, Arrived)>| {
+                        let request =
+                            claimed.map_or_else(String::new, |(request, _)| format!(", as {request}"));
+                        format!("{}{request}", tell::found(claimed.map(|(_, arrived)| arrived)))
+                    };
+                    let happened = format!("a claim for {} got {}", tell::pattern(&pattern), what(recorded));
+                    return differs(happened, what(claimed));
+                }
+                self.perform(network);
+                self.counts.answers += 1;
+                Ok(())
+            }
             // The part has taken it for its own.
             Record::End(_) => Ok(()),
         }

@@ -54,6 +54,10 @@ pub(super) fn call(call: &Call) -> String {
         Call::Collective(call) => {
             format!("{}, {}{}", call.kind.name(), bytes(call.len), among(call.communicator.index()))
         }
+        Call::ReceiveClaimed(receive) => {
+            format!("a receive of the claimed {}, {}", receive.message, bytes(receive.len))
+        }
+        Call::Discard(request) => format!("discarding {request}"),
         Call::Cancel(request) => format!("cancelling {request}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Every rule off in turn: what must go wrong, and how small a program shows it.
 
-use super::families::{Family, Kinds, cancels, one_way};
+use super::families::{Family, Kinds, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{Row, SuiteReport, SuiteSettings, VERSION};
@@ -64,6 +64,8 @@ pub enum Search {
     Truncating(usize, usize),
     /// The same with receives cancelled.
     Cancelled(usize, usize),
+    /// The same with messages claimed.
+    Claimed(usize, usize),
     /// The same with receives from any source.
     AnySource(usize, usize),
 }
@@ -83,6 +85,7 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, "FIN_BEHIND_WRITE", "R7; figure 4.7, case 1", Search::OneTag(2, 2)),
     ablation(Mirror, "RELEASE=DONE_BESIDE_READ", "R10", Search::OneTag(1, 1)),
     ablation(Mirror, "CANCEL_ASKS", "R11; H4", Search::Cancelled(2, 2)),
+    ablation(Mirror, "CLAIM_TAKES", "R12", Search::Claimed(1, 2)),
     ablation(Published, "RTR_ANSWERS_RTS", "P4; figure 4.7, case 2", Search::OneTag(2, 2)),
     ablation(Published, "ACK_RTR", "P5; figure 4.7, case 1", Search::OneTag(2, 2)),
     ablation(Published, "ACK_RTS", "P6; figure 4.7, RTR side", Search::OneTag(2, 3)),
@@ -168,6 +171,7 @@ impl Search {
         | Self::Large(sends, receives)
         | Self::Truncating(sends, receives)
         | Self::Cancelled(sends, receives)
+        | Self::Claimed(sends, receives)
         | Self::AnySource(sends, receives)) = self;
         let mut sizes: Vec<(usize, usize)> =
             (1..=sends).flat_map(|sent| (1..=receives).map(move |received| (sent, received))).collect();
@@ -186,6 +190,7 @@ impl Search {
                 one_way(sent, received, &Kinds { send_lens: &[1, 2, 3], receive_lens: &[1, 2, 3], ..one_tag })
             }
             Self::Cancelled(..) => cancels(sent, received, &one_tag),
+            Self::Claimed(..) => claims(sent, received, &one_tag),
             Self::AnySource(..) => one_way(sent, received, &Kinds { any_source: true, ..one_tag }),
         }
     }

@@ -1,8 +1,8 @@
 //! The families of programs that the rendezvous suite explores.
 
 use super::space::{
-    ReceiveKind, SendKind, Wanted, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
-    with_cancels, with_waits,
+    ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
+    with_cancels, with_claims, with_waits,
 };
 use crate::model::Reached;
 
@@ -54,10 +54,10 @@ impl Kinds {
     pub(super) fn receives(&self, from: &[u32]) -> Vec<ReceiveKind> {
         let masks = [(0, 0b01), (0b10, 0b01), (0, 0b10), (0b01, 0b10)];
         let masked =
-            masks.into_iter().filter(|_| self.masks).map(|(tag, ignore)| Wanted::Masked { tag, ignore });
-        let any = self.any_tag.then_some(Wanted::Any);
-        let tags: Vec<Wanted> =
-            any.into_iter().chain((0..self.tags).map(Wanted::Tag)).chain(masked).collect();
+            masks.into_iter().filter(|_| self.masks).map(|(tag, ignore)| TagKind::Masked { tag, ignore });
+        let any = self.any_tag.then_some(TagKind::Any);
+        let tags: Vec<TagKind> =
+            any.into_iter().chain((0..self.tags).map(TagKind::Tag)).chain(masked).collect();
         let sources: Vec<Option<u32>> =
             self.any_source.then_some(None).into_iter().chain(from.iter().copied().map(Some)).collect();
         let mut kinds = Vec::new();
@@ -102,6 +102,8 @@ fn pairs(left: &[Vec<Word>], right: &[Vec<Word>]) -> impl Iterator<Item = Words>
 }
 
 const MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined];
+const CLAIMED_MEETINGS: &[Reached] =
+    &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Claimed];
 /// Of messages that are all announced.
 const LARGE_MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Declined];
 
@@ -142,6 +144,39 @@ pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> Family {
         pairs(&sends, &receives),
         |words| kinds.renamed(words),
         &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Cancelled],
+    )
+}
+
+/// The same with messages claimed, and received or discarded later, in every way.
+pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> Family {
+    let sends = sends(&kinds.sends(), 1, sent);
+    let receives: Vec<_> =
+        receives(&kinds.receives(&[0]), received).iter().flat_map(|words| with_claims(words)).collect();
+    let tags = tags_of(kinds);
+    family(
+        format!("claimed, {sent} x {received}, {tags}"),
+        pairs(&sends, &receives),
+        |words| kinds.renamed(words),
+        CLAIMED_MEETINGS,
+    )
+}
+
+/// The same from two senders.
+pub(super) fn claims_of_two(received: usize, kinds: &Kinds) -> Family {
+    let kinds = Kinds { any_source: true, ..kinds.clone() };
+    let sends = sends(&kinds.sends(), 2, 1);
+    let receives: Vec<_> =
+        receives(&kinds.receives(&[0, 1]), received).iter().flat_map(|words| with_claims(words)).collect();
+    let tags = tags_of(&kinds);
+    let (sends, receives) = (&sends, &receives);
+    let programs = sends.iter().flat_map(move |a| {
+        sends.iter().flat_map(move |b| receives.iter().map(move |c| vec![a.clone(), b.clone(), c.clone()]))
+    });
+    family(
+        format!("claimed, 1 + 1 x {received}, {tags}"),
+        programs,
+        |words| kinds.renamed(words),
+        &[Reached::Claimed, Reached::Mispredicted, Reached::Written],
     )
 }
 

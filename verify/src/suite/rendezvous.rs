@@ -1,6 +1,12 @@
 //! The rendezvous suite: every program of two ranks up to a bound, and of three.
+//!
+//! Masks are those of tags of two bits: every tag, each bit ignored, and any tag. They make many kinds of receives, so their
+//! programs are short: up to 2 x 2 with eager and rendezvous sizes, 2 x 3 with announced messages only. What is claimed is
+//! received, or discarded, at every moment from then on; those programs are explored without reduction.
 
-use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, two_senders};
+use super::families::{
+    Family, Kinds, both_ways, cancels, claims, claims_of_two, one_way, placements, two_senders,
+};
 use super::space::{Words, job};
 use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explain::explain;
@@ -43,6 +49,8 @@ fn families(full: bool) -> Vec<Make> {
     families.push(Box::new(|| placements(2, 3, &Kinds::TWO_TAGS)));
     families.push(Box::new(|| placements(2, 3, &ANY_SOURCE)));
     families.push(Box::new(|| cancels(2, 3, &ONE_TAG_AND_ANY)));
+    families.push(Box::new(|| claims(2, 3, &Kinds::ONE_TAG)));
+    families.push(Box::new(|| claims_of_two(2, &Kinds::ONE_TAG)));
     families.push(Box::new(|| placements(2, 3, &TRUNCATING)));
     families.push(Box::new(|| both_ways(2, 2, &Kinds::ONE_TAG)));
     families.push(Box::new(|| two_senders(2, 1, 3, &Kinds::ONE_TAG)));

@@ -15,6 +15,7 @@ enum Step {
     /// Announce what may be announced.
     Announce,
     Release(Handle),
+    Claim(Source, TagSelector),
 }
 
 const RANKS: u32 = 4;
@@ -70,6 +71,10 @@ fn call() -> impl Strategy<Value = Call> {
         6 => receive.prop_map(Call::Receive),
         3 => collective().prop_map(Call::Collective),
         1 => handle().prop_map(Call::Cancel),
+        1 => handle().prop_map(Call::Discard),
+        1 => (handle(), len()).prop_map(|(message, len)| {
+            Call::ReceiveClaimed(ReceiveClaimed { message, len, memory: MEMORY })
+        }),
     ]
 }
 
@@ -154,6 +159,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => event().prop_map(Step::Event),
         3 => Just(Step::Announce),
         3 => handle().prop_map(Step::Release),
+        1 => (source(), selector()).prop_map(|(from, tag)| Step::Claim(from, tag)),
     ]
 }
 
@@ -184,6 +190,7 @@ fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCa
             Step::Call(call) => rank.call(call, &mut work).is_err(),
             Step::Event(event) => rank.event(event, &mut work).is_err(),
             Step::Release(request) => rank.release(request).is_err(),
+            Step::Claim(from, tag) => rank.claim(from, tag, Communicator::WORLD, &mut work).is_none(),
             Step::Announce => {
                 let request = rank.may_announce();
                 let result = request.map(|request| rank.event(Event::Announce(request), &mut work));

@@ -3,6 +3,7 @@
 mod barrier;
 mod beside;
 mod cancel;
+mod claims;
 mod collective;
 mod eager;
 mod forged;

@@ -245,6 +245,34 @@ impl<P: Protocol> Pair<P> {
         request
     }
 
+    pub(crate) fn claim(&mut self, by: u32, from: Source, tag: TagSelector) -> Option<(Handle, Arrived)> {
+        self.claim_in(Communicator::WORLD, by, from, tag)
+    }
+
+    pub(crate) fn claim_in(
+        &mut self,
+        communicator: Communicator,
+        by: u32,
+        from: Source,
+        tag: TagSelector,
+    ) -> Option<(Handle, Arrived)> {
+        let mut work = Vec::new();
+        let claimed = self.ranks[by as usize].claim(from, tag, communicator, &mut work);
+        self.perform(by, work, &[]);
+        claimed
+    }
+
+    pub(crate) fn receive_claimed(
+        &mut self,
+        by: u32,
+        message: Handle,
+        len: usize,
+    ) -> Result<Handle, UsageError> {
+        let memory = self.allocate(by, [vec![0xEE; len], GUARD.to_vec()].concat());
+        self.memory_of.insert((by, message), memory);
+        self.call(by, Call::ReceiveClaimed(ReceiveClaimed { message, len: len as u64, memory }))
+    }
+
     pub(crate) fn barrier(&mut self, by: u32) -> Handle {
         let barrier = Collective::barrier(Communicator::WORLD);
         self.call(by, Call::Collective(barrier)).expect("a barrier is always right")
@@ -357,7 +385,10 @@ impl<P: Protocol> Pair<P> {
                 }
                 Work::Take { kept, into, len, .. } => {
                     let data = self.kept.remove(&(me, kept)).expect("it was kept");
-                    self.store(into, &data[..len as usize]);
+                    // What is discarded goes nowhere.
+                    if len > 0 {
+                        self.store(into, &data[..len as usize]);
+                    }
                 }
                 Work::Copy { from, into, len } => {
                     let data = self.bytes(from, len).to_vec();

@@ -29,6 +29,8 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const FIN_IS_FIRST_MATCH: bool = true;
     /// R9: a finished rendezvous leaves the list of unseen messages.
     const DONE_PRUNES: bool = true;
+    /// R12: a claimed message leaves the queue of those that have no receive.
+    const CLAIM_TAKES: bool = true;
     /// R11: cancelling an announced receive asks the sender.
     const CANCEL_ASKS: bool = true;
     /// F1: eager messages that no receive has taken fit the window.
