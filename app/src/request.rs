@@ -1,7 +1,7 @@
 //! Messages on their way.
 
 use carrousel::{CallSite, Element, Error, Status};
-use carrousel_rank::Failure;
+use carrousel_rank::{Failure, mpi};
 use carrousel_transport_sim::{Ended, Flight, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -114,5 +114,5 @@ pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Op
     if let (Some(into), Some(from)) = (buffer.as_mut_bytes().get_mut(..len), bytes.get(..len)) {
         into.copy_from_slice(from);
     }
-    Ok(Some(Status { source: source.0, tag: tag.0, bytes: status.len }))
+    Ok(Some(Status { source: source.0, tag: mpi::number(tag), bytes: status.len }))
 }

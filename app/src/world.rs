@@ -2,7 +2,7 @@
 
 use crate::request::{Request, received};
 use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
-use carrousel_rank::TagSelector;
+use carrousel_rank::{TagSelector, mpi};
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -331,5 +331,5 @@ async fn look(
     place: &'static Location<'static>,
 ) -> Option<Status> {
     let (envelope, bytes) = port.probe(from.into().into(), tag, blocking, place).await?;
-    Some(Status { source: envelope.source.0, tag: envelope.tag.0, bytes })
+    Some(Status { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes })
 }

@@ -34,7 +34,7 @@ fn receives(ends: &Ends) {
 fn looks(most: u64) -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::default();
     callgrind
-        .entry_point(EntryPoint::Custom("*::progress_until_idle".to_owned()))
+        .entry_point(EntryPoint::Custom("*::poll_until_idle".to_owned()))
         .hard_limits([(EventKind::Ir, most * CALLS)]);
     LibraryBenchmarkConfig::default().tool(callgrind).clone()
 }

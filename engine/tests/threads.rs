@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "the endpoint's memory is lent by pointer")]
 
 use carrousel_engine::{CallContext, CallSite, Endpoint, LocalJob, ReduceOp, SendKind};
-use carrousel_rank::{Collective, Communicator, Handle, Kind, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Collective, Communicator, Handle, Kind, RankId, Source, mpi};
 use carrousel_transport_shm::Settings;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -29,7 +29,7 @@ fn send(endpoint: &mut Endpoint, bytes: &[u8], to: u32, tag: u32) -> Option<Hand
 }
 
 fn receive(endpoint: &mut Endpoint, bytes: &mut [u8], from: u32, tag: u32) -> Handle {
-    let (from, tag) = (Source::Rank(RankId(from)), TagSelector::Tag(Tag(tag)));
+    let (from, tag) = (Source::Rank(RankId(from)), mpi::selector(Some(tag)));
     // SAFETY: the callers keep the bytes, and do not use them, until they have ended the request.
     unsafe { endpoint.receive(bytes, WORLD.caller(), from, tag) }.expect("there is such a rank")
 }

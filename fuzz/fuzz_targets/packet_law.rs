@@ -60,25 +60,26 @@ fn call<P: Protocol>(rank: &mut Rank<P>, n: u32, work: &mut Vec<Work>) {
     let call = match n % 7 {
         0 | 1 => Call::Receive(Receive {
             from: Source::Rank(RankId(1)),
-            tag: TagSelector::Tag(Tag(n % 2)),
+            tag: TagSelector::exact(Tag(u64::from(n % 2))),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
         }),
         2 => Call::Receive(Receive {
             from: Source::Any,
-            tag: TagSelector::Any,
+            tag: TagSelector::new(Tag(0), 0b10),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
         }),
         3 => Call::Send(Send {
             to: RankId(1),
-            tag: Tag(n % 2),
+            tag: Tag(u64::from(n % 2)),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
             synchronous: false,
+            data: n.is_multiple_of(2).then_some(u64::from(n)),
         }),
         4 => Call::Collective(Collective::barrier(Communicator::WORLD)),
         5 => Call::Collective(Collective {

@@ -1,6 +1,6 @@
 //! Ranks, tags and sources of the language as the library has them, and back: the one place that knows both.
 
-use carrousel_rank::{Communicator, Pattern, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Communicator, Pattern, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_scenario as scenario;
 
 pub(crate) fn source(from: scenario::Source) -> Source {
@@ -12,13 +12,13 @@ pub(crate) fn source(from: scenario::Source) -> Source {
 
 pub(crate) fn selector(tag: scenario::TagSelector) -> TagSelector {
     match tag {
-        scenario::TagSelector::Tag(number) => TagSelector::Tag(self::tag(number)),
-        scenario::TagSelector::Any => TagSelector::Any,
+        scenario::TagSelector::Tag(number) => mpi::selector(Some(number)),
+        scenario::TagSelector::Any => mpi::ANY_TAG,
     }
 }
 
 pub(crate) fn tag(number: u32) -> Tag {
-    Tag(number)
+    mpi::tag(number)
 }
 
 /// The messages that a probe looks for.
@@ -29,5 +29,5 @@ pub(crate) fn pattern(from: scenario::Source, tag: scenario::TagSelector) -> Pat
 
 /// A message that a receive or a probe has got, as `source(NAME)` and `tag(NAME)` tell of it.
 pub fn received(source: RankId, tag: Tag) -> scenario::Received {
-    scenario::Received { source: source.0, tag: tag.0 }
+    scenario::Received { source: source.0, tag: mpi::number(tag) }
 }

@@ -38,7 +38,7 @@ mod program;
 
 pub use action::Action;
 pub use aspects::{Aspects, aspects};
-pub use carrousel_rank::{Call, Kind, Memory, Pattern, RankId, Source, Tag, TagSelector};
+pub use carrousel_rank::{Call, Kind, Memory, Pattern, RankId, Source, Tag, TagSelector, mpi};
 pub use carrousel_scenario::{BufferId, Received, RequestId, ValueError};
 pub use deferred::{Deferred, KnownReceive, KnownSend};
 pub use envelope::received;

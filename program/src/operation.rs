@@ -80,8 +80,13 @@ pub struct Collective {
 impl Send {
     /// The call that starts it, with its bytes in this memory.
     pub fn call(&self, memory: Memory) -> Call {
+        self.call_with(memory, None)
+    }
+
+    /// The same for a message with 8 bytes beside its own.
+    pub fn call_with(&self, memory: Memory, data: Option<u64>) -> Call {
         let Self { to, tag, len, synchronous, .. } = *self;
-        Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous })
+        Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous, data })
     }
 }
 

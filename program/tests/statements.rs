@@ -2,7 +2,7 @@
 
 use carrousel_program::{
     Action, Aspects, Buffer, BufferId, Call, Kind, Memory, Part, Program, ProgramError, RankId, Received,
-    RequestId, Source, Tag, TagSelector, aspects, programs,
+    RequestId, Source, aspects, mpi, programs,
 };
 use carrousel_rank::{Collective, Communicator, Pattern, Receive, Send};
 use carrousel_scenario::verb::{Holds, Verb};
@@ -33,13 +33,13 @@ fn memory(buffer: Buffer) -> Memory {
 }
 
 fn send(to: u32, tag: u32, len: u64, synchronous: bool, buffer: Buffer) -> Call {
-    let (to, tag, memory) = (RankId(to), Tag(tag), memory(buffer));
-    Call::Send(Send { to, tag, communicator: WORLD, len, memory, synchronous })
+    let (to, tag, memory) = (RankId(to), mpi::tag(tag), memory(buffer));
+    Call::Send(Send { to, tag, communicator: WORLD, len, memory, synchronous, data: None })
 }
 
 fn receive(from: Option<u32>, tag: Option<u32>, len: u64, buffer: Buffer) -> Call {
     let from = from.map_or(Source::Any, |rank| Source::Rank(RankId(rank)));
-    let tag = tag.map_or(TagSelector::Any, |tag| TagSelector::Tag(Tag(tag)));
+    let tag = mpi::selector(tag);
     Call::Receive(Receive { from, tag, communicator: WORLD, len, memory: memory(buffer) })
 }
 
@@ -108,10 +108,10 @@ fn statements_that_make_no_calls_compute_touch_or_look() {
     assert_eq!(outline("compute 3us"), "compute 3000");
     assert_eq!(outline("read buf b"), "touch 0 false");
     assert_eq!(outline("write buf b"), "touch 0 true");
-    let (context, tag) = (WORLD.messages(), TagSelector::Tag(Tag(5)));
+    let (context, tag) = (WORLD.messages(), mpi::selector(Some(5)));
     let exact = Pattern { source: Source::Rank(RankId(2)), tag, context };
     assert_eq!(outline("probe from 2 tag 5"), format!("{exact:?}"));
-    let any = Pattern { source: Source::Any, tag: TagSelector::Any, context };
+    let any = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context };
     assert_eq!(outline("probe from any tag any"), format!("{any:?}"));
 }
 

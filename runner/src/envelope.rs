@@ -1,7 +1,7 @@
 //! Sources and tags of a program as the library takes them, and back.
 
 use carrousel::{Any, Source, Status, Tag};
-use carrousel_program::{self as program, RankId, Received, TagSelector};
+use carrousel_program::{self as program, RankId, Received, TagSelector, mpi};
 
 pub(crate) fn source(from: program::Source) -> Source {
     match from {
@@ -11,13 +11,10 @@ pub(crate) fn source(from: program::Source) -> Source {
 }
 
 pub(crate) fn selector(tag: TagSelector) -> Tag {
-    match tag {
-        TagSelector::Tag(tag) => tag.0.into(),
-        TagSelector::Any => Any.into(),
-    }
+    mpi::named(tag).map_or(Any.into(), Tag::from)
 }
 
 /// The message of a receive, as `source(NAME)` and `tag(NAME)` tell of it.
 pub(crate) fn received(message: Status) -> Received {
-    program::received(RankId(message.source), program::Tag(message.tag))
+    program::received(RankId(message.source), mpi::tag(message.tag))
 }

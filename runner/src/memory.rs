@@ -5,7 +5,7 @@
 //! the statement begins, and memory of a size that is not known before is made then.
 
 use crate::payload::{Stream, contribution};
-use carrousel_program::{Action, Operation, Program, Statement};
+use carrousel_program::{Action, Operation, Program, Statement, mpi};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl<'a> Supply<'a> {
             match operation {
                 Operation::Send(send) => {
                     outgoing.resize(send.len as usize, 0);
-                    let (stream, number) = self.next_message(send.to.0, send.tag.0);
+                    let (stream, number) = self.next_message(send.to.0, mpi::number(send.tag));
                     stream.fill(number, &mut outgoing);
                 }
                 Operation::Receive(receive) if incoming.len() as u64 != receive.len => {
@@ -94,7 +94,9 @@ impl<'a> Supply<'a> {
         let mut memory = Memory::default();
         for operation in action.operations() {
             match operation {
-                Operation::Send(send) => memory.outgoing = self.message(send.to.0, send.tag.0, send.len),
+                Operation::Send(send) => {
+                    memory.outgoing = self.message(send.to.0, mpi::number(send.tag), send.len)
+                }
                 Operation::Receive(receive) => memory.incoming = empty(receive.len),
                 Operation::Collective(call) => {
                     let (outgoing, incoming) = lens(&operation, me, ranks);

@@ -7,7 +7,7 @@ use crate::memory::{Memory, Supply};
 use carrousel::{CallSite, Communicator, Error, Request, SourceLine, Status};
 use carrousel_program::{
     Action, Buffer, BufferId, Collective, Kind, Operation, Ordinal, Program, Receive, Received, RequestId,
-    Send,
+    Send, mpi,
 };
 use carrousel_scenario::Scenario;
 use std::collections::HashMap;
@@ -185,8 +185,8 @@ impl<'a> Runner<'a> {
             }
             Action::Exchange { receive, send } => {
                 let Memory { outgoing, incoming: mut buffer } = memory;
-                self.done[at].sent = Some((send.to.0, send.tag.0));
-                let (to, send_tag) = (send.to.0, send.tag.0);
+                self.done[at].sent = Some((send.to.0, mpi::number(send.tag)));
+                let (to, send_tag) = (send.to.0, mpi::number(send.tag));
                 let (from, tag) = (source(receive.from), selector(receive.tag));
                 let status =
                     self.timed(|world| world.sendrecv(&outgoing, to, send_tag, &mut buffer, from, tag))?;
@@ -212,7 +212,7 @@ impl<'a> Runner<'a> {
 
     fn send(&mut self, send: &Send, blocking: bool, memory: Memory) -> Result<(), RunError> {
         let (at, buffer) = (self.at, memory.outgoing);
-        let (to, tag) = (send.to.0, send.tag.0);
+        let (to, tag) = (send.to.0, mpi::number(send.tag));
         self.done[at].sent = Some((to, tag));
         match (send.synchronous, blocking) {
             (false, true) => self.timed(|world| world.send(&buffer, to, tag))?,

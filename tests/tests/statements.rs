@@ -2,7 +2,7 @@
 //! checker and between real processes, and they are those of `carrousel-program`. The simulator makes no calls but
 //! those that `Operation::call` gives it.
 
-use carrousel_program::{Call, Memory, Program, RankId, Received, Tag, programs, received};
+use carrousel_program::{Call, Memory, Program, RankId, Received, mpi, programs, received};
 use carrousel_rank::{Collective, Communicator, Receive, Send};
 use carrousel_scenario::{Scenario, load};
 use carrousel_tests::{carrousel, printed};
@@ -131,7 +131,7 @@ fn is_of_world(call: &Call) -> bool {
         Call::Send(send) => send.communicator,
         Call::Receive(receive) => receive.communicator,
         Call::Collective(call) => call.communicator,
-        Call::Cancel(_) => return false,
+        Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => return false,
     };
     communicator == Communicator::WORLD
 }
@@ -163,7 +163,7 @@ fn statements_make_the_same_calls_in_the_checker_and_between_processes() {
 fn statements_that_ask_for_a_message_make_the_same_calls_between_processes() {
     let (scenario, recorded) = run(ASKING);
     let programs = programs(&scenario).expect("it can be carried out");
-    let message = received(RankId(1), Tag(3));
+    let message = received(RankId(1), mpi::tag(3));
     assert_eq!(recorded[0], meant(&programs[0], Some(message)));
     assert_eq!(recorded[1], meant(&programs[1], None));
 }

@@ -3,8 +3,8 @@
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, LineId, Memory,
-    Options, Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector,
-    Transfer,
+    Options, Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    TagSelector, Transfer,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ macro_rules! number {
 
 number! {
     "RankId" RankForm(u32)
-    "Tag" TagForm(u32)
+    "Tag" TagForm(u64)
     "Context" ContextForm(u16)
 }
 
@@ -49,7 +49,6 @@ form! {
         credit_every: u16,
     }
     "Source" enum SourceForm { Rank(#[serde(with = "RankForm")] RankId), Any }
-    "TagSelector" enum SelectorForm { Tag(#[serde(with = "TagForm")] Tag), Any }
     "Envelope" struct EnvelopeForm {
         #[serde(with = "RankForm")]
         source: RankId,
@@ -61,7 +60,7 @@ form! {
     "Pattern" struct PatternForm {
         #[serde(with = "SourceForm")]
         source: Source,
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         #[serde(with = "ContextForm")]
         context: Context,
@@ -77,14 +76,23 @@ form! {
         #[serde(with = "MemoryForm")]
         memory: Memory,
         synchronous: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
     }
     "Receive" struct ReceiveForm {
         #[serde(with = "SourceForm")]
         from: Source,
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         #[serde(with = "communicator")]
         communicator: Communicator,
+        len: u64,
+        #[serde(with = "MemoryForm")]
+        memory: Memory,
+    }
+    "ReceiveClaimed" struct ReceiveClaimedForm {
+        #[serde(with = "HandleForm")]
+        message: Handle,
         len: u64,
         #[serde(with = "MemoryForm")]
         memory: Memory,
@@ -109,11 +117,13 @@ form! {
         Send(#[serde(with = "SendForm")] Send),
         Receive(#[serde(with = "ReceiveForm")] Receive),
         Collective(#[serde(with = "CollectiveForm")] Collective),
+        ReceiveClaimed(#[serde(with = "ReceiveClaimedForm")] ReceiveClaimed),
+        Discard(#[serde(with = "HandleForm")] Handle),
         Cancel(#[serde(with = "HandleForm")] Handle),
     }
     "Hint" enum HintForm { None, StopRtr, ResumeRtr, Unused }
     "Rtr" struct RtrForm {
-        #[serde(with = "SelectorForm")]
+        #[serde(with = "selector")]
         tag: TagSelector,
         seen: u32,
         ahead: u16,
@@ -124,10 +134,18 @@ form! {
         memory: Memory,
     }
     "Packet" enum PacketForm {
-        Eager { #[serde(with = "TagForm")] tag: Tag, len: u64 },
+        Eager {
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
         Rts {
             #[serde(with = "TagForm")]
             tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
             len: u64,
             #[serde(with = "HandleForm")]
             send: Handle,
@@ -136,8 +154,24 @@ form! {
             #[serde(with = "HintForm")]
             hint: Hint,
         },
-        Fin { #[serde(with = "LineForm")] line: LineId, #[serde(with = "TagForm")] tag: Tag, len: u64 },
-        RtrAck { #[serde(with = "LineForm")] line: LineId, #[serde(with = "TagForm")] tag: Tag, len: u64 },
+        Fin {
+            #[serde(with = "LineForm")]
+            line: LineId,
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
+        RtrAck {
+            #[serde(with = "LineForm")]
+            line: LineId,
+            #[serde(with = "TagForm")]
+            tag: Tag,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            data: Option<u64>,
+            len: u64,
+        },
         Filled { #[serde(with = "HandleForm")] receive: Handle },
         CancelAck { #[serde(with = "LineForm")] line: LineId },
         Rtr(#[serde(with = "RtrForm")] Rtr),
@@ -188,6 +222,40 @@ pub(crate) mod communicator {
     }
 }
 
+/// The tags that a receive accepts: a tag, and the bits that it ignores, if there are any.
+pub(crate) mod selector {
+    use super::{Tag, TagSelector};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Form {
+        tag: u64,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        ignore: u64,
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a function of a reference")]
+    fn is_zero(bits: &u64) -> bool {
+        *bits == 0
+    }
+
+    pub(crate) fn serialize<S: Serializer>(it: &TagSelector, to: S) -> Result<S::Ok, S::Error> {
+        Form { tag: it.tag().0, ignore: it.ignore() }.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TagSelector, D::Error> {
+        let Form { tag, ignore } = Form::deserialize(from)?;
+        if tag & ignore != 0 {
+            return Err(D::Error::custom(format_args!(
+                "tag {tag} has bits of those that it ignores, {ignore}"
+            )));
+        }
+        Ok(TagSelector::new(Tag(tag), ignore))
+    }
+}
+
 /// A status, whose message and failure may be missing.
 pub(crate) mod status {
     use super::{Failure, RankId, Status, Tag};
@@ -198,7 +266,9 @@ pub(crate) mod status {
     struct Form {
         /// Source and tag.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<(u32, u32)>,
+        message: Option<(u32, u64)>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
         len: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<FailureForm>,
@@ -219,17 +289,17 @@ pub(crate) mod status {
             Failure::PeerLost(rank) => FailureForm::PeerLost(rank.0),
         });
         let message = it.message.map(|(source, tag)| (source.0, tag.0));
-        Form { message, len: it.len, failure }.serialize(to)
+        Form { message, data: it.data, len: it.len, failure }.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
-        let Form { message, len, failure } = Form::deserialize(from)?;
+        let Form { message, data, len, failure } = Form::deserialize(from)?;
         let failure = failure.map(|failure| match failure {
             FailureForm::Truncated { sent } => Failure::Truncated { sent },
             FailureForm::Cancelled => Failure::Cancelled,
             FailureForm::PeerLost(rank) => Failure::PeerLost(RankId(rank)),
         });
         let message = message.map(|(source, tag)| (RankId(source), Tag(tag)));
-        Ok(Status { message, len, failure })
+        Ok(Status { message, data, len, failure })
     }
 }

@@ -8,18 +8,22 @@
 //!
 //! | line | meaning |
 //! | --- | --- |
-//! | `{"carrousel_trace":2,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
+//! | `{"carrousel_trace":3,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
 //! | `{"call":{"call":{"send":{..}},"answer":{"request":{..}},"file":"src/main.rs","line":7}}` | a call of the application, the request that it opened or why it was refused, and the line of the program that calls; with `"ignored":[1]` if something of rank 1 had arrived and was not fed before |
 //! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator of which the rank was told |
 //! | `{"forget":{"communicator":1}}` | a communicator that no rank has any more; its number may be used again |
 //! | `{"event":{"packet":{..}}}`, `written`, `read`, `announce`, `lost` | an event |
 //! | `{"release":{"request":{..},"status":{..}}}` | a request that was ended, and what the application was told |
 //! | `{"probe":{"pattern":{..},"envelope":{..},"len":8}}` | a message that a probe has found |
+//! | `{"claim":{"request":{..},"pattern":{..},"envelope":{..},"len":8}}` | a message that was claimed, and the request that receives or discards it |
 //! | `{"end":"finalized"}` or `"left"` | the last line, when the process has left its job, or ended without that |
 //!
 //! The check value of a line covers all lines up to it ([`sealed`] writes it, and its module defines it). So a line
-//! that was changed, removed, added or moved is detected, and the error names that line, or the one after it. Version
-//! 1 had no check values, and is refused: the loss of a record would go unnoticed.
+//! that was changed, removed, added or moved is detected, and the error names that line, or the one after it.
+//!
+//! A tag is a number of 64 bits. The tags that a receive accepts are `{"tag":4}`, or `{"tag":4,"ignore":3}` with the bits
+//! that it ignores; `MPI_ANY_TAG` ignores 31 bits. Version 1, without check values, and version 2, with tags of 32 bits, are
+//! refused. The 8 bytes that travel with a message are `"data"`, where there are any.
 //!
 //! A trace contains no data, and no work that the library gave its network: that follows from the records.
 //!

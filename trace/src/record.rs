@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The version of the format, in every head.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +80,26 @@ pub enum Record {
         /// The envelope of the message.
         #[serde(with = "forms::EnvelopeForm")]
         envelope: Envelope,
+        /// The 8 bytes that came with the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
+        /// Bytes of the message.
+        len: u64,
+    },
+    /// A message was claimed.
+    Claim {
+        /// The request that has claimed it.
+        #[serde(with = "forms::HandleForm")]
+        request: Handle,
+        /// The pattern that the message had to match.
+        #[serde(with = "forms::PatternForm")]
+        pattern: Pattern,
+        /// The envelope of the message.
+        #[serde(with = "forms::EnvelopeForm")]
+        envelope: Envelope,
+        /// The 8 bytes that came with the message.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<u64>,
         /// Bytes of the message.
         len: u64,
     },

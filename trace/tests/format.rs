@@ -2,7 +2,8 @@
 
 use carrousel_rank::{
     Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
-    Packet, Pattern, RankId, Receive, Rtr, Send, Source, Speculation, Status, Tag, TagSelector, Transfer,
+    Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    TagSelector, Transfer, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
@@ -55,16 +56,17 @@ fn records() -> Vec<Record> {
     let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
     let line = LineId { receive: handle(1), index: 9 };
     let packets = [
-        Packet::Eager { tag, len: 8 },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::None },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
-        Packet::Rts { tag, len: 8, send: handle(2), memory, hint: Hint::Unused },
-        Packet::Fin { line, tag, len: 8 },
-        Packet::RtrAck { line, tag, len: 8 },
+        Packet::Eager { tag, data: None, len: 8 },
+        Packet::Eager { tag, data: Some(u64::MAX), len: 8 },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::None },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
+        Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::Unused },
+        Packet::Fin { line, tag, data: Some(0), len: 8 },
+        Packet::RtrAck { line, tag, data: None, len: 8 },
         Packet::Filled { receive: handle(3) },
         Packet::CancelAck { line },
-        Packet::Rtr(Rtr { tag: TagSelector::Any, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
+        Packet::Rtr(Rtr { tag: mpi::ANY_TAG, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
         Packet::Done { send: handle(5) },
         Packet::RtsAck { send: handle(6) },
         Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
@@ -72,27 +74,38 @@ fn records() -> Vec<Record> {
         Packet::Seen { seen: 64, taken: 72 },
     ];
     let calls = [
-        Call::Send(Send { to: RankId(1), tag, communicator, len: 8, memory, synchronous: true }),
+        Call::Send(Send {
+            to: RankId(1),
+            tag,
+            communicator,
+            len: 8,
+            memory,
+            synchronous: true,
+            data: Some(7),
+        }),
         Call::Receive(Receive {
             from: Source::Any,
-            tag: TagSelector::Tag(tag),
+            tag: TagSelector::new(Tag(4), 3),
             communicator,
             len: u64::MAX,
             memory,
         }),
         Call::Receive(Receive {
             from: Source::Rank(RankId(1)),
-            tag: TagSelector::Any,
+            tag: mpi::ANY_TAG,
             communicator,
             len: 0,
             memory,
         }),
         Call::Collective(Collective::barrier(communicator)),
+        Call::ReceiveClaimed(ReceiveClaimed { message: handle(9), len: 8, memory }),
+        Call::Discard(handle(9)),
         Call::Cancel(handle(9)),
     ];
     let failures = [Failure::Truncated { sent: 9 }, Failure::Cancelled, Failure::PeerLost(RankId(1))];
     let statuses = failures.into_iter().map(Some).chain([None]).map(|failure| Status {
         message: failure.map(|_| (RankId(1), tag)),
+        data: failure.map(|_| 7),
         len: 8,
         failure,
     });
@@ -102,8 +115,15 @@ fn records() -> Vec<Record> {
         .into_iter()
         .chain([Event::Written(handle(1)), Event::Read(handle(1)), Event::Announce(handle(1))])
         .chain([Event::Lost(RankId(1))]);
-    let pattern = Pattern { source: Source::Any, tag: TagSelector::Any, context };
-    let probe = Record::Probe { pattern, envelope: Envelope { source: RankId(1), tag, context }, len: 8 };
+    let pattern = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context };
+    let probe = Record::Probe {
+        pattern,
+        envelope: Envelope { source: RankId(1), tag, context },
+        data: Some(7),
+        len: 8,
+    };
+    let envelope = Envelope { source: RankId(1), tag, context };
+    let claim = Record::Claim { request: handle(1), pattern, envelope, data: Some(7), len: 8 };
     let calls = calls.into_iter().flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
             ignored: if call == calls[0] { Vec::new() } else { vec![1, 3] },
@@ -116,7 +136,12 @@ fn records() -> Vec<Record> {
     calls
         .chain(events.map(Record::Event))
         .chain(statuses.map(|status| Record::Release { request: handle(1), status }))
-        .chain([Record::Define { communicator, members: vec![0, 2] }, Record::Forget { communicator }, probe])
+        .chain([
+            Record::Define { communicator, members: vec![0, 2] },
+            Record::Forget { communicator },
+            probe,
+            claim,
+        ])
         .collect()
 }
 
@@ -194,8 +219,8 @@ fn an_invalid_trace_is_refused_with_its_place() {
     refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
     refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
     refused(
-        &[&with_head("\"carrousel_trace\":2", "\"carrousel_trace\":1")],
-        &["version 1", "this command reads 2"],
+        &[&with_head("\"carrousel_trace\":3", "\"carrousel_trace\":2")],
+        &["version 2", "this command reads 3"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);
@@ -213,6 +238,11 @@ fn an_invalid_trace_is_refused_with_its_place() {
         ("number", "{\"event\":{\"written\":{\"index\":-1,\"generation\":0}}}", "rank-0.jsonl:2:"),
         ("field", "{\"event\":{\"written\":{\"index\":1,\"generation\":0,\"x\":0}}}", "unknown field `x`"),
         ("kind", "{\"surprise\":1}", "`surprise`"),
+        (
+            "mask",
+            "{\"probe\":{\"pattern\":{\"source\":\"any\",\"tag\":{\"tag\":3,\"ignore\":2},\"context\":0},\"envelope\":{},\"len\":0}}",
+            "tag 3 has bits of those that it ignores",
+        ),
         ("communicator", "{\"define\":{\"communicator\":65535,\"members\":[]}}", "no communicator 65535"),
     ] {
         let text = format!("{first}\n{wrong}\n{rest}");

@@ -1,7 +1,9 @@
 //! Where a task and its simulated rank meet: what the one asks, and what the other answers.
 
 use crate::data::ReduceOp;
-use carrousel_rank::{Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError};
+use carrousel_rank::{
+    Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError, mpi,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::Location;
@@ -158,10 +160,7 @@ impl fmt::Display for Said {
             Source::Rank(rank) => rank.0.to_string(),
             Source::Any => "any".to_owned(),
         };
-        let selector = |tag: &TagSelector| match tag {
-            TagSelector::Tag(tag) => tag.0.to_string(),
-            TagSelector::Any => "any".to_owned(),
-        };
+        let selector = |tag: &TagSelector| mpi::named(*tag).map_or("any".to_owned(), |tag| tag.to_string());
         match self {
             Self::Send { to, tag, len, .. } => write!(f, " to {to} tag {tag}, {len} bytes"),
             Self::Receive { from, tag, len, .. } => {

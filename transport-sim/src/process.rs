@@ -190,7 +190,8 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
-        let request = match self.rank.call(call, &mut self.outputs) {
+        let opened = call.check_mpi_tag().and_then(|()| self.rank.call(call, &mut self.outputs));
+        let request = match opened {
             Ok(request) => request,
             Err(error) => {
                 // The calls behind it are not made: they were to be one with it.
@@ -245,7 +246,7 @@ impl<P: Protocol> Process<P> {
     /// Whether the statement may return; releases what is complete.
     pub(crate) fn is_satisfied(&mut self) -> bool {
         if let Some(pattern) = self.probes {
-            let found = self.rank.probe(&pattern);
+            let found = self.rank.probe(&pattern).map(|arrived| (arrived.envelope, arrived.len));
             match (&mut self.driver, found) {
                 (Driver::Task(task), found) => task.found(found),
                 (Driver::Script(script), Some((envelope, _))) => script.found(envelope.source, envelope.tag),

@@ -5,8 +5,8 @@ use crate::desk::{Answer, Busy, Command, Desk, Ended, Incoming, Outgoing, Place,
 use crate::error::SimError;
 use crate::program::Action;
 use carrousel_rank::{
-    Call, Collective, Communicator, Envelope, Handle, Protocol, Rank, RankId, Receive, Send, Status, Tag,
-    UsageError,
+    Call, Collective, Communicator, Envelope, Handle, Protocol, Rank, RankId, Receive, Send, Status,
+    UsageError, mpi,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -342,8 +342,8 @@ fn calls<P: Protocol>(
 
 fn send(Outgoing { to, tag, data: bytes, synchronous }: Outgoing, data: &mut Data) -> (Call, Lent) {
     let (len, memory) = (bytes.len() as u64, data.register(bytes));
-    let (to, tag, communicator) = (RankId(to), Tag(tag), Communicator::WORLD);
-    let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous });
+    let (to, tag, communicator) = (RankId(to), mpi::tag(tag), Communicator::WORLD);
+    let call = Call::Send(Send { to, tag, communicator, len, memory, synchronous, data: None });
     (call, Lent { keys: vec![memory.key], back: None, op: None })
 }
 

@@ -15,7 +15,7 @@ const DATA: u8 = 0;
 const CONTROL: u8 = 5;
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 /// Of the lanes of data: with, and without.
-const EAGER: Packet = Packet::Eager { tag: Tag(5), len: 3 };
+const EAGER: Packet = Packet::Eager { tag: Tag(5), data: None, len: 3 };
 const FILLED: Packet = Packet::Filled { receive: Handle { index: 0, generation: 0 } };
 /// Of the other lane.
 const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };

@@ -45,7 +45,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
         Adapter(2).stall(true);
         let (data, name) = ([7; 16], 5);
-        let packet = Packet::Eager { tag: Tag(5), len: data.len() as u64 };
+        let packet = Packet::Eager { tag: Tag(5), data: None, len: data.len() as u64 };
         assert!(own.verbs.out().lend(RankId(1), Context::MESSAGES, &packet, &data, (1, name)));
         // Not all of them are posted.
         (0..3).for_each(|_| own.write_nothing(1));

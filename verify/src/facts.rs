@@ -1,7 +1,7 @@
 //! What can be said of a job without running it: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, TagSelector, Transfer, cost};
+use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, Transfer, cost, mpi};
 use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,6 +71,8 @@ pub(crate) struct RankFacts {
     pub(crate) last_receive: LastStep,
     /// The last step that receives from any source, or finds a message of any source for the program to ask about.
     pub(crate) last_from_any: Option<u16>,
+    /// It claims messages.
+    claims: bool,
     /// The last test.
     pub(crate) last_test: Option<u16>,
     /// The last step, or the end, before which more receives may be posted than those that are announced: what takes one
@@ -139,6 +141,11 @@ impl Facts {
         self.may_exceed_window
     }
 
+    /// Whether some rank claims messages: the reduction knows nothing of what is decided then.
+    pub(crate) fn claims(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.claims)
+    }
+
     /// Whether posting a receive may send something back, so that its order with announcements matters.
     pub(crate) fn answers_posts(&self, from: u16, to: u16) -> bool {
         let facts = self.rank(to);
@@ -173,6 +180,10 @@ impl RankFacts {
                     Start::Later(index) => facts.later(pc, &program.later[usize::from(index)], job),
                     start => facts.start(pc, *ordinal, &start, job),
                 },
+                Act::Claim(ordinal) => {
+                    facts.start(pc, *ordinal, &program.starts[usize::from(*ordinal)], job);
+                    facts.claims = true;
+                }
                 Act::Cancel(ordinal) => match program.starts[usize::from(*ordinal)] {
                     Start::Receive { from: Source::Rank(from), .. } => {
                         facts.last_receive.add(Some(from.0 as u16), pc);
@@ -194,6 +205,8 @@ impl RankFacts {
                         facts.last_from_any = Some(pc);
                     }
                 }
+                // Of a claim, which is irreducible.
+                Act::ReceiveClaimed(_) | Act::Discard(_) => {}
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
         }
@@ -251,8 +264,7 @@ impl RankFacts {
         let len = later.len().unwrap_or(u64::MAX);
         match later.from() {
             Some(Source::Any) => {
-                let start =
-                    Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer: later.own };
+                let start = Start::Receive { from: Source::Any, tag: mpi::ANY_TAG, len, buffer: later.own };
                 self.start(pc, 0, &start, job);
             }
             Some(Source::Rank(from)) => self.receive(pc, Some(from.0 as u16), len, job),

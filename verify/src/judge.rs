@@ -5,7 +5,7 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Message, Note, Proc, State, Wrong};
 use crate::step::Turn;
-use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, Tag};
+use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
 /// What MPI's rule says of an input.
@@ -120,7 +120,7 @@ impl<P: Protocol> Turn<'_, P> {
         let crosses = proc.open.iter().any(|open| {
             open.exposed
                 && matches!(self.start_of(self.me, open.ordinal),
-                    Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(Tag(tag)))
+                    Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(mpi::tag(tag)))
         });
         if crosses {
             self.model.reach(Reached::Crossed);
@@ -216,7 +216,9 @@ impl<P: Protocol> Turn<'_, P> {
                     }
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);
-                        if status.message != Some((envelope.source, envelope.tag)) || status.len != len {
+                        let data = self.data_of(message);
+                        let is_it = status.message == Some((envelope.source, envelope.tag));
+                        if !is_it || (status.data, status.len) != (data, len) {
                             let note =
                                 Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
                             self.wrong(Check::MatchingOrder, note);

@@ -6,7 +6,7 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;
@@ -47,12 +47,14 @@ pub enum Reached {
     Declined,
     /// A receive was cancelled.
     Cancelled,
+    /// A message was claimed.
+    Claimed,
 }
 
 impl Reached {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Written, Self::Crossed, Self::Mispredicted, Self::Declined, Self::Cancelled];
+    pub const ALL: [Self; 6] =
+        [Self::Written, Self::Crossed, Self::Mispredicted, Self::Declined, Self::Cancelled, Self::Claimed];
 
     /// A column heading.
     pub fn name(self) -> &'static str {
@@ -62,6 +64,7 @@ impl Reached {
             Self::Mispredicted => "mispredicted",
             Self::Declined => "declined",
             Self::Cancelled => "cancelled",
+            Self::Claimed => "claimed",
         }
     }
 }
@@ -168,7 +171,7 @@ impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
         let facts: Arc<[Facts]> = jobs.iter().map(Facts::new::<P>).collect();
-        let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window();
+        let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(Shared::new(&jobs));
         let initial = Arc::default();
@@ -253,6 +256,13 @@ impl<P: Protocol> Model<P> {
             Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
                 proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
             }),
+            Act::Claim(ordinal) => match program.starts[usize::from(*ordinal)] {
+                Start::Receive { from, tag, .. } => {
+                    let pattern = Pattern { source: from, tag, context: Context::MESSAGES };
+                    proc.rank.probe(&pattern).is_some()
+                }
+                _ => false,
+            },
             act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }
     }
@@ -312,7 +322,7 @@ impl<P: Protocol> Model<P> {
     fn other_sources(&self, state: &State<P>, rank: u16, tag: TagSelector) -> Vec<u16> {
         let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
             match self.start(state, message.from, message.send) {
-                Start::Send { tag: sent, .. } => tag.matches(Tag(sent)),
+                Start::Send { tag: sent, .. } => tag.matches(mpi::tag(sent)),
                 _ => false,
             }
         });

@@ -6,7 +6,7 @@
 pub use crate::later::Later;
 use carrousel_program as meaning;
 use carrousel_program::{Operation, Part};
-use carrousel_rank::{Call, Kind, Memory, Options, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Call, Kind, Memory, Options, RankId, Source, TagSelector, mpi};
 use carrousel_scenario::RequestId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,6 +65,12 @@ pub enum Act {
     },
     /// Compute; the time is known when the rank gets there, and has to be a time. An index into [`Program::later`].
     Compute(u16),
+    /// Start a receive by claiming its message, once there is one.
+    Claim(Ordinal),
+    /// Receive the message that a receive has claimed.
+    ReceiveClaimed(Ordinal),
+    /// Discard the message that a receive has claimed.
+    Discard(Ordinal),
     /// Cancel a receive.
     Cancel(Ordinal),
     /// The program itself uses a local buffer.
@@ -137,7 +143,7 @@ impl Start {
     pub fn of(operation: Operation, buffer: impl FnOnce(meaning::Buffer) -> Buffer) -> Self {
         match operation {
             Operation::Send(meaning::Send { to, tag, len, synchronous, buffer: name }) => {
-                Self::Send { to: to.0, tag: tag.0, len, synchronous, buffer: buffer(name) }
+                Self::Send { to: to.0, tag: mpi::number(tag), len, synchronous, buffer: buffer(name) }
             }
             Operation::Receive(meaning::Receive { from, tag, len, buffer: name }) => {
                 Self::Receive { from, tag, len, buffer: buffer(name) }
@@ -156,8 +162,10 @@ impl Start {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
             Self::Send { to, tag, len, synchronous, buffer } => {
-                let (to, tag, own) = (RankId(to), Tag(tag), meaning::Buffer::Own(Part::Outgoing));
-                meaning::Send { to, tag, len, synchronous, buffer: own }.call(memory(buffer))
+                // Some messages have 8 bytes beside their own, others have not.
+                let data = (buffer % 2 == 1).then_some(!u64::from(buffer));
+                let (to, tag, own) = (RankId(to), mpi::tag(tag), meaning::Buffer::Own(Part::Outgoing));
+                meaning::Send { to, tag, len, synchronous, buffer: own }.call_with(memory(buffer), data)
             }
             Self::Receive { from, tag, len, buffer } => {
                 let own = meaning::Buffer::Own(Part::Incoming);
@@ -186,6 +194,14 @@ impl Program {
         let ordinal = self.starts.len() as Ordinal;
         self.starts.push(start);
         self.act(line, Act::Start(ordinal));
+        ordinal
+    }
+
+    /// Appends a receive that first claims its message, and returns its ordinal.
+    pub fn claim(&mut self, line: u32, start: Start) -> Ordinal {
+        let ordinal = self.starts.len() as Ordinal;
+        self.starts.push(start);
+        self.act(line, Act::Claim(ordinal));
         ordinal
     }
 

@@ -255,7 +255,11 @@ impl<P: Protocol> View<'_, P> {
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
             Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => None,
-            Act::Test(request) | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
+            Act::Test(request)
+            | Act::Claim(request)
+            | Act::ReceiveClaimed(request)
+            | Act::Discard(request)
+            | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
             Act::Start(ordinal) => match self.model.next_start(
                 self.state.job,
                 rank,

@@ -73,6 +73,7 @@ without! {
     Mirror Mirror MirrorRules {
         WithoutSeenPrunes SEEN_PRUNES = false, "SEEN_PRUNES";
         WithoutBlocked BLOCKED_BY_UNANNOUNCED = false, "BLOCKED_BY_UNANNOUNCED";
+        WithoutMasks MASKS_OVERLAP = false, "MASKS_OVERLAP";
         WithoutAhead AHEAD_LINES = false, "AHEAD_LINES";
         WithoutUnseen UNSEEN_TAKES_LINE = false, "UNSEEN_TAKES_LINE";
         WithoutEagerTakes EAGER_TAKES_LINE = false, "EAGER_TAKES_LINE";
@@ -81,6 +82,7 @@ without! {
         DoneBesideRead RELEASE = Release::DoneBesideRead, "RELEASE=DONE_BESIDE_READ";
         WithoutFirstMatch FIN_IS_FIRST_MATCH = false, "FIN_IS_FIRST_MATCH";
         WithoutDonePrunes DONE_PRUNES = false, "DONE_PRUNES";
+        WithoutClaimTakes CLAIM_TAKES = false, "CLAIM_TAKES";
         WithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
     }
     Published Published PublishedRules {

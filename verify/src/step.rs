@@ -11,7 +11,8 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_program::received;
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Sink, Tag, Work, collective_of,
+    Arrived, Call, Communicator, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Receive,
+    ReceiveClaimed, Sink, Work, collective_of, mpi,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -158,8 +159,16 @@ impl<P: Protocol> Turn<'_, P> {
         match self.start_of(message.from, message.send) {
             Start::Send { tag, len, .. } => {
                 let source = RankId(u32::from(message.from));
-                (Envelope { source, tag: Tag(tag), context: Context::MESSAGES }, len)
+                (Envelope { source, tag: mpi::tag(tag), context: Context::MESSAGES }, len)
             }
+            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
+        }
+    }
+
+    /// The 8 bytes that a message has beside its own.
+    pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
+        match self.start_of(message.from, message.send).call() {
+            Call::Send(send) => send.data,
             other => unreachable!("{message:?} is named by a send, not by {other:?}"),
         }
     }
@@ -193,11 +202,14 @@ impl<P: Protocol> Turn<'_, P> {
                 let found = sought(program, proc, *what).and_then(|(source, tag)| {
                     proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
                 });
-                if let (Some(name), Some((envelope, _))) = (into, found) {
+                if let (Some(name), Some(Arrived { envelope, .. })) = (into, found) {
                     proc.learn(*name, received(envelope.source, envelope.tag));
                 }
             }
             Act::Compute(_) => {}
+            Act::Claim(ordinal) => self.claim(proc, *ordinal),
+            Act::ReceiveClaimed(ordinal) => self.receive_claimed(proc, *ordinal),
+            Act::Discard(ordinal) => self.discard(proc, *ordinal),
             Act::Cancel(ordinal) => {
                 if let Some(handle) = proc.by_ordinal(*ordinal).and_then(|open| open.handle) {
                     let mut outputs = Outputs::default();
@@ -271,6 +283,64 @@ impl<P: Protocol> Turn<'_, P> {
         if matches!((start, rule), (Start::Receive { .. }, Rule::Match(None))) {
             proc.waiting.push(ordinal);
         }
+    }
+
+    /// A receive claims its message, which the library says that there is.
+    fn claim(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
+        let at = self.me;
+        let rule = self.receive_by_rule(proc, ordinal);
+        let Pattern { source, tag, .. } = self.pattern_of(ordinal).0;
+        let mut outputs = Outputs::default();
+        let Some((handle, arrived)) = proc.rank.claim(source, tag, Communicator::WORLD, &mut outputs) else {
+            unreachable!("a probe has found it");
+        };
+        let message = rule.map(|(_, message)| message);
+        proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
+        self.perform(proc, outputs, None, Rule::Silent);
+        self.model.reach(Reached::Claimed);
+        match message {
+            None => self.wrong(Check::MatchingOrder, Note::Impossible { at, from: at }),
+            Some(message) => {
+                let (envelope, len) = self.envelope_of(message);
+                if arrived != (Arrived { envelope, data: self.data_of(message), len }) {
+                    let note = Note::WrongReceive { at, message, should: Some(ordinal), got: None };
+                    self.wrong(Check::MatchingOrder, note);
+                }
+            }
+        }
+    }
+
+    fn receive_claimed(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
+        let Call::Receive(Receive { len, memory, .. }) = self.start_of(self.me, ordinal).call() else {
+            unreachable!("only receives claim");
+        };
+        let Some(&mut Open { handle: Some(message), message: claimed, .. }) = proc.by_ordinal(ordinal) else {
+            return;
+        };
+        let mut outputs = Outputs::default();
+        let call = Call::ReceiveClaimed(ReceiveClaimed { message, len, memory });
+        let received = proc.rank.call(call, &mut outputs);
+        debug_assert!(received.is_ok(), "programs receive what they have claimed, and once");
+        self.perform(proc, outputs, None, Rule::Match(claimed.map(|message| (ordinal, message))));
+    }
+
+    /// What is discarded is nobody's: nothing is written.
+    fn discard(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
+        let Some(open) = proc.by_ordinal(ordinal) else { return };
+        let (handle, claimed) = (open.handle, open.message.take());
+        let Some(request) = handle else { return };
+        let mut outputs = Outputs::default();
+        let discarded = proc.rank.call(Call::Discard(request), &mut outputs);
+        debug_assert!(discarded.is_ok(), "programs discard what they have claimed, and once");
+        let ends = |work: &Work| matches!(work, Work::Complete { request: other, .. } if *other == request);
+        let moves = |work: &Work| matches!(work, Work::Read { .. } | Work::Place { .. });
+        if !outputs.work.iter().any(ends) || outputs.work.iter().any(moves) {
+            let message = claimed.unwrap_or(Message { from: self.me, send: 0 });
+            let note = Note::WrongReceive { at: self.me, message, should: None, got: Some(ordinal) };
+            self.wrong(Check::MatchingOrder, note);
+        }
+        outputs.work.retain(|work| !ends(work));
+        self.perform(proc, outputs, None, Rule::Silent);
     }
 
     fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {

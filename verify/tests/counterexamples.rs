@@ -1,8 +1,6 @@
 //! What a person reads when a check is violated: the summary, the steps, the chart.
 
-use carrousel_rank::{
-    Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector,
-};
+use carrousel_rank::{Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, mpi};
 use carrousel_rendezvous::{MirrorRules, Release};
 use carrousel_scenario::{Check, Scenario, load};
 use carrousel_verify::explain::explain;
@@ -328,15 +326,15 @@ impl MirrorRules for WithoutUnseenTakesLine {
 }
 
 fn two_sends_one_receive() -> Job {
-    let tag = Tag(0);
+    let tag = 0;
     let (mut sender, mut receiver) = (Program::default(), Program::default());
     for buffer in 0..2 {
-        sender.start(0, Start::Send { to: 1, tag: tag.0, len: 2, synchronous: false, buffer });
+        sender.start(0, Start::Send { to: 1, tag, len: 2, synchronous: false, buffer });
     }
     sender.act(0, Act::Wait([0, 1].into()));
     for buffer in 0..2 {
         let from = Source::Rank(RankId(0));
-        receiver.start(0, Start::Receive { from, tag: TagSelector::Tag(tag), len: 2, buffer });
+        receiver.start(0, Start::Receive { from, tag: mpi::selector(Some(tag)), len: 2, buffer });
     }
     receiver.act(0, Act::Wait([0, 1].into()));
     let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
@@ -474,10 +472,10 @@ fn random_job(seed: u64) -> Job {
             let start = match below(8) {
                 0..3 => Start::Send { to: peer, tag, len, synchronous: below(3) == 0, buffer },
                 3..5 => {
-                    let (from, tag) = (Source::Rank(RankId(peer)), TagSelector::Tag(Tag(tag)));
+                    let (from, tag) = (Source::Rank(RankId(peer)), mpi::selector(Some(tag)));
                     Start::Receive { from, tag, len, buffer }
                 }
-                5 => Start::Receive { from: Source::Any, tag: TagSelector::Any, len, buffer },
+                5 => Start::Receive { from: Source::Any, tag: mpi::ANY_TAG, len, buffer },
                 // The ranks may disagree on everything but the kind.
                 6 => Start::Collective { kind, root: peer, len: len - 1 },
                 _ => {

@@ -112,7 +112,7 @@ fn a_receive_behind_a_send_is_announced_in_time() {
     let send = |to| Start::Send { to, tag: 0, len: large, synchronous: false, buffer: 0 };
     let receive = |from: u32, buffer| Start::Receive {
         from: carrousel_rank::Source::Rank(carrousel_rank::RankId(from)),
-        tag: carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(0)),
+        tag: carrousel_rank::mpi::selector(Some(0)),
         len: large,
         buffer,
     };

@@ -7,7 +7,7 @@ mod asking;
 mod jobs;
 
 use carrousel_rank::{
-    ANNOUNCED_FROM, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector,
+    ANNOUNCED_FROM, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector, mpi,
 };
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
@@ -167,7 +167,7 @@ fn met(job: &Job, reduce: bool) -> (Vec<bool>, Vec<Check>, u64) {
 #[test]
 fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
     let message = |from: u32, len| {
-        let (from, tag) = (Source::Rank(RankId(from)), TagSelector::Tag(Tag(0)));
+        let (from, tag) = (Source::Rank(RankId(from)), mpi::selector(Some(0)));
         Start::Receive { from, tag, len, buffer: 0 }
     };
     let send = |tag, len| Start::Send { to: 0, tag, len, synchronous: false, buffer: 0 };
@@ -196,12 +196,17 @@ fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
     }
 }
 
-/// Every program of two ranks with up to two sends and two receives, over two tags, any tag and any source.
+/// Every program of two ranks with up to two sends and two receives, over two tags, any tag, masks that overlap in part, and any source.
 fn compare_all<P: Protocol>() {
     let sends: Vec<Start> = (0..2)
         .flat_map(|tag| [1, 2].map(|len| Start::Send { to: 1, tag, len, synchronous: false, buffer: 0 }))
         .collect();
-    let tags = [TagSelector::Any, TagSelector::Tag(Tag(0)), TagSelector::Tag(Tag(1))];
+    let tags = [
+        mpi::ANY_TAG,
+        mpi::selector(Some(0)),
+        TagSelector::new(Tag(0), 0b01),
+        TagSelector::new(Tag(1), 0b10),
+    ];
     let receives: Vec<Start> = [Source::Any, Source::Rank(RankId(0))]
         .into_iter()
         .flat_map(|from| {

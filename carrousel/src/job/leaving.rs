@@ -6,7 +6,7 @@ use crate::usage::{Joint, NotReceived, PackedLine, Unreceived};
 use crate::{CallSite, Communicator, Error};
 use carrousel_engine::LeftBehind;
 use carrousel_options::CheckUsage;
-use carrousel_rank::{Context, Tag};
+use carrousel_rank::{Context, mpi};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// What a rank asks another one: where it has sent the messages that it has not received, `count` of them with `tag`.
@@ -59,7 +59,7 @@ impl Communicator {
         let of = |from: u32| left.iter().find(|left| left.from.0 == from);
         let question = |from: u32| match of(from) {
             Some(LeftBehind { context, tag, count, .. }) => {
-                Question { context: context.0.into(), tag: tag.0, count: *count }
+                Question { context: context.0.into(), tag: mpi::number(*tag), count: *count }
             }
             None => Question { context: 0, tag: 0, count: 0 },
         };
@@ -69,7 +69,9 @@ impl Communicator {
         let answer = |(to, question): (u32, &Question)| {
             let Question { context, tag, count } = *question;
             let context = Context(u16::try_from(context).ok()?);
-            self.shared.with(|endpoint| endpoint.sent_at(to, context, Tag(tag), count)).map(PackedLine::from)
+            self.shared
+                .with(|endpoint| endpoint.sent_at(to, context, mpi::tag(tag), count))
+                .map(PackedLine::from)
         };
         let answers: Vec<PackedLine> =
             (0..).zip(&asked).map(|asked| answer(asked).unwrap_or(PackedLine::NONE)).collect();
@@ -77,7 +79,7 @@ impl Communicator {
         self.alltoall(&answers, &mut places)?;
         let told = |(from, place): (u32, &PackedLine)| {
             let LeftBehind { tag, bytes, count, .. } = *of(from)?;
-            Some(Unreceived { from, tag: tag.0, bytes, count, sent: place.line() })
+            Some(Unreceived { from, tag: mpi::number(tag), bytes, count, sent: place.line() })
         };
         let messages: Vec<Unreceived> = (0..).zip(&places).filter_map(told).collect();
         Ok((!messages.is_empty()).then(|| NotReceived { rank: self.rank(), messages }))

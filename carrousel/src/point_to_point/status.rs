@@ -2,6 +2,7 @@
 
 use crate::Error;
 use carrousel_engine::Found;
+use carrousel_rank::mpi;
 
 /// A message that a receive got, or a probe has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +33,14 @@ impl Status {
 impl From<Found> for Status {
     #[inline]
     fn from(Found { envelope, bytes }: Found) -> Self {
-        Self { source: envelope.source.0, tag: envelope.tag.0, bytes }
+        Self { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes }
     }
 }
 
 /// The message of a receive, if it got one.
 #[inline]
 pub(super) fn received(status: &carrousel_rank::Status) -> Option<Status> {
-    status.message.map(|(source, tag)| Status { source: source.0, tag: tag.0, bytes: status.len })
+    status.message.map(|(source, tag)| Status { source: source.0, tag: mpi::number(tag), bytes: status.len })
 }
 
 /// The sender of a message, or any (`MPI_ANY_SOURCE`).
@@ -80,12 +81,12 @@ impl From<Tag> for carrousel_rank::TagSelector {
 
 impl From<u32> for Tag {
     fn from(tag: u32) -> Self {
-        Self(carrousel_rank::TagSelector::Tag(carrousel_rank::Tag(tag)))
+        Self(mpi::selector(Some(tag)))
     }
 }
 
 impl From<Any> for Tag {
     fn from(_: Any) -> Self {
-        Self(carrousel_rank::TagSelector::Any)
+        Self(mpi::ANY_TAG)
     }
 }

@@ -68,12 +68,24 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
     fn work(&mut self, work: Work) {
         let Self { resources, transports, data, lent } = self;
         match work {
-            Work::Send { to, context, packet: Packet::Eager { tag, len }, data: Some(memory) } => {
+            Work::Send {
+                to,
+                context,
+                packet: Packet::Eager { tag, data: None, len },
+                data: Some(memory),
+            } => {
                 let named = memory != Registry::NONE;
                 let bytes =
                     if named { resources.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
                 if !transports.send_now(to, context, tag, bytes) {
-                    resources.send(to, context, &Packet::Eager { tag, len }, Some(memory), lent, transports);
+                    resources.send(
+                        to,
+                        context,
+                        &Packet::Eager { tag, data: None, len },
+                        Some(memory),
+                        lent,
+                        transports,
+                    );
                 }
             }
             Work::Send { to, context, packet, data: memory } => {
@@ -289,6 +301,7 @@ impl Driver {
         transports: &mut Transports<'_>,
         at: impl Located,
     ) -> Result<Handle, UsageError> {
+        call.check_mpi_tag()?;
         if self.observed {
             return self.call_observed(call, lent, transports, at);
         }

@@ -46,8 +46,8 @@ use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{
-    Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Memory, Options, Pattern, Rank,
-    RankId, Receive, Source, Status, TagSelector,
+    Arrived, Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Memory, Options, Pattern,
+    Rank, RankId, Receive, Source, Status, TagSelector,
 };
 use carrousel_trace::TraceEnd;
 use carrousel_transport::Transport;
@@ -478,10 +478,11 @@ impl Endpoint {
     /// The first message that such a receive would get.
     pub fn probe(&mut self, communicator: Communicator, from: Source, tag: TagSelector) -> Option<Found> {
         let pattern = Pattern { source: from, tag, context: communicator.messages() };
-        let (envelope, bytes) = self.driver.rank.probe(&pattern)?;
+        let arrived = self.driver.rank.probe(&pattern)?;
         if self.driver.recorder.is_some() {
-            self.driver.record_probe(pattern, envelope, bytes);
+            self.driver.record_probe(pattern, arrived);
         }
+        let Arrived { envelope, len: bytes, .. } = arrived;
         Some(Found { envelope, bytes })
     }
 

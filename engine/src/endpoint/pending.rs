@@ -1,6 +1,6 @@
 //! What the endpoint knows of its requests: a description for hang reports, their memory, and their call sites.
 
-use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Handle, Kind, RankId, Source, TagSelector, mpi};
 use std::panic::Location;
 
 /// The kind of a request, with what a hang report says of it.
@@ -37,8 +37,7 @@ impl What {
             Self::Probe { from, tag } => (from, tag, 0),
         };
         let from = if let Source::Rank(RankId(rank)) = from { Some(rank) } else { None };
-        let tag = if let TagSelector::Tag(Tag(tag)) = tag { Some(tag) } else { None };
-        (from, tag, len)
+        (from, mpi::named(tag), len)
     }
 }
 

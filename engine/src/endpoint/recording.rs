@@ -7,7 +7,7 @@ use super::driver::Driver;
 use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
-use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Pattern, UsageError};
+use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Pattern, UsageError};
 use carrousel_trace::{CallAnswer, Record, Recorder, TraceEnd, TraceError, TraceHead, VERSION};
 use carrousel_transport::Payload;
 use std::env;
@@ -120,7 +120,8 @@ impl Driver {
     }
 
     #[cold]
-    pub(super) fn record_probe(&mut self, pattern: Pattern, envelope: Envelope, len: u64) {
-        self.write_down(&Record::Probe { pattern, envelope, len });
+    pub(super) fn record_probe(&mut self, pattern: Pattern, arrived: Arrived) {
+        let Arrived { envelope, data, len } = arrived;
+        self.write_down(&Record::Probe { pattern, envelope, data, len });
     }
 }

@@ -7,7 +7,7 @@ use super::transports::Transports;
 use crate::Error;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Call, Communicator, Handle, RankId, Send, Tag};
+use carrousel_rank::{Call, Communicator, Handle, RankId, Send, mpi};
 use carrousel_transport_verbs as verbs;
 
 /// The kinds of sends.
@@ -82,7 +82,8 @@ impl Endpoint {
         let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
         self.reach(to, memory.key)?;
         let (len, communicator) = (bytes.len() as u64, caller.id());
-        let send = Send { to: RankId(to), tag: Tag(tag), communicator, len, memory, synchronous };
+        let send =
+            Send { to: RankId(to), tag: mpi::tag(tag), communicator, len, memory, synchronous, data: None };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
         let Some(held) = held else { return self.start(call, what, memory.key, caller) };
         self.driver.resources.registry.offer(memory, held);
@@ -128,8 +129,9 @@ impl Endpoint {
             return None;
         }
         self.poll_seldom();
-        let (to, tag) = (RankId(to), Tag(tag));
-        let send = Send { to, tag, communicator, len, memory: Registry::NONE, synchronous: false };
+        let (to, tag) = (RankId(to), mpi::tag(tag));
+        let memory = Registry::NONE;
+        let send = Send { to, tag, communicator, len, memory, synchronous: false, data: None };
         // Beyond the eager window the message is a rendezvous, and its memory has to be registered.
         self.driver.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }

@@ -61,8 +61,8 @@ impl Endpoint {
             *kinds.entry(*envelope).or_default() += 1;
         }
         let left = kinds.into_iter().map(|(Envelope { source, tag, context }, count)| {
-            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::Tag(tag), context };
-            let bytes = self.driver.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes);
+            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::exact(tag), context };
+            let bytes = self.driver.rank.probe(&pattern).map_or(0, |arrived| arrived.len);
             LeftBehind { from: source, context, tag, count, bytes }
         });
         left.collect()

@@ -2,14 +2,9 @@
 
 use crate::RankId;
 
-/// A message tag: 0 to 2^31 - 1, checked by whoever takes it from the application.
+/// A message tag: 64 bits, whose meaning is the application's; [`mpi`](crate::mpi) gives MPI's a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tag(pub u32);
-
-impl Tag {
-    /// The greatest tag of a message (MPI's `MPI_TAG_UB` here).
-    pub const MAX: Self = Self(i32::MAX as u32);
-}
+pub struct Tag(pub u64);
 
 /// A communicator context: messages of different contexts never match. A [`Communicator`] has two: an
 /// even one for the application's messages, and the odd one behind it for those of the library.
@@ -78,30 +73,55 @@ pub enum Source {
     Any,
 }
 
-/// The tag that a receive asks for.
+/// The tags that a receive accepts: those that differ from its tag in ignored bits only. Selectors that accept the same
+/// tags are equal: an ignored bit of the tag is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TagSelector {
-    /// Messages with this tag only.
-    Tag(Tag),
-    /// `MPI_ANY_TAG`.
-    Any,
+pub struct TagSelector {
+    tag: Tag,
+    ignore: u64,
 }
 
 impl TagSelector {
-    /// Whether a message with `tag` can satisfy this selector.
-    pub fn matches(self, tag: Tag) -> bool {
-        match self {
-            Self::Tag(own) => own == tag,
-            Self::Any => true,
-        }
+    /// The tags that differ from `tag` in no bit but those of `ignore`.
+    #[inline]
+    pub const fn new(tag: Tag, ignore: u64) -> Self {
+        Self { tag: Tag(tag.0 & !ignore), ignore }
     }
 
-    /// Whether some tag satisfies both selectors.
-    pub fn overlaps(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Tag(a), Self::Tag(b)) => a == b,
-            _ => true,
-        }
+    /// This tag only.
+    #[inline]
+    pub const fn exact(tag: Tag) -> Self {
+        Self { tag, ignore: 0 }
+    }
+
+    /// The least tag that it accepts.
+    #[inline]
+    pub const fn tag(self) -> Tag {
+        self.tag
+    }
+
+    /// The bits that may differ.
+    #[inline]
+    pub const fn ignore(self) -> u64 {
+        self.ignore
+    }
+
+    /// Whether it accepts one tag only.
+    #[inline]
+    pub const fn is_exact(self) -> bool {
+        self.ignore == 0
+    }
+
+    /// Whether a message with `tag` can satisfy this selector.
+    #[inline]
+    pub const fn matches(self, tag: Tag) -> bool {
+        (self.tag.0 ^ tag.0) & !self.ignore == 0
+    }
+
+    /// Whether some tag satisfies both selectors: their tags differ in no bit that both look at.
+    #[inline]
+    pub const fn overlaps(self, other: Self) -> bool {
+        (self.tag.0 ^ other.tag.0) & !(self.ignore | other.ignore) == 0
     }
 }
 
@@ -148,30 +168,58 @@ impl Pattern {
 
     /// Whether the receive names one source and one tag.
     pub fn is_exact(&self) -> bool {
-        matches!((self.source, self.tag), (Source::Rank(_), TagSelector::Tag(_)))
+        matches!(self.source, Source::Rank(_)) && self.tag.is_exact()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
+    /// Tags of three bits, one of them a high one.
+    const BITS: [u64; 3] = [1, 2, 1 << 63];
+
+    fn tags() -> impl Iterator<Item = Tag> {
+        (0..8).map(|bits| Tag((0..3).filter(|bit| bits >> bit & 1 == 1).map(|bit| BITS[bit]).sum()))
+    }
+
+    fn selector() -> impl Strategy<Value = TagSelector> {
+        let bits = || prop::sample::select(tags().collect::<Vec<_>>());
+        (bits(), bits()).prop_map(|(tag, ignore)| TagSelector::new(tag, ignore.0))
+    }
+
     fn pattern() -> impl Strategy<Value = Pattern> {
-        (prop::option::of(0..3u32), prop::option::of(0..3u32), 0..2u16).prop_map(|(s, t, c)| Pattern {
-            source: s.map_or(Source::Any, |s| Source::Rank(RankId(s))),
-            tag: t.map_or(TagSelector::Any, |t| TagSelector::Tag(Tag(t))),
-            context: Context(c),
+        (prop::option::of(0..3u32), selector(), 0..2u16).prop_map(|(source, tag, context)| Pattern {
+            source: source.map_or(Source::Any, |source| Source::Rank(RankId(source))),
+            tag,
+            context: Context(context),
         })
     }
 
     proptest! {
         #[test]
+        fn a_selector_accepts_what_differs_in_ignored_bits_only(tag in selector(), ignore in selector()) {
+            let selector = TagSelector::new(tag.tag(), ignore.tag().0);
+            for message in tags() {
+                let differ = |bit: &u64| message.0 & bit != tag.tag().0 & bit;
+                let accepted = BITS.iter().filter(|bit| differ(bit)).all(|bit| ignore.tag().0 & bit != 0);
+                prop_assert_eq!(selector.matches(message), accepted);
+            }
+        }
+
+        #[test]
+        fn selectors_of_the_same_tags_are_equal(a in selector(), b in selector()) {
+            prop_assert_eq!(tags().all(|tag| a.matches(tag) == b.matches(tag)), a == b);
+        }
+
+        #[test]
         fn overlap_is_the_existence_of_a_common_message(a in pattern(), b in pattern()) {
-            let common = (0..3).flat_map(|s| (0..3).map(move |t| (s, t))).any(|(s, t)| {
-                (0..2).any(|c| {
-                    let m = Envelope { source: RankId(s), tag: Tag(t), context: Context(c) };
-                    a.matches(&m) && b.matches(&m)
+            let common = (0..3).flat_map(|source| tags().map(move |tag| (source, tag))).any(|(source, tag)| {
+                (0..2).any(|context| {
+                    let message = Envelope { source: RankId(source), tag, context: Context(context) };
+                    a.matches(&message) && b.matches(&message)
                 })
             });
             prop_assert_eq!(a.overlaps(&b), common);

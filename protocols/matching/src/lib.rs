@@ -1,4 +1,9 @@
-//! MPI's matching of messages with receives, for one process.
+//! Matching of messages with receives, for one process, as MPI and libfabric's tagged messages ask for it.
+//!
+//! A message has a source, a tag of 64 bits and a context. A receive has a context, a source or any, a tag, and a mask of
+//! the tag's bits that it ignores; a tag without a mask, and `MPI_ANY_TAG`, are two of the masks ([`mpi`]). The
+//! [`Context`] is a name of its own and no bits of the tag: the protocols count the messages between two ranks for each
+//! context, and no receive can ask for any.
 //!
 //! **Promises.** The two queues of an MPI library, in which the first entry that matches is the one
 //! that is taken: receives in posting order ([`Posted`]), messages in order of arrival
@@ -13,8 +18,10 @@
 //! let message = Envelope { source: RankId(3), tag: Tag(7), context: Context::MESSAGES };
 //! unexpected.arrive(message, "first");
 //! unexpected.arrive(message, "second");
-//! let any = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
-//! assert_eq!(unexpected.take_first(any), Some((message, "first")));
+//! // Tags 4 to 7, of any source.
+//! let tag = TagSelector::new(Tag(4), 0b11);
+//! let receive = Pattern { source: Source::Any, tag, context: Context::MESSAGES };
+//! assert_eq!(unexpected.take_first(receive), Some((message, "first")));
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -23,6 +30,7 @@ extern crate alloc;
 
 mod envelope;
 mod many;
+pub mod mpi;
 mod names;
 mod queue;
 mod queues;

@@ -14,8 +14,9 @@ use core::hash::Hash;
 struct Wanted {
     /// A rank, or [`ANY`].
     source: u64,
-    /// A tag, or [`ANY`].
     tag: u64,
+    /// Bits of the tag.
+    ignore: u64,
     context: u64,
 }
 
@@ -25,41 +26,47 @@ impl Wanted {
     #[inline]
     fn new(pattern: Pattern) -> Self {
         let source = if let Source::Rank(rank) = pattern.source { u64::from(rank.0) } else { ANY };
-        let tag = if let TagSelector::Tag(tag) = pattern.tag { u64::from(tag.0) } else { ANY };
-        Self { source, tag, context: u64::from(pattern.context.0) }
+        let (tag, ignore) = (pattern.tag.tag().0, pattern.tag.ignore());
+        Self { source, tag, ignore, context: u64::from(pattern.context.0) }
     }
 
     fn pattern(self) -> Pattern {
         Pattern {
             source: if self.source == ANY { Source::Any } else { Source::Rank(RankId(self.source as u32)) },
-            tag: if self.tag == ANY { TagSelector::Any } else { TagSelector::Tag(Tag(self.tag as u32)) },
+            tag: TagSelector::new(Tag(self.tag), self.ignore),
             context: Context(self.context as u16),
         }
     }
 
-    /// What receives that want the same have in common.
+    /// What receives that want the same have in common; of those that ignore bits of the tag, all with this source.
     fn key(self) -> u64 {
-        // Odd factors, so that neighbours among sources, tags and contexts differ in all bits.
-        self.source.wrapping_mul(0xff51_afd7_ed55_8ccd)
-            ^ self.tag.wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(21)
-            ^ self.context.wrapping_mul(0x8764_000b_1f6d_3c91).rotate_left(42)
+        let Self { source, tag, ignore, context } = self;
+        if ignore == 0 { key(source, Some(tag), context) } else { key(source, None, context) }
     }
 
     /// The keys of all receives that a message satisfies.
     fn keys_of(message: &Envelope) -> [(usize, u64); 4] {
-        let Envelope { source, tag, context } = *message;
-        let (source, tag) = (Source::Rank(source), TagSelector::Tag(tag));
-        let kinds =
-            [(source, tag), (source, TagSelector::Any), (Source::Any, tag), (Source::Any, TagSelector::Any)];
-        kinds.map(|(source, tag)| (WANTED, Self::new(Pattern { source, tag, context }).key()))
+        let (source, tag, context) =
+            (u64::from(message.source.0), message.tag.0, u64::from(message.context.0));
+        let kinds = [(source, Some(tag)), (source, None), (ANY, Some(tag)), (ANY, None)];
+        kinds.map(|(source, tag)| (WANTED, key(source, tag, context)))
     }
 
     #[inline]
     fn matches(self, message: &Envelope) -> bool {
         (self.source == u64::from(message.source.0) || self.source == ANY)
-            && (self.tag == u64::from(message.tag.0) || self.tag == ANY)
+            && (self.tag ^ message.tag.0) & !self.ignore == 0
             && self.context == u64::from(message.context.0)
     }
+}
+
+/// The key of a source, or [`ANY`], a tag, `None` for several, and a context.
+fn key(source: u64, tag: Option<u64>, context: u64) -> u64 {
+    // Odd factors, so that neighbours among sources, tags and contexts differ in all bits.
+    let tag = tag.map_or(ANY, |tag| tag.wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(21));
+    source.wrapping_mul(0xff51_afd7_ed55_8ccd)
+        ^ tag
+        ^ context.wrapping_mul(0x8764_000b_1f6d_3c91).rotate_left(42)
 }
 
 /// A posted receive has the name of its request.
@@ -85,9 +92,10 @@ impl<T: Requested> Keyed<2> for Posting<T> {
     /// Receives of collective contexts stand before all others, by context and pattern: which of them was posted
     /// first means nothing, as no message satisfies two.
     fn part(&self) -> u128 {
-        let Wanted { source, tag, context } = self.0;
+        let Wanted { source, tag, context, .. } = self.0;
         let is_collective = Context(context as u16).is_collective();
-        if is_collective { u128::from(context << 32 | tag) << 64 | u128::from(source) } else { u128::MAX }
+        let (tag, source) = (u128::from(tag) << u32::BITS, u128::from(source as u32));
+        if is_collective { u128::from(context) << 96 | tag | source } else { u128::MAX }
     }
 }
 
@@ -214,11 +222,11 @@ struct Early<T>(Envelope, T);
 
 /// The key by which a receive finds messages, and which of the four it is.
 fn key_for(receive: &Pattern) -> (usize, u64) {
-    let which = match (receive.source, receive.tag) {
-        (Source::Rank(_), TagSelector::Tag(_)) => 0,
-        (Source::Rank(_), TagSelector::Any) => 1,
-        (Source::Any, TagSelector::Tag(_)) => 2,
-        (Source::Any, TagSelector::Any) => 3,
+    let which = match (receive.source, receive.tag.is_exact()) {
+        (Source::Rank(_), true) => 0,
+        (Source::Rank(_), false) => 1,
+        (Source::Any, true) => 2,
+        (Source::Any, false) => 3,
     };
     (which, Wanted::new(*receive).key())
 }
@@ -317,9 +325,9 @@ impl<T> Unexpected<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Context, RankId, Source, Tag, TagSelector};
+    use crate::{Context, RankId, Source, Tag, mpi};
 
-    fn message(source: u32, tag: u32) -> Envelope {
+    fn message(source: u32, tag: u64) -> Envelope {
         Envelope { source: RankId(source), tag: Tag(tag), context: Context::MESSAGES }
     }
 
@@ -336,7 +344,7 @@ mod tests {
     fn receive(source: Option<u32>, tag: Option<u32>) -> Pattern {
         Pattern {
             source: source.map_or(Source::Any, |s| Source::Rank(RankId(s))),
-            tag: tag.map_or(TagSelector::Any, |t| TagSelector::Tag(Tag(t))),
+            tag: mpi::selector(tag),
             context: Context::MESSAGES,
         }
     }
@@ -364,7 +372,7 @@ mod tests {
 
     #[test]
     fn senders_are_apart_among_collectives_and_nowhere_else() {
-        let queue = |context, order: [(u32, u32); 3]| {
+        let queue = |context, order: [(u32, u64); 3]| {
             let mut unexpected = Unexpected::new();
             for (source, tag) in order {
                 unexpected.arrive(Envelope { context, ..message(source, tag) }, ());

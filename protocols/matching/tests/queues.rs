@@ -25,7 +25,9 @@ enum Step {
     Retain(u32),
 }
 
-const TAGS: u32 = 40;
+const TAGS: u64 = 40;
+/// Bits that a receive may ignore: none, some of them, of which no one is part of another, and all.
+const MASKS: [u64; 5] = [0, 1, 0b110, 0b1100, u64::MAX];
 
 fn context() -> impl Strategy<Value = Context> {
     prop_oneof![8 => Just(Context::MESSAGES), 1 => Just(Context::COLLECTIVES), 1 => Just(Context(2))]
@@ -38,11 +40,12 @@ fn envelope() -> impl Strategy<Value = Envelope> {
 
 /// In a collective context every receive names its source and tag.
 fn pattern() -> impl Strategy<Value = Pattern> {
-    let wild = || prop::bool::weighted(0.1);
-    (envelope(), wild(), wild()).prop_map(|(Envelope { source, tag, context }, any_source, any_tag)| {
+    let ignore = prop_oneof![8 => Just(0), 2 => prop::sample::select(&MASKS[..])];
+    (envelope(), prop::bool::weighted(0.1), ignore).prop_map(|(message, any_source, ignore)| {
+        let Envelope { source, tag, context } = message;
         let application = !context.is_collective();
         let source = if any_source && application { Source::Any } else { Source::Rank(source) };
-        let tag = if any_tag && application { TagSelector::Any } else { TagSelector::Tag(tag) };
+        let tag = TagSelector::new(tag, if application { ignore } else { 0 });
         Pattern { source, tag, context }
     })
 }
@@ -76,11 +79,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(count, _, pattern) => for at in 0..count {
-                    let tag = match pattern.tag {
-                        TagSelector::Tag(tag) => TagSelector::Tag(Tag((tag.0 + at) % TAGS)),
-                        TagSelector::Any => TagSelector::Any,
-                    };
-                    let pattern = Pattern { tag, ..pattern };
+                    let tag = Tag((pattern.tag.tag().0 + u64::from(at)) % TAGS);
+                    let pattern = Pattern { tag: TagSelector::new(tag, pattern.tag.ignore()), ..pattern };
                     posted.post(pattern, Own(next));
                     model.push((pattern, Own(next)));
                     next += 1;
@@ -125,7 +125,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(count, message, _) => for at in 0..count {
-                    let message = Envelope { tag: Tag((message.tag.0 + at) % TAGS), ..message };
+                    let message = Envelope { tag: Tag((message.tag.0 + u64::from(at)) % TAGS), ..message };
                     unexpected.arrive(message, next);
                     model.push((message, next));
                     next += 1;

@@ -2,7 +2,7 @@
 //! gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
 //! Claim: an eager message to a posted receive (send call, packet at the receiver, completion test and
-//! release at both, and what the driver does in `Ends::message`) costs 600 instructions or less. Each
+//! release at both, and what the driver does in `Ends::message`) costs 650 instructions or less. Each
 //! benchmark counts 1,000 of them, the warm-up included; posting the receive is not counted. More than
 //! [`INSTRUCTIONS_MAX`] is an error.
 
@@ -14,7 +14,7 @@ use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
 
 /// The limit of a benchmark: the claim, times its messages.
-const INSTRUCTIONS_MAX: u64 = 600 * 1000;
+const INSTRUCTIONS_MAX: u64 = 650 * 1000;
 
 const WARM_UP: u32 = 100;
 const MESSAGES: u32 = 1000 - WARM_UP;
@@ -31,7 +31,7 @@ struct Ends<P: Protocol> {
 
 impl<P: Protocol> Ends<P> {
     fn post(&mut self) {
-        let (from, tag) = (Source::Rank(RankId(0)), TagSelector::Tag(Tag(5)));
+        let (from, tag) = (Source::Rank(RankId(0)), TagSelector::exact(Tag(5)));
         let receive = Receive { from, tag, communicator: Communicator::WORLD, len: LEN, memory: MEMORY };
         self.receive = self.receiver.call(black_box(Call::Receive(receive)), &mut self.work).expect("right");
     }
@@ -46,6 +46,7 @@ impl<P: Protocol> Ends<P> {
             len: LEN,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let send = self.sender.call(black_box(Call::Send(send)), &mut self.work).expect("right");
         let packet = match self.work.first() {

@@ -91,13 +91,17 @@ impl<P: Protocol> Rank<P> {
         })
     }
 
-    /// The pending receives before position `at` that could take the same messages and are not announced.
+    /// The pending receives before position `at` that could take the same messages and are not announced. The receive
+    /// itself names its source, so that those equal to it do.
     fn blockers(&self, at: usize, receive: &Pattern) -> Blockers {
         let mut blockers = Blockers::default();
         for (pattern, posting) in self.posted.iter().take(at) {
-            if posting.line.is_none() && pattern.overlaps(receive) {
-                if pattern == *receive && pattern.is_exact() {
-                    blockers.same_envelope = blockers.same_envelope.saturating_add(1);
+            // R3 without masks: as with one tag and any, one of the two accepts all that the other does.
+            let (own, other) = (receive.tag.ignore(), pattern.tag.ignore());
+            let is_seen = P::MASKS_OVERLAP || [own, other].contains(&(own & other));
+            if posting.line.is_none() && pattern.overlaps(receive) && is_seen {
+                if pattern == *receive {
+                    blockers.same_selector = blockers.same_selector.saturating_add(1);
                 } else {
                     blockers.others = blockers.others.saturating_add(1);
                 }
@@ -114,7 +118,7 @@ impl<P: Protocol> Rank<P> {
         let Posting { request: receive, len, memory, .. } = *posting;
         let (mut index, mut candidates) = (0, 0);
         self.posted.change(at + 1, |earlier, posting| {
-            // The `ahead` receives of the same envelope, then the receive itself.
+            // The `ahead` receives of the same tags, then the receive itself.
             if posting.line.is_none() && *earlier == pattern && (ahead > 0 || posting.request == receive) {
                 posting.line = Some(LineId { receive, index });
                 candidates += u32::from(posting.candidate);

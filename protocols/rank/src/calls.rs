@@ -1,7 +1,8 @@
 //! The inputs of a rank.
 
+use crate::UsageError;
 use carrousel_collective::Kind;
-use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector};
+use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_rendezvous::{Memory, Packet};
 
 /// A message that the application sends.
@@ -19,6 +20,8 @@ pub struct Send {
     pub memory: Memory,
     /// Complete only when the receive has begun (`MPI_Issend`).
     pub synchronous: bool,
+    /// 8 bytes that the receiver gets with the message, beside its own (libfabric's `FI_REMOTE_CQ_DATA`), if there are any.
+    pub data: Option<u64>,
 }
 
 /// A receive that the application posts.
@@ -30,6 +33,17 @@ pub struct Receive {
     pub tag: TagSelector,
     /// Among which ranks.
     pub communicator: Communicator,
+    /// Bytes that fit.
+    pub len: u64,
+    /// Where they go; the library's until the request is complete.
+    pub memory: Memory,
+}
+
+/// A receive of a message that was claimed ([`Rank::claim`](crate::Rank::claim)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReceiveClaimed {
+    /// The request that has claimed it, which is the receive's from now on.
+    pub message: Handle,
     /// Bytes that fit.
     pub len: u64,
     /// Where they go; the library's until the request is complete.
@@ -71,7 +85,7 @@ impl Collective {
     }
 }
 
-/// What the application asks for. Each call but [`Call::Cancel`] opens a request; none waits.
+/// What the application asks for. Each call opens a request, but those that name one; none waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// Send a message.
@@ -80,8 +94,30 @@ pub enum Call {
     Receive(Receive),
     /// Enter a collective.
     Collective(Collective),
+    /// Receive a message that was claimed.
+    ReceiveClaimed(ReceiveClaimed),
+    /// Discard a message that was claimed: the request completes with its envelope and without its bytes.
+    Discard(Handle),
     /// Cancel a receive, if it has no message yet; the request still completes and says which.
     Cancel(Handle),
+}
+
+impl Call {
+    /// Whether MPI has the call's tag: for drivers that take tags from an application of MPI's, as a rank takes any.
+    ///
+    /// # Errors
+    /// When MPI has no such tag.
+    #[inline(always)]
+    pub const fn check_mpi_tag(&self) -> Result<(), UsageError> {
+        let tag = match self {
+            Self::Send(Send { tag, .. }) => *tag,
+            Self::Receive(Receive { tag, .. }) => tag.tag(),
+            Self::Collective(_) | Self::ReceiveClaimed(_) | Self::Discard(_) | Self::Cancel(_) => {
+                return Ok(());
+            }
+        };
+        if mpi::is_tag(tag) { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+    }
 }
 
 /// What the driver reports.

@@ -56,7 +56,7 @@ impl<P: Protocol> Rank<P> {
             self.fail(own, Failure::PeerLost(peer), out);
             return Ok(own);
         }
-        let tag = Tag(number % LANES);
+        let tag = Tag(u64::from(number % LANES));
         let deferred = self.requests.active().iter().any(|active| active.is_of(communicator, tag));
         self.requests.activate(Active {
             own,
@@ -126,8 +126,8 @@ impl<P: Protocol> Rank<P> {
     /// Completes a collective after its last round; returns the one that has waited for it.
     fn end_of_collective(&mut self, own: Handle, out: &mut impl Sink) -> Option<Handle> {
         let Active { communicator, tag, failed, .. } = self.requests.deactivate(own)?;
-        let well = Status { message: None, len: 0, failure: None };
-        self.complete(own, failed.map_or(well, |failed| Status { message: None, ..failed }), out);
+        let well = Status::without_message(0, None);
+        self.complete(own, failed.map_or(well, |failed| Status { message: None, data: None, ..failed }), out);
         let next = self.requests.active_of(communicator, tag)?;
         next.deferred = false;
         Some(next.own)
@@ -147,7 +147,7 @@ impl<P: Protocol> Rank<P> {
         let hint = match flow.sender.send(&outgoing, adaptation, || false) {
             Route::Eager => {
                 flow.eager_sent.sent(len);
-                let packet = Packet::Eager { tag, len };
+                let packet = Packet::Eager { tag, data: None, len };
                 out.work(Work::Send { to, context, packet, data: Some(memory) });
                 return;
             }
@@ -161,7 +161,7 @@ impl<P: Protocol> Rank<P> {
         out.work(Work::Send {
             to,
             context,
-            packet: Packet::Rts { tag, len, send, memory, hint },
+            packet: Packet::Rts { tag, data: None, len, send, memory, hint },
             data: None,
         });
     }
@@ -174,7 +174,7 @@ impl<P: Protocol> Rank<P> {
         active.open += 1;
         let Some(from) = self.group(communicator).map(|group| group.rank(peer)) else { return };
         let context = communicator.collectives();
-        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::Tag(tag), context };
+        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::exact(tag), context };
         let request = inner(own, End::Receive);
         match self.unexpected.take_first(pattern) {
             Some((envelope, arrival)) => {
@@ -200,7 +200,7 @@ impl<P: Protocol> Rank<P> {
         if sent > 0 {
             out.work(Work::Place { into, len, request });
         }
-        self.over(request, Status { message: None, len, failure }, out);
+        self.over(request, Status::without_message(len, failure), out);
     }
 
     /// A request is over: one of the application's is complete, one of a round ends with it.
@@ -237,7 +237,7 @@ impl<P: Protocol> Rank<P> {
         // A deferred collective has ended with the one before it.
         let Some(active) = self.requests.active_mut(own) else { return };
         if !active.is_given_up() {
-            active.failed = Some(Status { message: None, len: 0, failure: Some(Failure::PeerLost(peer)) });
+            active.failed = Some(Status::without_message(0, Some(Failure::PeerLost(peer))));
         }
         if active.deferred {
             return;
@@ -246,7 +246,7 @@ impl<P: Protocol> Rank<P> {
             State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
             State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
             State::Posted { .. } => true,
-            State::Collective | State::Complete(_) => false,
+            State::Claimed(_) | State::Collective | State::Complete(_) => false,
         };
         let before = active.open;
         for end in [&mut active.send, &mut active.receive] {

@@ -86,6 +86,7 @@ impl<P: Protocol> Rank<P> {
                 State::Offered { context, .. }
                 | State::Writing { context, .. }
                 | State::Reading { context, .. } => own(*context),
+                State::Claimed(claimed) => own(claimed.envelope.context),
                 State::Filling { .. } | State::Posted { .. } | State::Collective | State::Complete(_) => {
                     false
                 }

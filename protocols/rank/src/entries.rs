@@ -1,7 +1,7 @@
-//! The entries of the two queues: posted receives, and messages that arrived before their receive.
+//! The entries of the two queues: posted receives, and messages that arrived before their receive, claimed or not.
 
-use crate::Kept;
-use carrousel_matching::{Handle, Requested};
+use crate::{Arrived, Kept};
+use carrousel_matching::{Envelope, Handle, Requested};
 use carrousel_rendezvous::{LineId, Memory};
 
 /// A posted receive.
@@ -32,16 +32,30 @@ impl Posting {
 /// A message that arrived before its receive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Arrival {
-    Kept { kept: Kept, len: u64 },
-    Rts { send: Handle, len: u64, memory: Memory },
+    Kept { kept: Kept, data: Option<u64>, len: u64 },
+    Rts { send: Handle, data: Option<u64>, len: u64, memory: Memory },
+}
+
+impl Arrival {
+    /// What is told of it.
+    pub(crate) fn arrived(&self, envelope: Envelope) -> Arrived {
+        let (Self::Kept { data, len, .. } | Self::Rts { data, len, .. }) = *self;
+        Arrived { envelope, data, len }
+    }
+}
+
+/// A message that was claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Claimed {
+    pub(crate) envelope: Envelope,
+    pub(crate) arrival: Arrival,
 }
 
 /// What an RTS offers to the receive that it meets.
 pub(crate) struct Offer {
     /// The peer's request.
     pub(crate) send: Handle,
+    pub(crate) data: Option<u64>,
     pub(crate) len: u64,
     pub(crate) memory: Memory,
-    /// The receive was there first: an announcement would have been of use.
-    pub(crate) waited: bool,
 }

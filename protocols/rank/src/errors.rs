@@ -16,11 +16,11 @@ pub enum UsageError {
         /// Size of the job.
         ranks: u32,
     },
-    /// `MPI_ERR_TAG`.
+    /// `MPI_ERR_TAG`, see [`Call::check_mpi_tag`](crate::Call::check_mpi_tag).
     #[error("tag {tag} is greater than 2147483647")]
     TagTooGreat {
         /// The tag that was given.
-        tag: u32,
+        tag: u64,
     },
     /// `MPI_ERR_REQUEST`.
     #[error("{0} is not open")]
@@ -28,6 +28,9 @@ pub enum UsageError {
     /// `MPI_ERR_REQUEST`.
     #[error("{0} is not a receive: only receives can be cancelled")]
     NotAReceive(Handle),
+    /// `MPI_ERR_REQUEST`.
+    #[error("{0} is not a claimed message, or was received or discarded")]
+    NotClaimed(Handle),
     /// `MPI_ERR_COMM`.
     #[error("communicator {} is not defined here", .0.index())]
     NoSuchCommunicator(Communicator),

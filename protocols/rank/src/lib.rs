@@ -10,7 +10,7 @@
 //! **Leaves to others.** The data (memory is named, never touched), the network, time, waiting.
 //! **The driver's law.** *Perform every output, in order, before the next input.* Packets of one
 //! (peer, context, lane) must be fed in the order in which they were sent.
-//! **Entry point.** [`Rank::call`] and [`Rank::event`]; begin reading at [`Call`], [`Event`], [`Work`].
+//! **Entry point.** [`Rank::call`], [`Rank::claim`] and [`Rank::event`]; begin reading at [`Call`], [`Event`], [`Work`].
 //!
 //! ```
 //! use carrousel_rank::*;
@@ -18,7 +18,7 @@
 //! let (mut rank, mut work) = (Rank::<Mirror>::new(RankId(0), &job, &Options::default()), Vec::new());
 //! let memory = Memory { address: 0x1000, key: 7 };
 //! let (to, tag, communicator) = (RankId(1), Tag(0), Communicator::WORLD);
-//! let small = Send { to, tag, communicator, len: 8, memory, synchronous: false };
+//! let small = Send { to, tag, communicator, len: 8, memory, synchronous: false, data: None };
 //! let request = rank.call(Call::Send(small), &mut work)?;
 //! assert!(rank.is_complete(request)); // a small message does not wait for its receive
 //! assert!(matches!(work[0], Work::Send { packet: Packet::Eager { len: 8, .. }, .. }));
@@ -32,6 +32,7 @@ extern crate alloc;
 mod active;
 mod announce;
 mod calls;
+mod claims;
 mod collectives;
 mod communicators;
 mod entries;
@@ -49,10 +50,10 @@ mod status;
 mod work;
 
 pub use announce::ANNOUNCED_FROM;
-pub use calls::{Call, Collective, Event, Receive, Send};
+pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector,
+    Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
 pub use carrousel_rendezvous::{
     Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,
@@ -64,5 +65,5 @@ pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;
 pub use state::collective_of;
-pub use status::{Failure, Status};
+pub use status::{Arrived, Failure, Status};
 pub use work::{Kept, Sink, Work};

@@ -22,8 +22,8 @@ impl<P: Protocol> Rank<P> {
             return Err(Wrong::Peer);
         }
         match *packet {
-            Packet::Eager { tag, len } => {
-                self.eager(Envelope { source: from, tag, context }, len, out);
+            Packet::Eager { tag, data, len } => {
+                self.eager(Envelope { source: from, tag, context }, data, len, out);
                 Ok(())
             }
             Packet::Seen { seen, taken } => {
@@ -56,12 +56,12 @@ impl<P: Protocol> Rank<P> {
                 Err(Wrong::Context)
             }
             Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
-            Packet::Rts { tag, len, send, memory, hint } => {
-                self.rts(envelope(tag), len, send, memory, hint, out);
+            Packet::Rts { tag, data, len, send, memory, hint } => {
+                self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, out);
                 Ok(())
             }
-            Packet::Fin { line, tag, len } => self.fin(envelope(tag), line, len, out),
-            Packet::RtrAck { line, tag, len } => self.rtr_ack(envelope(tag), line, len, out),
+            Packet::Fin { line, tag, data, len } => self.fin(envelope(tag), line, data, len, out),
+            Packet::RtrAck { line, tag, data, len } => self.rtr_ack(envelope(tag), line, data, len, out),
             Packet::Filled { receive } => match self.requests.get(receive) {
                 Some(State::Filling { from: peer, status }) if *peer == from => {
                     let status = *status;
@@ -94,7 +94,7 @@ impl<P: Protocol> Rank<P> {
             Packet::Done { send } => {
                 let len = self.offered(send, from, context)?.0;
                 self.flows.with(from, context).sender.finished(send);
-                self.over(send, Status { message: None, len, failure: None }, out);
+                self.over(send, Status::without_message(len, None), out);
                 Ok(())
             }
             Packet::RtsAck { send } => {
@@ -154,7 +154,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     #[inline]
-    fn eager(&mut self, envelope: Envelope, len: u64, out: &mut impl Sink) {
+    fn eager(&mut self, envelope: Envelope, data: Option<u64>, len: u64, out: &mut impl Sink) {
         let posting = self.posted.take_first(&envelope);
         let (adaptation, window) = (self.adaptation(), self.options.eager_window);
         let flow = self.arrived(&envelope, out);
@@ -164,7 +164,7 @@ impl<P: Protocol> Rank<P> {
             if is_kept(&envelope, len) {
                 out.work(Work::Keep { kept, len });
             }
-            self.unexpected.arrive(envelope, Arrival::Kept { kept, len });
+            self.unexpected.arrive(envelope, Arrival::Kept { kept, data, len });
             return;
         };
         flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
@@ -173,20 +173,12 @@ impl<P: Protocol> Rank<P> {
         if envelope.context.is_collective() {
             return self.eager_of_round(posting.request, posting.memory, posting.len, len, out);
         }
-        let status = received(&posting, envelope, len);
+        let status = received(&posting, envelope, data, len);
         out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
         self.complete(posting.request, status, out);
     }
 
-    fn rts(
-        &mut self,
-        envelope: Envelope,
-        len: u64,
-        send: Handle,
-        memory: Memory,
-        hint: Hint,
-        out: &mut impl Sink,
-    ) {
+    fn rts(&mut self, envelope: Envelope, offer: &Offer, hint: Hint, out: &mut impl Sink) {
         let flow = self.arrived(&envelope, out);
         if flow.receiver.hint(envelope.tag, hint) == Unmark::Envelope {
             self.unmark(&envelope);
@@ -194,17 +186,39 @@ impl<P: Protocol> Rank<P> {
         match self.posted.take_first(&envelope) {
             Some(posting) => {
                 self.uncount_candidate(envelope.source, envelope.context, &posting);
-                self.transfer(&posting, envelope, &Offer { send, len, memory, waited: true }, out);
+                self.match_offer(&posting, &envelope, offer.send, true, out);
+                self.transfer(&posting, envelope, offer, out);
             }
             None if self.declines(envelope.context) => {
                 let Envelope { source: to, context, .. } = envelope;
-                out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+                let packet = Packet::Done { send: offer.send };
+                out.work(Work::Send { to, context, packet, data: None });
             }
-            None => self.unexpected.arrive(envelope, Arrival::Rts { send, len, memory }),
+            None => {
+                let Offer { send, data, len, memory } = *offer;
+                self.unexpected.arrive(envelope, Arrival::Rts { send, data, len, memory });
+            }
         }
     }
 
-    /// An RTS has met its receive.
+    /// An RTS has met its receive, or is claimed. `waited`: the receive was there first, so that an announcement would have
+    /// been of use.
+    pub(crate) fn match_offer(
+        &mut self,
+        posting: &Posting,
+        envelope: &Envelope,
+        send: Handle,
+        waited: bool,
+        out: &mut impl Sink,
+    ) {
+        let Envelope { source: to, context, tag } = *envelope;
+        let adaptation = self.adaptation();
+        if self.flows.with(to, context).matched(posting, tag, Fate::Dropped, waited, adaptation) {
+            out.work(Work::Send { to, context, packet: Packet::RtsAck { send }, data: None });
+        }
+    }
+
+    /// Has the data of an RTS moved into its receive.
     pub(crate) fn transfer(
         &mut self,
         posting: &Posting,
@@ -212,15 +226,10 @@ impl<P: Protocol> Rank<P> {
         offer: &Offer,
         out: &mut impl Sink,
     ) {
-        let Offer { send, len, memory: from, waited } = *offer;
+        let Offer { send, data, len, memory: from } = *offer;
         let Envelope { source: peer, context, .. } = envelope;
         let Posting { request, memory: into, .. } = *posting;
-        let status = received(posting, envelope, len);
-        let adaptation = self.adaptation();
-        let flow = self.flows.with(peer, context);
-        if flow.matched(posting, envelope.tag, Fate::Dropped, waited, adaptation) {
-            out.work(Work::Send { to: peer, context, packet: Packet::RtsAck { send }, data: None });
-        }
+        let status = received(posting, envelope, data, len);
         if status.len == 0 {
             out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
             self.over(request, status, out);
@@ -261,11 +270,18 @@ impl<P: Protocol> Rank<P> {
         self.posted.take(line.receive).ok_or(Wrong::Request(line.receive))
     }
 
-    fn fin(&mut self, envelope: Envelope, line: LineId, len: u64, out: &mut impl Sink) -> Result<(), Wrong> {
+    fn fin(
+        &mut self,
+        envelope: Envelope,
+        line: LineId,
+        data: Option<u64>,
+        len: u64,
+        out: &mut impl Sink,
+    ) -> Result<(), Wrong> {
         let posting = self.written_into(&envelope, line, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
-        self.complete(posting.request, received(&posting, envelope, len), out);
+        self.complete(posting.request, received(&posting, envelope, data, len), out);
         Ok(())
     }
 
@@ -273,13 +289,14 @@ impl<P: Protocol> Rank<P> {
         &mut self,
         envelope: Envelope,
         line: LineId,
+        data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
         let posting = self.written_into(&envelope, line, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
-        let status = received(&posting, envelope, len);
+        let status = received(&posting, envelope, data, len);
         self.requests.set(posting.request, State::Filling { from: envelope.source, status });
         Ok(())
     }

@@ -6,12 +6,12 @@ use crate::groups::Group;
 use crate::requests::Requests;
 use crate::state::{State, Then, collective_of};
 use crate::{
-    Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status, UsageError,
-    Work, Wrong,
+    Arrived, Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
+    UsageError, Work, Wrong,
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Tag, TagSelector, Unexpected,
+    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Unexpected,
 };
 use carrousel_rendezvous::{
     Adaptation, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
@@ -66,14 +66,16 @@ impl<P: Protocol> Rank<P> {
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
         match call {
             Call::Send(message) => {
-                self.check(Source::Rank(message.to), TagSelector::Tag(message.tag))?;
+                self.check(Source::Rank(message.to))?;
                 Ok(self.send(&message, out))
             }
             Call::Receive(receive) => {
-                self.check(receive.from, receive.tag)?;
+                self.check(receive.from)?;
                 Ok(self.receive(&receive, out))
             }
             Call::Collective(call) => self.collective(&call, out),
+            Call::ReceiveClaimed(receive) => self.receive_claimed(&receive, out),
+            Call::Discard(request) => self.discard(request, out),
             Call::Cancel(request) => self.cancel(request, out),
         }
     }
@@ -126,12 +128,9 @@ impl<P: Protocol> Rank<P> {
         self.requests.release(request)
     }
 
-    /// The first message that a receive with `pattern` would get now, and its length (`MPI_Iprobe`).
-    pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, u64)> {
-        self.unexpected.first(pattern).map(|(envelope, arrival)| {
-            let (Arrival::Kept { len, .. } | Arrival::Rts { len, .. }) = arrival;
-            (*envelope, *len)
-        })
+    /// The first message that a receive with `pattern` would get now (`MPI_Iprobe`).
+    pub fn probe(&self, pattern: &Pattern) -> Option<Arrived> {
+        self.unexpected.first(pattern).map(|(envelope, arrival)| arrival.arrived(*envelope))
     }
 
     /// The lost peer because of which a receive from `from` that finds no message would fail: one that might have
@@ -197,6 +196,7 @@ impl<P: Protocol> Rank<P> {
                     None => "posted; no message has matched",
                 }
             }
+            State::Claimed(_) => "claimed; neither received nor discarded",
             State::Reading { .. } => "matched, and being read from the sender",
             State::Filling { .. } => "matched, and being written by the sender",
             State::Collective => "under way; other members have not come as far",
@@ -245,7 +245,8 @@ impl<P: Protocol> Rank<P> {
                 P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options.eager_threshold
             }
             Call::Collective(call) => call.len > self.options.eager_threshold,
-            Call::Cancel(_) => false,
+            // What was claimed has arrived.
+            Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => false,
         }
     }
 
@@ -257,22 +258,21 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Whether there are such ranks and tags. Apart from what is done with them: that returns a name only, which
+    /// Whether there is such a rank. Apart from what is done with them: that returns a name only, which
     /// needs no memory, see the comment at [`Rank::call`].
     #[inline(always)]
-    fn check(&self, peer: Source, tag: TagSelector) -> Result<(), UsageError> {
-        match (peer, tag) {
-            (Source::Rank(rank), _) if rank.0 >= self.ranks => {
+    fn check(&self, peer: Source) -> Result<(), UsageError> {
+        match peer {
+            Source::Rank(rank) if rank.0 >= self.ranks => {
                 Err(UsageError::NoSuchRank { rank, ranks: self.ranks })
             }
-            (_, TagSelector::Tag(tag)) if tag > Tag::MAX => Err(UsageError::TagTooGreat { tag: tag.0 }),
             _ => Ok(()),
         }
     }
 
     #[inline]
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
-        let Send { to, tag, communicator, len, memory, .. } = *message;
+        let Send { to, tag, communicator, len, memory, data, .. } = *message;
         let context = communicator.messages();
         let rendezvous = self.asks_for_rendezvous(message);
         if self.lost_for(Source::Rank(to), communicator).is_some() {
@@ -281,7 +281,7 @@ impl<P: Protocol> Rank<P> {
             request
         } else {
             let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
-            self.send_to_peer(to, context, &outgoing, memory, out)
+            self.send_to_peer(to, context, &outgoing, memory, data, out)
         }
     }
 
@@ -292,6 +292,7 @@ impl<P: Protocol> Rank<P> {
         context: Context,
         message: &Outgoing,
         memory: Memory,
+        data: Option<u64>,
         out: &mut impl Sink,
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
@@ -302,20 +303,20 @@ impl<P: Protocol> Rank<P> {
         match flow.sender.send(message, adaptation, || out.agree_to_write()) {
             Route::Eager => {
                 flow.eager_sent.sent(len);
-                let packet = Packet::Eager { tag, len };
+                let packet = Packet::Eager { tag, data, len };
                 out.work(Work::Send { to, context, packet, data: Some(memory) });
-                let status = Status { message: None, len, failure: None };
+                let status = Status::without_message(len, None);
                 let send = self.requests.open(State::Complete(status));
                 out.work(Work::Complete { request: send, status });
                 send
             }
             Route::Rts(hint) => {
                 let send = self.requests.open(State::Offered { to, context, len, memory });
-                let packet = Packet::Rts { tag, len, send, memory, hint };
+                let packet = Packet::Rts { tag, data, len, send, memory, hint };
                 out.work(Work::Send { to, context, packet, data: None });
                 send
             }
-            Route::Write(target) => self.write(to, context, message, memory, target, out),
+            Route::Write(target) => self.write((to, context), message, memory, data, target, out),
         }
     }
 
@@ -323,23 +324,23 @@ impl<P: Protocol> Rank<P> {
     #[inline(never)]
     fn write(
         &mut self,
-        to: RankId,
-        context: Context,
+        (to, context): (RankId, Context),
         message: &Outgoing,
         from: Memory,
+        data: Option<u64>,
         target: Target,
         out: &mut impl Sink,
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
         let line = target.line;
         let (notice, then) = match P::NOTICE {
-            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, len }), None),
+            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, data, len }), None),
             Notice::AckThenFilled => {
-                let packet = Packet::RtrAck { line, tag, len };
+                let packet = Packet::RtrAck { line, tag, data, len };
                 out.work(Work::Send { to, context, packet, data: None });
                 (None, Some(Then::Filled(line.receive)))
             }
-            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag })),
+            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
         };
         let request = self.requests.open(State::Writing { to, context, len, then });
         out.work(Work::Write {
@@ -390,8 +391,8 @@ impl<P: Protocol> Rank<P> {
     ) {
         let posting = &Posting { request, len, memory: into, candidate, line: None };
         match *arrival {
-            Arrival::Kept { kept, len } => {
-                let status = received(posting, envelope, len);
+            Arrival::Kept { kept, data, len } => {
+                let status = received(posting, envelope, data, len);
                 if is_kept(&envelope, len) {
                     out.work(Work::Take { kept, into, len: status.len, request });
                 }
@@ -399,8 +400,9 @@ impl<P: Protocol> Rank<P> {
                 flow.take_eager(&envelope, len, self.options.eager_window, out);
                 self.over(request, status, out);
             }
-            Arrival::Rts { send, len, memory } => {
-                self.transfer(posting, envelope, &Offer { send, len, memory, waited: false }, out);
+            Arrival::Rts { send, data, len, memory } => {
+                self.match_offer(posting, &envelope, send, false, out);
+                self.transfer(posting, envelope, &Offer { send, data, len, memory }, out);
             }
         }
     }
@@ -451,7 +453,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     pub(crate) fn fail(&mut self, request: Handle, failure: Failure, out: &mut impl Sink) {
-        self.complete(request, Status { message: None, len: 0, failure: Some(failure) }, out);
+        self.complete(request, Status::without_message(0, Some(failure)), out);
     }
 
     fn written(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
@@ -462,12 +464,12 @@ impl<P: Protocol> Rank<P> {
         if let Some(then) = then {
             let packet = match then {
                 Then::Filled(receive) => Packet::Filled { receive },
-                Then::Fin { line, tag } => Packet::Fin { line, tag, len },
+                Then::Fin { line, tag, data } => Packet::Fin { line, tag, data, len },
             };
             out.work(Work::Send { to, context, packet, data: None });
         }
         self.flows.with(to, context).sender.finished(request);
-        self.over(request, Status { message: None, len, failure: None }, out);
+        self.over(request, Status::without_message(len, None), out);
         Ok(())
     }
 
@@ -519,7 +521,9 @@ impl<P: Protocol> Rank<P> {
                 .filter(|(_, state)| match state {
                     State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
                     State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-                    State::Posted { .. } | State::Collective | State::Complete(_) => false,
+                    State::Posted { .. } | State::Claimed(_) | State::Collective | State::Complete(_) => {
+                        false
+                    }
                 })
                 .map(|(request, _)| request),
         );
@@ -537,7 +541,7 @@ pub(crate) fn is_kept(envelope: &Envelope, len: u64) -> bool {
 
 /// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
 #[inline]
-pub(crate) fn received(posting: &Posting, envelope: Envelope, len: u64) -> Status {
+pub(crate) fn received(posting: &Posting, envelope: Envelope, data: Option<u64>, len: u64) -> Status {
     let failure = (len > posting.len).then_some(Failure::Truncated { sent: len });
-    Status { message: Some((envelope.source, envelope.tag)), len: len.min(posting.len), failure }
+    Status { message: Some((envelope.source, envelope.tag)), data, len: len.min(posting.len), failure }
 }

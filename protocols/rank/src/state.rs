@@ -1,6 +1,7 @@
 //! What open requests are doing.
 
 use crate::Status;
+use crate::entries::Claimed;
 use carrousel_matching::{Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
 
@@ -13,6 +14,8 @@ pub(crate) enum State {
     Writing { to: RankId, context: Context, len: u64, then: Option<Then> },
     /// A receive without a message; `asked` while its cancellation is.
     Posted { asked: Option<LineId> },
+    /// A message that was claimed, of which nobody has said yet where it goes.
+    Claimed(Claimed),
     /// A receive whose data is being read; `then` is the peer's request that is to be told of afterwards.
     Reading { from: RankId, context: Context, then: Option<Handle>, status: Status },
     /// A receive whose data is being written by its peer.
@@ -29,7 +32,7 @@ pub(crate) enum Then {
     /// The data is there (published rules).
     Filled(Handle),
     /// FIN, too late to be sound.
-    Fin { line: LineId, tag: Tag },
+    Fin { line: LineId, tag: Tag, data: Option<u64> },
 }
 
 /// The end of a message that a request of a collective's round is.

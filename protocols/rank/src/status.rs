@@ -1,16 +1,37 @@
 //! How requests end.
 
-use carrousel_matching::{RankId, Tag};
+use carrousel_matching::{Envelope, RankId, Tag};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status {
     /// Of a receive: whose message it got. `None` for sends, collectives, and receives without a message.
     pub message: Option<(RankId, Tag)>,
+    /// Of a receive: the 8 bytes that came with its message ([`Send::data`](crate::Send::data)).
+    pub data: Option<u64>,
     /// Bytes received or sent; 0 for a collective, unless a message of it was truncated.
     pub len: u64,
     /// What went wrong, if something did.
     pub failure: Option<Failure>,
+}
+
+impl Status {
+    /// Of a request that is no receive, or has got no message.
+    #[inline]
+    pub(crate) const fn without_message(len: u64, failure: Option<Failure>) -> Self {
+        Self { message: None, data: None, len, failure }
+    }
+}
+
+/// A message that has arrived and has no receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Arrived {
+    /// Its source, tag and context.
+    pub envelope: Envelope,
+    /// The 8 bytes that came with it ([`Send::data`](crate::Send::data)).
+    pub data: Option<u64>,
+    /// Its bytes.
+    pub len: u64,
 }
 
 /// Why a request ended without success.

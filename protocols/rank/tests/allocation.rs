@@ -84,7 +84,7 @@ impl<P: Protocol> Ends<P> {
     fn exchange(&mut self, len: u64, late: bool) {
         let receive = Receive {
             from: Source::Rank(RankId(0)),
-            tag: TagSelector::Tag(Tag(5)),
+            tag: TagSelector::exact(Tag(5)),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
@@ -96,6 +96,7 @@ impl<P: Protocol> Ends<P> {
             len,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let early = (!late).then(|| self.call(1, Call::Receive(receive)));
         let sent = self.call(0, Call::Send(send));

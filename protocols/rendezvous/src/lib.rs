@@ -22,7 +22,7 @@
 //! let line = LineId { receive, index: 0 };
 //! let mut sender = <Mirror as Protocol>::Sender::default();
 //! // The peer announces a receive of 1 MiB ...
-//! sender.rtr(&Rtr { tag: TagSelector::Tag(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
+//! sender.rtr(&Rtr { tag: TagSelector::exact(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
 //! // ... so a message that fits is written into it without further ado.
 //! let message = Outgoing { tag: Tag(3), len: 1 << 20, rendezvous: true, send: receive };
 //! let route = sender.send(&message, Adaptation::Fixed, || true);

@@ -26,11 +26,11 @@ pub struct LineId {
 /// Ready to receive: the receiver announces a posted receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rtr {
-    /// The tag that the receive asks for.
+    /// The tags that the receive accepts.
     pub tag: TagSelector,
     /// How many matching messages of this flow the receiver had processed, modulo 2^32.
     pub seen: u32,
-    /// How many earlier receives of the same envelope are announced with it, without a buffer.
+    /// How many earlier receives of the same tags are announced with it, without a buffer.
     pub ahead: u16,
     /// The receive.
     pub receive: Handle,
@@ -61,13 +61,17 @@ pub enum Packet {
     Eager {
         /// Its tag.
         tag: Tag,
-        /// Bytes of data behind this packet.
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
+        /// Bytes of the message, behind this packet.
         len: u64,
     },
     /// Ready to send: a message whose data waits at the sender.
     Rts {
         /// Its tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes.
         len: u64,
         /// The sender's request.
@@ -83,6 +87,8 @@ pub enum Packet {
         line: LineId,
         /// The message's tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes written.
         len: u64,
     },
@@ -92,6 +98,8 @@ pub enum Packet {
         line: LineId,
         /// The message's tag.
         tag: Tag,
+        /// Its 8 bytes beside its own, if it has them.
+        data: Option<u64>,
         /// Bytes that will be written.
         len: u64,
     },

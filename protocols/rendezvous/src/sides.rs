@@ -19,6 +19,10 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     const CANCEL_ASKS: bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
     const WRITE_IS_FIRST_MATCH: bool;
+    /// R3: an earlier receive blocks an announcement if one message could satisfy both, however their masks overlap.
+    const MASKS_OVERLAP: bool = true;
+    /// R12: a claimed message leaves the queue of those that have no receive.
+    const CLAIM_TAKES: bool = true;
     /// F1: eager messages that no receive has taken fit the window.
     const EAGER_FITS_WINDOW: bool = true;
     /// F2: the sender is told when half of the window is free.
@@ -89,7 +93,7 @@ pub enum Route {
 /// A receive of a flow that might be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Its tag.
+    /// The tags that it accepts.
     pub tag: TagSelector,
     /// Bytes that it can take.
     pub len: u64,
@@ -104,8 +108,8 @@ pub struct Announcement {
 /// Earlier pending receives that could take the same messages and are not announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blockers {
-    /// Those of exactly the same envelope, with source and tag named.
-    pub same_envelope: u16,
+    /// Those of exactly the same source, tag and mask.
+    pub same_selector: u16,
     /// All others.
     pub others: u16,
 }

@@ -1,7 +1,8 @@
 //! Packets as bytes.
 //!
 //! A frame is a prefix of four bytes, a body of fixed size for each kind of packet, and behind an EAGER its
-//! data. All numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
+//! data. What few packets have, the 8 bytes that travel with a message and the mask of an RTR, is a word behind
+//! the body, of which the kind says that it is there. All numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
 //! not used is zero, and [`decode`] refuses anything else, so that an extension can give it a meaning.
 
 use crate::{Hint, LineId, Memory, Packet, Rtr};
@@ -10,13 +11,10 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The version of this format, the first byte of every frame.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Bytes of the longest head, data aside.
-pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>();
-
-/// `MPI_ANY_TAG`, in an RTR.
-const ANY_TAG: u32 = u32::MAX;
+pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>() + size_of::<U64>();
 
 /// A frame, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +53,14 @@ pub enum WireError {
         /// Bytes that are there.
         got: usize,
     },
-    /// A tag that no message can have.
-    #[error("tag {0} is greater than 2147483647")]
-    Tag(u32),
+    /// A mask that ignores nothing, or a tag with bits that its mask ignores: the packet has another encoding.
+    #[error("its tag {tag:#x} and its mask {ignore:#x} have another encoding")]
+    Mask {
+        /// The tag.
+        tag: u64,
+        /// The bits that it says are ignored.
+        ignore: u64,
+    },
     /// There is no such hint.
     #[error("there is no hint {0}")]
     Hint(u8),
@@ -80,15 +83,15 @@ body! {
     Request { index: U32, generation: U32 }
     Region { address: U64, key: U32 }
     Line { receive: Request, index: U16, unused: U16 }
-    EagerBody { tag: U32, len: U64 }
-    RtsBody { tag: U32, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
+    EagerBody { tag: U64, len: U64 }
+    RtsBody { tag: U64, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
     /// FIN and RTR-ACK.
-    WrittenBody { line: Line, tag: U32, len: U64 }
+    WrittenBody { line: Line, tag: U64, len: U64 }
     /// FILLED, DONE and RTS-ACK.
     RequestBody { request: Request }
     /// CANCEL and CANCEL-ACK.
     LineBody { line: Line }
-    RtrBody { tag: U32, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
+    RtrBody { tag: U64, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
     ClearBody { send: Request, receive: Request, len: U64, memory: Region }
     SeenBody { seen: U32, taken: U64 }
 }
@@ -107,6 +110,13 @@ mod kind {
     pub(super) const CLEAR: u8 = 10;
     pub(super) const CANCEL: u8 = 11;
     pub(super) const SEEN: u8 = 12;
+    /// Added to the kind: a word is behind the body. That of an RTR is its mask, that of a message its 8 bytes.
+    pub(super) const WITH_WORD: u8 = 0x80;
+
+    /// Whether packets of this kind may have a word behind the body.
+    pub(super) const fn may_have_word(kind: u8) -> bool {
+        matches!(kind, EAGER | RTS | FIN | RTR_ACK | RTR)
+    }
 }
 
 impl From<Handle> for Request {
@@ -150,12 +160,22 @@ impl TryFrom<Line> for LineId {
 
 /// The head of a packet, into `head`; returns how many bytes it has. The data of an EAGER goes behind it.
 pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
+    let (mut with_word, mut behind) = (0, U64::ZERO);
+    if let Some(word) = word_of(packet) {
+        (with_word, behind) = (kind::WITH_WORD, word.into());
+    }
     let mut put = |kind: u8, body: &[u8]| {
-        let prefix = Prefix { version: VERSION, kind, context: context.0.into() };
+        let prefix = Prefix { version: VERSION, kind: kind | with_word, context: context.0.into() };
         let (front, rest) = head.split_at_mut(size_of::<Prefix>());
         front.copy_from_slice(prefix.as_bytes());
-        rest[..body.len()].copy_from_slice(body);
-        size_of::<Prefix>() + body.len()
+        let (own, rest) = rest.split_at_mut(body.len());
+        own.copy_from_slice(body);
+        let mut len = size_of::<Prefix>() + body.len();
+        if with_word != 0 {
+            rest[..size_of::<U64>()].copy_from_slice(behind.as_bytes());
+            len += size_of::<U64>();
+        }
+        len
     };
     let written = |line: LineId, tag: Tag, len: u64| WrittenBody {
         line: line.into(),
@@ -163,10 +183,10 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
         len: len.into(),
     };
     match *packet {
-        Packet::Eager { tag, len } => {
+        Packet::Eager { tag, len, .. } => {
             put(kind::EAGER, EagerBody { tag: tag.0.into(), len: len.into() }.as_bytes())
         }
-        Packet::Rts { tag, len, send, memory, hint } => {
+        Packet::Rts { tag, len, send, memory, hint, .. } => {
             let hint = match hint {
                 Hint::None => 0,
                 Hint::StopRtr => 1,
@@ -177,17 +197,13 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
             let body = RtsBody { tag, len, send: send.into(), memory: memory.into(), hint, unused: [0; 3] };
             put(kind::RTS, body.as_bytes())
         }
-        Packet::Fin { line, tag, len } => put(kind::FIN, written(line, tag, len).as_bytes()),
-        Packet::RtrAck { line, tag, len } => put(kind::RTR_ACK, written(line, tag, len).as_bytes()),
+        Packet::Fin { line, tag, len, .. } => put(kind::FIN, written(line, tag, len).as_bytes()),
+        Packet::RtrAck { line, tag, len, .. } => put(kind::RTR_ACK, written(line, tag, len).as_bytes()),
         Packet::Filled { receive } => put(kind::FILLED, RequestBody { request: receive.into() }.as_bytes()),
         Packet::CancelAck { line } => put(kind::CANCEL_ACK, LineBody { line: line.into() }.as_bytes()),
         Packet::Rtr(rtr) => {
-            let tag = match rtr.tag {
-                TagSelector::Tag(tag) => tag.0,
-                TagSelector::Any => ANY_TAG,
-            };
             let body = RtrBody {
-                tag: tag.into(),
+                tag: rtr.tag.tag().0.into(),
                 seen: rtr.seen.into(),
                 ahead: rtr.ahead.into(),
                 unused: U16::ZERO,
@@ -207,6 +223,18 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
         Packet::Seen { seen, taken } => {
             put(kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
         }
+    }
+}
+
+/// The word behind the body of a packet, if it has one.
+fn word_of(packet: &Packet) -> Option<u64> {
+    match *packet {
+        Packet::Eager { data, .. }
+        | Packet::Rts { data, .. }
+        | Packet::Fin { data, .. }
+        | Packet::RtrAck { data, .. } => data,
+        Packet::Rtr(Rtr { tag, .. }) if !tag.is_exact() => Some(tag.ignore()),
+        _ => None,
     }
 }
 
@@ -253,6 +281,19 @@ pub fn decode_head(bytes: &[u8], total: usize) -> Result<Head, WireError> {
 
 #[inline]
 fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
+    let own = kind & !kind::WITH_WORD;
+    let has_word = own != kind;
+    if has_word && !kind::may_have_word(own) {
+        return Err(WireError::Kind(kind));
+    }
+    // The word behind a body, and what is behind that.
+    let word = |rest, body: usize| {
+        if !has_word {
+            return Ok((None, rest));
+        }
+        let (word, rest) = take::<U64>(rest, size_of::<Prefix>() + body)?;
+        Ok((Some(word.get()), rest))
+    };
     let request = || {
         let (body, data) = take::<RequestBody>(bytes, size_of::<Prefix>())?;
         Ok((Handle::from(body.request), data))
@@ -262,16 +303,18 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
         Ok((LineId::try_from(body.line)?, data))
     };
     let written = || {
-        let (body, data) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
-        Ok((LineId::try_from(body.line)?, tag(body.tag)?, body.len.get(), data))
+        let (body, rest) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
+        let (data, rest) = word(rest, size_of::<WrittenBody>())?;
+        Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), data, body.len.get(), rest))
     };
-    Ok(match kind {
+    Ok(match own {
         kind::EAGER => {
-            let (body, data) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
-            (Packet::Eager { tag: tag(body.tag)?, len: body.len.get() }, data)
+            let (body, rest) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
+            let (data, rest) = word(rest, size_of::<EagerBody>())?;
+            (Packet::Eager { tag: Tag(body.tag.get()), data, len: body.len.get() }, rest)
         }
         kind::RTS => {
-            let (body, data) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
+            let (body, rest) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
             body.unused.into_iter().try_for_each(|byte| zero(byte.into()))?;
             let hint = match body.hint {
                 0 => Hint::None,
@@ -280,16 +323,17 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
                 3 => Hint::Unused,
                 other => return Err(WireError::Hint(other)),
             };
+            let (data, rest) = word(rest, size_of::<RtsBody>())?;
             let (send, memory) = (body.send.into(), body.memory.into());
-            (Packet::Rts { tag: tag(body.tag)?, len: body.len.get(), send, memory, hint }, data)
+            (Packet::Rts { tag: Tag(body.tag.get()), data, len: body.len.get(), send, memory, hint }, rest)
         }
         kind::FIN => {
-            let (line, tag, len, data) = written()?;
-            (Packet::Fin { line, tag, len }, data)
+            let (line, tag, data, len, rest) = written()?;
+            (Packet::Fin { line, tag, data, len }, rest)
         }
         kind::RTR_ACK => {
-            let (line, tag, len, data) = written()?;
-            (Packet::RtrAck { line, tag, len }, data)
+            let (line, tag, data, len, rest) = written()?;
+            (Packet::RtrAck { line, tag, data, len }, rest)
         }
         kind::FILLED => {
             let (receive, data) = request()?;
@@ -300,12 +344,10 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             (Packet::CancelAck { line }, data)
         }
         kind::RTR => {
-            let (body, data) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
+            let (body, rest) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
             zero(body.unused.get())?;
-            let tag = match body.tag.get() {
-                ANY_TAG => TagSelector::Any,
-                _ => TagSelector::Tag(tag(body.tag)?),
-            };
+            let (ignore, rest) = word(rest, size_of::<RtrBody>())?;
+            let tag = selector(body.tag.get(), ignore)?;
             let rtr = Rtr {
                 tag,
                 seen: body.seen.get(),
@@ -314,7 +356,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
                 len: body.len.get(),
                 memory: body.memory.into(),
             };
-            (Packet::Rtr(rtr), data)
+            (Packet::Rtr(rtr), rest)
         }
         kind::DONE => {
             let (send, data) = request()?;
@@ -338,7 +380,7 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             let (body, data) = take::<SeenBody>(bytes, size_of::<Prefix>())?;
             (Packet::Seen { seen: body.seen.get(), taken: body.taken.get() }, data)
         }
-        other => return Err(WireError::Kind(other)),
+        _ => return Err(WireError::Kind(kind)),
     })
 }
 
@@ -351,9 +393,13 @@ fn take<T: FromBytes + Unaligned + KnownLayout + Immutable>(
     T::read_from_prefix(bytes).map_err(|_| short)
 }
 
-fn tag(tag: U32) -> Result<Tag, WireError> {
-    let tag = Tag(tag.get());
-    if tag <= Tag::MAX { Ok(tag) } else { Err(WireError::Tag(tag.0)) }
+/// The tags of an RTR, with a mask if it has one.
+fn selector(tag: u64, ignore: Option<u64>) -> Result<TagSelector, WireError> {
+    match ignore {
+        None => Ok(TagSelector::exact(Tag(tag))),
+        Some(ignore) if ignore != 0 && tag & ignore == 0 => Ok(TagSelector::new(Tag(tag), ignore)),
+        Some(ignore) => Err(WireError::Mask { tag, ignore }),
+    }
 }
 
 fn zero(unused: u16) -> Result<(), WireError> {
@@ -380,27 +426,32 @@ mod tests {
     }
 
     fn a_tag() -> impl Strategy<Value = Tag> {
-        (0..=Tag::MAX.0).prop_map(Tag)
+        any::<u64>().prop_map(Tag)
     }
 
     fn rtr() -> impl Strategy<Value = Rtr> {
-        let tag = prop::option::of(a_tag());
+        let ignore = prop_oneof![Just(0), any::<u64>()];
+        let tag = (a_tag(), ignore).prop_map(|(tag, ignore)| TagSelector::new(tag, ignore));
         (tag, any::<(u32, u16, u64)>(), handle(), memory()).prop_map(|(tag, rest, receive, memory)| {
             let (seen, ahead, len) = rest;
-            let tag = tag.map_or(TagSelector::Any, TagSelector::Tag);
             Rtr { tag, seen, ahead, receive, len, memory }
         })
     }
 
     fn a_packet() -> impl Strategy<Value = Packet> {
         let hint = prop::sample::select(&[Hint::None, Hint::StopRtr, Hint::ResumeRtr, Hint::Unused][..]);
-        let written = || (line(), a_tag(), any::<u64>());
+        let written = || (line(), a_tag(), any::<Option<u64>>(), any::<u64>());
         prop_oneof![
-            (a_tag(), 0..100_u64).prop_map(|(tag, len)| Packet::Eager { tag, len }),
-            (a_tag(), any::<u64>(), handle(), memory(), hint)
-                .prop_map(|(tag, len, send, memory, hint)| Packet::Rts { tag, len, send, memory, hint }),
-            written().prop_map(|(line, tag, len)| Packet::Fin { line, tag, len }),
-            written().prop_map(|(line, tag, len)| Packet::RtrAck { line, tag, len }),
+            (a_tag(), any::<Option<u64>>(), 0..100_u64).prop_map(|(tag, data, len)| Packet::Eager {
+                tag,
+                data,
+                len
+            }),
+            (a_tag(), any::<Option<u64>>(), any::<u64>(), handle(), memory(), hint).prop_map(
+                |(tag, data, len, send, memory, hint)| Packet::Rts { tag, data, len, send, memory, hint }
+            ),
+            written().prop_map(|(line, tag, data, len)| Packet::Fin { line, tag, data, len }),
+            written().prop_map(|(line, tag, data, len)| Packet::RtrAck { line, tag, data, len }),
             handle().prop_map(|receive| Packet::Filled { receive }),
             line().prop_map(|line| Packet::CancelAck { line }),
             rtr().prop_map(Packet::Rtr),
@@ -411,6 +462,12 @@ mod tests {
             line().prop_map(|line| Packet::Cancel { line }),
             (any::<u32>(), any::<u64>()).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
         ]
+    }
+
+    fn kinds() -> impl Strategy<Value = u8> {
+        let with_word =
+            prop::sample::select(&[kind::EAGER, kind::RTS, kind::FIN, kind::RTR_ACK, kind::RTR][..]);
+        prop_oneof![12 => 1..13_u8, 5 => with_word.prop_map(|kind| kind | kind::WITH_WORD)]
     }
 
     fn frame(context: Context, packet: &Packet) -> Vec<u8> {
@@ -439,27 +496,33 @@ mod tests {
         }
 
         #[test]
-        fn a_packet_has_one_encoding(kind in 1..13_u8, bytes in prop::collection::vec(any::<u8>(), 100)) {
-            // Bytes of the kind's head, and where in it is a tag, and what means nothing.
-            let (len, tag, unused) = match kind {
-                kind::EAGER => (16, Some(7), 0..0),
-                kind::RTS => (40, Some(7), 37..40),
-                kind::FIN | kind::RTR_ACK => (28, Some(19), 14..16),
-                kind::RTR => (44, Some(7), 14..16),
-                kind::CLEAR => (40, None, 0..0),
-                kind::CANCEL | kind::CANCEL_ACK => (16, None, 14..16),
-                kind::SEEN => (16, None, 0..0),
-                _ => (12, None, 0..0),
+        fn a_packet_has_one_encoding(kind in kinds(), bytes in prop::collection::vec(any::<u8>(), 100)) {
+            // Bytes of the kind's head, and where in it is what means nothing.
+            let own = kind & !kind::WITH_WORD;
+            let (body, unused) = match own {
+                kind::EAGER => (20, 0..0),
+                kind::RTS => (44, 41..44),
+                kind::FIN | kind::RTR_ACK => (32, 14..16),
+                kind::RTR => (48, 18..20),
+                kind::CLEAR => (40, 0..0),
+                kind::CANCEL | kind::CANCEL_ACK => (16, 14..16),
+                kind::SEEN => (16, 0..0),
+                _ => (12, 0..0),
             };
             let mut bytes = bytes;
-            let data = if kind == kind::EAGER { 5 } else { 0 };
+            let len = body + if kind == own { 0 } else { 8 };
+            let data = if own == kind::EAGER { 5 } else { 0 };
             bytes.truncate(len + data);
             (bytes[0], bytes[1]) = (VERSION, kind);
-            tag.into_iter().for_each(|at| bytes[at] &= 0x7F);
             unused.for_each(|at| bytes[at] = 0);
-            match kind {
-                kind::EAGER => bytes[8..16].copy_from_slice(&5_u64.to_le_bytes()),
-                kind::RTS => bytes[36] %= 4,
+            match own {
+                kind::EAGER => bytes[12..20].copy_from_slice(&5_u64.to_le_bytes()),
+                kind::RTS => bytes[40] %= 4,
+                // Of a byte at least one bit is ignored, which the tag must not have.
+                kind::RTR if kind != own => {
+                    bytes[48] |= 1;
+                    (0..8).for_each(|at| bytes[4 + at] &= !bytes[48 + at]);
+                }
                 _ => {}
             }
             let decoded = decode(&bytes);
@@ -485,14 +548,21 @@ mod tests {
         assert_eq!(with(0, 1), Err(WireError::Version(1)));
         assert_eq!(with(1, 0), Err(WireError::Kind(0)));
         assert_eq!(with(1, 13), Err(WireError::Kind(13)));
+        assert_eq!(with(1, 8 | 0x80), Err(WireError::Kind(0x88)));
         assert_eq!(decode(&good[..3]), Err(WireError::Short { got: 3, needed: 4 }));
         assert_eq!(decode(&good[..11]), Err(WireError::Short { got: 11, needed: 12 }));
-        let tag = [VERSION, 1, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(decode(&tag), Err(WireError::Tag(1 << 31)));
+        let mut masked = [0; 56];
+        (masked[0], masked[1], masked[4]) = (VERSION, kind::RTR | kind::WITH_WORD, 3);
+        assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 0 }));
+        masked[48] = 2;
+        assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 2 }));
+        masked[48] = 4;
+        assert!(decode(&masked).is_ok());
+        assert_eq!(decode(&masked[..55]), Err(WireError::Short { got: 55, needed: 56 }));
         let cancel = [VERSION, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(decode(&cancel), Err(WireError::Unused));
-        let mut rts = [0; 40];
-        (rts[0], rts[1], rts[36]) = (VERSION, 2, 4);
+        let mut rts = [0; 44];
+        (rts[0], rts[1], rts[40]) = (VERSION, 2, 4);
         assert_eq!(decode(&rts), Err(WireError::Hint(4)));
     }
 
@@ -500,7 +570,7 @@ mod tests {
     fn heads_are_small() {
         let sizes =
             [size_of::<EagerBody>(), size_of::<RtsBody>(), size_of::<RtrBody>(), size_of::<ClearBody>()];
-        assert_eq!(sizes.map(|body| size_of::<Prefix>() + body), [16, 40, 44, 40]);
+        assert_eq!(sizes.map(|body| size_of::<Prefix>() + body), [20, 44, 48, 40]);
         assert!(sizes.iter().all(|body| size_of::<Prefix>() + body <= HEAD_MAX));
     }
 }

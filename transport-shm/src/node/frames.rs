@@ -5,9 +5,9 @@ use carrousel_transport::{Context, Handle, Memory, Payload};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A packet other than an EAGER, as `carrousel_transport::wire` has it.
+/// A packet as `carrousel_transport::wire` has it, and the data of an EAGER: of one with 8 bytes beside them.
 pub(super) const PACKET: u32 = 1;
-/// An EAGER, in the lower half of the frame's tag. Most frames are EAGERs, so the head is only a word, the message's tag;
+/// An EAGER without 8 bytes beside its own, in the lower half of the frame's tag. Most frames are EAGERs, so the head is only a word, the message's tag;
 /// the upper half of the frame's tag is the communicator, and the rest of the frame is the data.
 pub(super) const EAGER: u32 = 4;
 

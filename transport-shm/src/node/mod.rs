@@ -332,12 +332,8 @@ fn handle_frame<H: Handler<Out>>(
         if frame.len() < at {
             return false;
         }
-        let word = frame.first_word();
-        if word > u64::from(Tag::MAX.0) {
-            return false;
-        }
-        let tag = Tag(word as u32);
-        let packet = Packet::Eager { tag, len: (frame.len() - at) as u64 };
+        let tag = Tag(frame.first_word());
+        let packet = Packet::Eager { tag, data: None, len: (frame.len() - at) as u64 };
         let from = origin.0;
         handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
         return true;
@@ -345,7 +341,7 @@ fn handle_frame<H: Handler<Out>>(
     handle_other_frame(frame, origin, handler, out)
 }
 
-/// Handles a frame other than an EAGER.
+/// Handles a frame other than that of most EAGERs.
 #[inline(never)]
 fn handle_other_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
@@ -367,8 +363,8 @@ fn handle_other_frame<H: Handler<Out>>(
     let len = frame.len().min(HEAD_MAX);
     frame.copy_to(0, &mut head[..len]);
     match decode_head(&head[..len], frame.len()) {
-        Ok(Head { context, packet, .. }) if !matches!(packet, Packet::Eager { .. }) => {
-            handler.arrival(Arrival::Packet { from, context, packet }, &[] as &[u8], out);
+        Ok(Head { context, packet, len: at }) if !matches!(packet, Packet::Eager { data: None, .. }) => {
+            handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
             true
         }
         _ => false,

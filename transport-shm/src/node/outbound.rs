@@ -319,15 +319,15 @@ impl Out {
     fn complete_read(&mut self, local_rank: usize, read: &PendingRead) {
         self.completions.push_back(Completion::Read(read.request));
         if let Some((context, packet)) = read.notice {
-            self.push_packet(local_rank, context, &packet);
+            self.push_packet(local_rank, context, &packet, &[]);
         }
     }
 
-    /// Pushes a packet without data.
-    fn push_packet(&mut self, local_rank: usize, context: Context, packet: &Packet) {
+    /// Pushes a packet, and the data of an EAGER.
+    fn push_packet(&mut self, local_rank: usize, context: Context, packet: &Packet, data: &[u8]) {
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
-        self.push(local_rank, PACKET, &[&head[..len]]);
+        self.push(local_rank, PACKET, &[&head[..len], data]);
     }
 
     /// Sends a peer the bytes that it has asked for. Returns false when they are not registered, or the peer is not
@@ -369,14 +369,14 @@ impl Out {
         self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
     }
 
-    /// Sends an EAGER, if the peer is connected and its ring has room; returns whether it did.
+    /// Sends an EAGER without 8 bytes beside its own, if the peer is connected and its ring has room; returns whether it did.
     #[inline]
     pub fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
         let Some(Some(peer)) = self.local_ranks.of(to).map(|local_rank| &mut self.peers[local_rank]) else {
             return false;
         };
         let frame = frames::eager(context);
-        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0.into(), data).is_ok()
+        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0, data).is_ok()
     }
 
     /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
@@ -457,13 +457,13 @@ impl Outbound for Out {
     #[inline]
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
         let Some(local_rank) = self.connected(to) else { return };
-        if let Packet::Eager { tag, .. } = packet {
+        if let Packet::Eager { tag, data: None, .. } = packet {
             if !self.send_now(to, context, *tag, data) {
-                self.push(local_rank, frames::eager(context), &[&u64::from(tag.0).to_le_bytes(), data]);
+                self.push(local_rank, frames::eager(context), &[&tag.0.to_le_bytes(), data]);
             }
             return;
         }
-        self.push_packet(local_rank, context, packet);
+        self.push_packet(local_rank, context, packet, data);
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {

@@ -222,7 +222,7 @@ const READ: Handle = Handle { index: 9, generation: 2 };
 
 #[test]
 fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
-    let eager = Packet::Eager { tag: Tag(0), len: 4 };
+    let eager = Packet::Eager { tag: Tag(0), data: None, len: 4 };
     type Make = Box<dyn Fn(Memory) -> (u32, Vec<u8>)>;
     let at = |memory: Memory, add: u64| Memory { address: memory.address.wrapping_add(add), ..memory };
     let other = |memory: Memory| Memory { key: KEY + 1, ..memory };

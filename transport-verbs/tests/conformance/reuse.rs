@@ -83,7 +83,7 @@ impl Scene {
     /// Sends bytes. If they are not copied, returns what is to be released when they are returned.
     fn post(&mut self, bytes: &[u8]) -> Option<Held> {
         self.sent += 1;
-        let (name, packet) = (self.sent, Packet::Eager { tag: Tag(0), len: bytes.len() as u64 });
+        let (name, packet) = (self.sent, Packet::Eager { tag: Tag(0), data: None, len: bytes.len() as u64 });
         let (start, out) = (bytes.as_ptr().cast_mut(), self.sender.out());
         // SAFETY: the bytes are not changed until they are returned, and the registration is released then.
         let held = unsafe { self.registrations.acquire_often_used(start, bytes.len(), Path::EagerBySend) };

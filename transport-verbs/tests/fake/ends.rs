@@ -90,7 +90,7 @@ impl End {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, to: u32, data: &[u8]) {
-        let packet = Packet::Eager { tag: Tag(5), len: data.len() as u64 };
+        let packet = Packet::Eager { tag: Tag(5), data: None, len: data.len() as u64 };
         self.verbs.out().send(RankId(to), Context::MESSAGES, &packet, data);
     }
 

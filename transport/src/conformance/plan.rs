@@ -171,21 +171,23 @@ impl Plan {
     /// The packet that the peer gets by a step: every kind of head occurs, the longest ones too.
     pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
         let post = self.planned_step(from, at)?.step.post;
-        let (request, tag, len) = (handle(at), Tag(at as u32), post.len());
+        let (request, tag, len) = (handle(at), Tag(at as u64), post.len());
+        // Of some messages only: both encodings have to arrive.
+        let beside = at.is_multiple_of(3).then_some(!(at as u64));
         let memory = Memory { address: at as u64, key: from };
         let line = LineId { receive: request, index: 0 };
         let packet = match (post, at % 2) {
             (Post::Send { lane: Lane::Forward, len: 0 }, 1) => {
-                Packet::Rts { tag, len, send: request, memory, hint: Hint::None }
+                Packet::Rts { tag, data: beside, len, send: request, memory, hint: Hint::None }
             }
-            (Post::Send { lane: Lane::Forward, .. }, _) => Packet::Eager { tag, len },
+            (Post::Send { lane: Lane::Forward, .. }, _) => Packet::Eager { tag, data: beside, len },
             (Post::Send { lane: Lane::Back, .. }, 1) => {
-                let (tag, receive) = (TagSelector::Tag(tag), request);
+                let (tag, receive) = (TagSelector::exact(tag), request);
                 Packet::Rtr(Rtr { tag, seen: 0, ahead: 0, receive, len, memory })
             }
             (Post::Send { lane: Lane::Back, .. }, _) => Packet::Done { send: request },
             (Post::Write { notice: true, .. }, 1) => Packet::Filled { receive: request },
-            (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, len },
+            (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, data: beside, len },
             (Post::Read { notice: true, .. }, 1) => Packet::RtsAck { send: request },
             (Post::Read { notice: true, .. }, _) => Packet::Done { send: request },
             (Post::Write { .. } | Post::Read { .. }, _) => return None,

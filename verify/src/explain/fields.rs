@@ -109,7 +109,12 @@ impl Teller<'_> {
             _ => None,
         };
         match self.names.act(rank, pc)? {
-            Act::Start(ordinal) | Act::Test(ordinal) | Act::Cancel(ordinal) => of(*ordinal),
+            Act::Start(ordinal)
+            | Act::Test(ordinal)
+            | Act::Claim(ordinal)
+            | Act::ReceiveClaimed(ordinal)
+            | Act::Discard(ordinal)
+            | Act::Cancel(ordinal) => of(*ordinal),
             Act::Wait(ordinals) => match ordinals[..] {
                 [ordinal] => of(ordinal),
                 _ => None,

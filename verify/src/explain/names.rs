@@ -2,7 +2,7 @@
 
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
 use crate::state::Message;
-use carrousel_rank::{Kind, Source, TagSelector};
+use carrousel_rank::{Kind, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
 
@@ -239,6 +239,13 @@ impl<'a> Names<'a> {
             }
             Act::Probe { sought: Sought::Later(_), .. } => "probe".to_owned(),
             Act::Compute(_) => "compute".to_owned(),
+            Act::Claim(ordinal) => {
+                let name = self.short(rank, *ordinal);
+                self.start(rank, *ordinal)
+                    .map_or(String::new(), |start| format!("{name} = claim for {}", spell_start(start)))
+            }
+            Act::ReceiveClaimed(ordinal) => format!("receive claimed {}", self.short(rank, *ordinal)),
+            Act::Discard(ordinal) => format!("discard {}", self.short(rank, *ordinal)),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
             Act::Touch { buffer, write } => {
                 format!("{} buf {}", if *write { "write" } else { "read" }, self.buffer(rank, *buffer))
@@ -317,8 +324,9 @@ fn source_text(source: Source) -> String {
 
 fn tag_text(tag: TagSelector) -> String {
     match tag {
-        TagSelector::Tag(tag) => tag.0.to_string(),
-        TagSelector::Any => "any".to_owned(),
+        mpi::ANY_TAG => "any".to_owned(),
+        _ if tag.is_exact() => tag.tag().0.to_string(),
+        _ => format!("{} ignoring {:#b}", tag.tag().0, tag.ignore()),
     }
 }
 

@@ -72,6 +72,8 @@ impl Teller<'_> {
                 deeds.push(if choice == Choice::Fail { "says `not yet`" } else { "succeeds" }.to_owned());
             }
             Some(Act::Probe { .. }) => deeds.push("finds a message".to_owned()),
+            Some(Act::Claim(_)) => deeds.push("claims a message".to_owned()),
+            Some(Act::ReceiveClaimed(_) | Act::Discard(_)) => {}
             Some(Act::Cancel(_) | Act::Touch { .. } | Act::Compute(_)) | None => {}
         }
         if let (Some(last), false) = (deeds.last_mut(), beat.learnt.is_empty()) {

@@ -1,6 +1,6 @@
 //! How much can happen, and the programs within these bounds.
 
-use carrousel_rank::{Tag, TagSelector, cost};
+use carrousel_rank::{Tag, TagSelector, cost, mpi};
 
 /// Messages up to this size are eager; each has 1 or 2 bytes.
 pub(super) const EAGER: u64 = 1;
@@ -36,9 +36,9 @@ impl Bounds {
     pub(super) fn programs(&self) -> Vec<Program> {
         let lens = [EAGER, EAGER + 1];
         let sends: Vec<Message> =
-            (0..self.tags).flat_map(|tag| lens.map(|len| Message { tag: Tag(tag), len })).collect();
-        let named = (0..self.tags).map(|tag| TagSelector::Tag(Tag(tag)));
-        let any = (self.tags > 1).then_some(TagSelector::Any);
+            (0..self.tags).flat_map(|tag| lens.map(|len| Message { tag: mpi::tag(tag), len })).collect();
+        let named = (0..self.tags).map(|tag| mpi::selector(Some(tag)));
+        let any = (self.tags > 1).then_some(mpi::ANY_TAG);
         let receives: Vec<Posted> =
             named.chain(any).flat_map(|tag| lens.map(|len| Posted { tag, len })).collect();
         let all = lists(&sends, self.sends);

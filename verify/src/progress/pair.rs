@@ -111,7 +111,7 @@ impl<P: Protocol> Pairs<P> {
         if end == SENDER {
             let message = program.sends.get(at)?;
             let (to, tag, len) = (RankId(RECEIVER as u32), message.tag, message.len);
-            Some(Call::Send(Send { to, tag, communicator, len, memory, synchronous: false }))
+            Some(Call::Send(Send { to, tag, communicator, len, memory, synchronous: false, data: None }))
         } else {
             let receive = program.receives.get(at)?;
             let (from, tag, len) = (Source::Rank(RankId(SENDER as u32)), receive.tag, receive.len);
@@ -289,7 +289,7 @@ impl<P: Protocol> Machine for Pairs<P> {
             |end: &End<P>| end.coming.is_empty() && end.arrived.is_empty() && end.transfers.is_empty();
         let (to, tag) = (RankId(RECEIVER as u32), Tag(0));
         let (communicator, memory) = (Communicator::WORLD, memory());
-        let small = Send { to, tag, communicator, len: EAGER, memory, synchronous: false };
+        let small = Send { to, tag, communicator, len: EAGER, memory, synchronous: false, data: None };
         let refused = world.held == 0
             && world.ends.iter().all(is_quiet)
             && !world.ends[SENDER].rank.sends_eagerly(&small);

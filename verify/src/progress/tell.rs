@@ -2,7 +2,7 @@
 
 use super::bounds::{EAGER, Program};
 use super::pair::{Action, SENDER, World};
-use carrousel_rank::{Event, Packet, Protocol, TagSelector};
+use carrousel_rank::{Event, Packet, Protocol, mpi};
 
 fn name(end: usize) -> &'static str {
     if end == SENDER { "the sender" } else { "the receiver" }
@@ -16,10 +16,7 @@ fn call(program: &Program, end: usize, at: usize) -> String {
         format!("isend {} (tag {}, {})", at + 1, message.tag.0, size(message.len))
     } else {
         let receive = program.receives[at];
-        let tag = match receive.tag {
-            TagSelector::Tag(tag) => format!("tag {}", tag.0),
-            TagSelector::Any => "any tag".to_owned(),
-        };
+        let tag = mpi::named(receive.tag).map_or("any tag".to_owned(), |tag| format!("tag {tag}"));
         format!("irecv {} ({tag}, {})", at + 1, size(receive.len))
     }
 }

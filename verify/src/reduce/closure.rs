@@ -215,7 +215,7 @@ impl<P: Protocol> View<'_, P> {
                     }
                 }
                 // A cancelled request completes without any arrival.
-                Act::Cancel(_) => break,
+                Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => break,
                 Act::Test(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
         }

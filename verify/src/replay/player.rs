@@ -5,8 +5,8 @@ use super::tell;
 use super::usage::{Place, Usage};
 use crate::state::{Data, Flight, Message, Route, State, What};
 use carrousel_rank::{
-    Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern, Rank,
-    RankId, Source, Status, TagSelector, Work,
+    Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
+    Rank, RankId, Source, Status, TagSelector, Work,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ struct Differs {
 /// The messages that have not come, to whom, and how long they are.
 pub(super) fn on_the_way(network: &State<Mirror>) -> impl Iterator<Item = (RankId, Envelope, u64)> {
     network.flights.iter().filter_map(|(route, flight)| {
-        let (Packet::Eager { tag, len } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
+        let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
             return None;
         };
         let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
@@ -177,8 +177,8 @@ impl Player {
         let me = RankId(self.me.into());
         let first = |envelope: &Envelope| {
             let Envelope { source, tag, context } = *envelope;
-            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::Tag(tag), context };
-            self.rank.probe(&pattern).map_or(0, |(_, bytes)| bytes)
+            let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::exact(tag), context };
+            self.rank.probe(&pattern).map_or(0, |arrived| arrived.len)
         };
         let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
         // What a lost peer had sent, and this rank has not got, it could not receive.
@@ -235,13 +235,30 @@ impl Player {
             Record::Event(Event::Announce(request)) => self.announce(network, request),
             Record::Event(Event::Lost(peer)) => self.lost(network, peer),
             Record::Release { request, status } => self.release(request, status),
-            Record::Probe { pattern, envelope, len } => {
-                let found = self.rank.probe(&pattern);
-                if found != Some((envelope, len)) {
-                    let recorded = tell::found(Some((envelope, len)));
+            Record::Probe { pattern, envelope, data, len } => {
+                let (found, recorded) = (self.rank.probe(&pattern), Some(Arrived { envelope, data, len }));
+                if found != recorded {
+                    let recorded = tell::found(recorded);
                     let happened = format!("a probe for {} found {recorded}", tell::pattern(&pattern));
                     return differs(happened, tell::found(found));
                 }
+                self.counts.answers += 1;
+                Ok(())
+            }
+            Record::Claim { request, pattern, envelope, data, len } => {
+                let Pattern { source, tag, context } = pattern;
+                let claimed = self.rank.claim(source, tag, context.communicator(), &mut self.work);
+                let recorded = Some((request, Arrived { envelope, data, len }));
+                if claimed != recorded {
+                    let what = |claimed: Option<(Handle, Arrived)>| {
+                        let request =
+                            claimed.map_or_else(String::new, |(request, _)| format!(", as {request}"));
+                        format!("{}{request}", tell::found(claimed.map(|(_, arrived)| arrived)))
+                    };
+                    let happened = format!("a claim for {} got {}", tell::pattern(&pattern), what(recorded));
+                    return differs(happened, what(claimed));
+                }
+                self.perform(network);
                 self.counts.answers += 1;
                 Ok(())
             }

@@ -2,18 +2,24 @@
 
 use crate::state::What;
 use carrousel_rank::{
-    Call, Context, Envelope, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
-    Status, Tag, TagSelector,
+    Arrived, Call, Context, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
+    Status, Tag, TagSelector, mpi,
 };
 
 fn bytes(len: u64) -> String {
     if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") }
 }
 
+/// The 8 bytes that travel with a message, where it has them.
+fn beside(data: Option<u64>) -> String {
+    data.map_or_else(String::new, |data| format!(", with data {data:#x}"))
+}
+
 fn selector(tag: TagSelector) -> String {
     match tag {
-        TagSelector::Tag(Tag(tag)) => format!("tag {tag}"),
-        TagSelector::Any => "any tag".to_owned(),
+        mpi::ANY_TAG => "any tag".to_owned(),
+        _ if tag.is_exact() => format!("tag {}", tag.tag().0),
+        _ => format!("tag {}, of which it ignores {:#x}", tag.tag().0, tag.ignore()),
     }
 }
 
@@ -48,6 +54,10 @@ pub(super) fn call(call: &Call) -> String {
         Call::Collective(call) => {
             format!("{}, {}{}", call.kind.name(), bytes(call.len), among(call.communicator.index()))
         }
+        Call::ReceiveClaimed(receive) => {
+            format!("a receive of the claimed {}, {}", receive.message, bytes(receive.len))
+        }
+        Call::Discard(request) => format!("discarding {request}"),
         Call::Cancel(request) => format!("cancelling {request}"),
     }
 }
@@ -56,7 +66,7 @@ pub(super) fn call(call: &Call) -> String {
 pub(super) fn status(status: &Status) -> String {
     let len = bytes(status.len);
     let message = match status.message {
-        Some((from, Tag(tag))) => format!("{len} from {from}, tag {tag}"),
+        Some((from, Tag(tag))) => format!("{len} from {from}, tag {tag}{}", beside(status.data)),
         None => len,
     };
     match status.failure {
@@ -68,10 +78,11 @@ pub(super) fn status(status: &Status) -> String {
 }
 
 /// What a probe has found.
-pub(super) fn found(found: Option<(Envelope, u64)>) -> String {
+pub(super) fn found(found: Option<Arrived>) -> String {
     match found {
-        Some((envelope, len)) => {
-            format!("a message of {} from {}, tag {}", bytes(len), envelope.source, envelope.tag.0)
+        Some(Arrived { envelope, data, len }) => {
+            let (source, tag, len) = (envelope.source, envelope.tag.0, bytes(len));
+            format!("a message of {len} from {source}, tag {tag}{}", beside(data))
         }
         None => "nothing".to_owned(),
     }
@@ -100,13 +111,14 @@ pub(super) fn arrival(from: RankId, context: Context, packet: &Packet, full: boo
 }
 
 fn contents(packet: &Packet) -> String {
-    let message = |tag: Tag, len: u64| format!(" tag {}, {},", tag.0, bytes(len));
+    let message =
+        |tag: Tag, data: Option<u64>, len: u64| format!(" tag {}, {}{},", tag.0, bytes(len), beside(data));
     let of = |request: Handle| format!(" of {request}");
     match *packet {
-        Packet::Eager { tag, len } => message(tag, len),
-        Packet::Rts { tag, len, send, .. } => format!("{} {send}", message(tag, len)),
-        Packet::Fin { line, tag, len } | Packet::RtrAck { line, tag, len } => {
-            format!("{} into {}", message(tag, len), line.receive)
+        Packet::Eager { tag, data, len } => message(tag, data, len),
+        Packet::Rts { tag, data, len, send, .. } => format!("{} {send}", message(tag, data, len)),
+        Packet::Fin { line, tag, data, len } | Packet::RtrAck { line, tag, data, len } => {
+            format!("{} into {}", message(tag, data, len), line.receive)
         }
         Packet::Filled { receive } => of(receive),
         Packet::CancelAck { line } | Packet::Cancel { line } => of(line.receive),

@@ -36,7 +36,7 @@ pub enum Misuse {
         /// The rank that has not received them.
         to: u32,
         /// Their tag.
-        tag: u32,
+        tag: u64,
         /// The communicator's number.
         communicator: u16,
         /// Bytes of the first of them.
@@ -255,11 +255,12 @@ mod tests {
             let context = Communicator::WORLD.messages();
             (RankId(1), Envelope { source: RankId(0), tag: Tag(tag), context })
         };
-        for tag in 0..10 * STREAMS as u32 {
+        for tag in 0..10 * STREAMS as u64 {
             let memory = Memory { address: 0, key: 0 };
             let (to, communicator) = (RankId(1), Communicator::WORLD);
-            let send = Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false };
-            usage.send(0, &send, &Place { file: None, line: Some(tag + 1) });
+            let send =
+                Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false, data: None };
+            usage.send(0, &send, &Place { file: None, line: Some(tag as u32 + 1) });
             if usage.is_full() {
                 usage.keep([left(7), left(tag)].into_iter());
             }

@@ -1,6 +1,6 @@
 //! Every rule off in turn: what must go wrong, and how small a program shows it.
 
-use super::families::{Family, Kinds, cancels, one_way};
+use super::families::{Family, Kinds, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{Row, SuiteReport, SuiteSettings, VERSION};
@@ -56,12 +56,16 @@ pub enum Search {
     OneTag(usize, usize),
     /// The same with two tags and any.
     TwoTags(usize, usize),
+    /// The same with tags of two bits, of which receives may ignore some.
+    Masks(usize, usize),
     /// The same with large receives only.
     Large(usize, usize),
     /// The same with messages longer than their receive.
     Truncating(usize, usize),
     /// The same with receives cancelled.
     Cancelled(usize, usize),
+    /// The same with messages claimed.
+    Claimed(usize, usize),
     /// The same with receives from any source.
     AnySource(usize, usize),
 }
@@ -73,6 +77,7 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, ORDERED_CONNECTION, "R1", Search::OneTag(2, 2)),
     ablation(Mirror, "SEEN_PRUNES", "R2", Search::OneTag(3, 3)),
     ablation(Mirror, "BLOCKED_BY_UNANNOUNCED", "R3; figure 4.9", Search::AnySource(2, 3)),
+    ablation(Mirror, "MASKS_OVERLAP", "R3, masks", Search::Masks(1, 2)),
     ablation(Mirror, "AHEAD_LINES", "R4; figure 4.9", Search::OneTag(2, 3)),
     ablation(Mirror, "UNSEEN_TAKES_LINE", "R5; figures 4.7, 4.10", Search::OneTag(2, 2)),
     ablation(Mirror, "EAGER_TAKES_LINE", "R6; figure 4.10", Search::OneTag(2, 2)),
@@ -80,6 +85,7 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, "FIN_BEHIND_WRITE", "R7; figure 4.7, case 1", Search::OneTag(2, 2)),
     ablation(Mirror, "RELEASE=DONE_BESIDE_READ", "R10", Search::OneTag(1, 1)),
     ablation(Mirror, "CANCEL_ASKS", "R11; H4", Search::Cancelled(2, 2)),
+    ablation(Mirror, "CLAIM_TAKES", "R12", Search::Claimed(1, 2)),
     ablation(Published, "RTR_ANSWERS_RTS", "P4; figure 4.7, case 2", Search::OneTag(2, 2)),
     ablation(Published, "ACK_RTR", "P5; figure 4.7, case 1", Search::OneTag(2, 2)),
     ablation(Published, "ACK_RTS", "P6; figure 4.7, RTR side", Search::OneTag(2, 3)),
@@ -161,9 +167,11 @@ impl Search {
     fn families(self) -> impl Iterator<Item = Family> {
         let (Self::OneTag(sends, receives)
         | Self::TwoTags(sends, receives)
+        | Self::Masks(sends, receives)
         | Self::Large(sends, receives)
         | Self::Truncating(sends, receives)
         | Self::Cancelled(sends, receives)
+        | Self::Claimed(sends, receives)
         | Self::AnySource(sends, receives)) = self;
         let mut sizes: Vec<(usize, usize)> =
             (1..=sends).flat_map(|sent| (1..=receives).map(move |received| (sent, received))).collect();
@@ -176,11 +184,13 @@ impl Search {
         match self {
             Self::OneTag(..) => one_way(sent, received, &one_tag),
             Self::TwoTags(..) => one_way(sent, received, &Kinds::TWO_TAGS),
+            Self::Masks(..) => one_way(sent, received, &Kinds::MASKS),
             Self::Large(..) => one_way(sent, received, &Kinds { receive_lens: &[2], ..one_tag }),
             Self::Truncating(..) => {
                 one_way(sent, received, &Kinds { send_lens: &[1, 2, 3], receive_lens: &[1, 2, 3], ..one_tag })
             }
             Self::Cancelled(..) => cancels(sent, received, &one_tag),
+            Self::Claimed(..) => claims(sent, received, &one_tag),
             Self::AnySource(..) => one_way(sent, received, &Kinds { any_source: true, ..one_tag }),
         }
     }

@@ -1,8 +1,8 @@
 //! The families of programs that the rendezvous suite explores.
 
 use super::space::{
-    ReceiveKind, SendKind, Word, Words, by_tags, by_tags_and_ranks, is_smallest, lists, with_cancels,
-    with_waits,
+    ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
+    with_cancels, with_claims, with_waits,
 };
 use crate::model::Reached;
 
@@ -22,6 +22,8 @@ pub(super) struct Family {
 pub(super) struct Kinds {
     pub(super) tags: u32,
     pub(super) any_tag: bool,
+    /// The tags are of two bits, of which receives may ignore one or both.
+    pub(super) masks: bool,
     pub(super) any_source: bool,
     pub(super) send_lens: &'static [u64],
     pub(super) receive_lens: &'static [u64],
@@ -29,10 +31,20 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// Eager and rendezvous sizes, over two tags and any.
-    pub(super) const TWO_TAGS: Self =
-        Self { tags: 2, any_tag: true, any_source: false, send_lens: &[1, 2], receive_lens: &[1, 2] };
+    pub(super) const TWO_TAGS: Self = Self {
+        tags: 2,
+        any_tag: true,
+        masks: false,
+        any_source: false,
+        send_lens: &[1, 2],
+        receive_lens: &[1, 2],
+    };
     /// The same, over one tag.
     pub(super) const ONE_TAG: Self = Self { tags: 1, any_tag: false, ..Self::TWO_TAGS };
+
+    /// Tags of two bits, and receives that ignore none, one or both: some accept tags that others do, and neither all of
+    /// them.
+    pub(super) const MASKS: Self = Self { tags: 4, masks: true, ..Self::TWO_TAGS };
 
     pub(super) fn sends(&self) -> Vec<SendKind> {
         let lens = self.send_lens;
@@ -40,8 +52,12 @@ impl Kinds {
     }
 
     pub(super) fn receives(&self, from: &[u32]) -> Vec<ReceiveKind> {
-        let tags: Vec<Option<u32>> =
-            self.any_tag.then_some(None).into_iter().chain((0..self.tags).map(Some)).collect();
+        let masks = [(0, 0b01), (0b10, 0b01), (0, 0b10), (0b01, 0b10)];
+        let masked =
+            masks.into_iter().filter(|_| self.masks).map(|(tag, ignore)| TagKind::Masked { tag, ignore });
+        let any = self.any_tag.then_some(TagKind::Any);
+        let tags: Vec<TagKind> =
+            any.into_iter().chain((0..self.tags).map(TagKind::Tag)).chain(masked).collect();
         let sources: Vec<Option<u32>> =
             self.any_source.then_some(None).into_iter().chain(from.iter().copied().map(Some)).collect();
         let mut kinds = Vec::new();
@@ -51,6 +67,11 @@ impl Kinds {
             }
         }
         kinds
+    }
+
+    /// The program under every renaming of tags.
+    fn renamed(&self, words: &Words) -> Vec<Words> {
+        if self.masks { by_bits(words, 2) } else { by_tags(words, self.tags) }
     }
 }
 
@@ -81,6 +102,10 @@ fn pairs(left: &[Vec<Word>], right: &[Vec<Word>]) -> impl Iterator<Item = Words>
 }
 
 const MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined];
+const CLAIMED_MEETINGS: &[Reached] =
+    &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Claimed];
+/// Of messages that are all announced.
+const LARGE_MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Declined];
 
 /// One direction, all calls nonblocking, exactly so many sends and receives.
 pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> Family {
@@ -89,8 +114,8 @@ pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> Family {
     family(
         format!("one way, {sent} sends, {received} receives, {tags}"),
         pairs(&sends, &receives),
-        |words| by_tags(words, kinds.tags),
-        MEETINGS,
+        |words| kinds.renamed(words),
+        if kinds.send_lens.contains(&1) { MEETINGS } else { LARGE_MEETINGS },
     )
 }
 
@@ -103,7 +128,7 @@ pub(super) fn placements(sent: usize, received: usize, kinds: &Kinds) -> Family 
     family(
         format!("waits placed, {sent} x {received}, {tags}"),
         pairs(&sends, &receives),
-        |words| by_tags(words, kinds.tags),
+        |words| kinds.renamed(words),
         MEETINGS,
     )
 }
@@ -117,8 +142,41 @@ pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> Family {
     family(
         format!("cancelled, {sent} x {received}, {tags}"),
         pairs(&sends, &receives),
-        |words| by_tags(words, kinds.tags),
+        |words| kinds.renamed(words),
         &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Cancelled],
+    )
+}
+
+/// The same with messages claimed, and received or discarded later, in every way.
+pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> Family {
+    let sends = sends(&kinds.sends(), 1, sent);
+    let receives: Vec<_> =
+        receives(&kinds.receives(&[0]), received).iter().flat_map(|words| with_claims(words)).collect();
+    let tags = tags_of(kinds);
+    family(
+        format!("claimed, {sent} x {received}, {tags}"),
+        pairs(&sends, &receives),
+        |words| kinds.renamed(words),
+        CLAIMED_MEETINGS,
+    )
+}
+
+/// The same from two senders.
+pub(super) fn claims_of_two(received: usize, kinds: &Kinds) -> Family {
+    let kinds = Kinds { any_source: true, ..kinds.clone() };
+    let sends = sends(&kinds.sends(), 2, 1);
+    let receives: Vec<_> =
+        receives(&kinds.receives(&[0, 1]), received).iter().flat_map(|words| with_claims(words)).collect();
+    let tags = tags_of(&kinds);
+    let (sends, receives) = (&sends, &receives);
+    let programs = sends.iter().flat_map(move |a| {
+        sends.iter().flat_map(move |b| receives.iter().map(move |c| vec![a.clone(), b.clone(), c.clone()]))
+    });
+    family(
+        format!("claimed, 1 + 1 x {received}, {tags}"),
+        programs,
+        |words| kinds.renamed(words),
+        &[Reached::Claimed, Reached::Mispredicted, Reached::Written],
     )
 }
 
@@ -154,7 +212,7 @@ pub(super) fn two_senders(first: usize, second: usize, received: usize, kinds: &
     family(
         format!("two senders, {first} + {second} x {received}, {tags}"),
         programs,
-        |words| by_tags(words, kinds.tags),
+        |words| kinds.renamed(words),
         MEETINGS,
     )
 }
@@ -164,7 +222,9 @@ fn tags_of(kinds: &Kinds) -> String {
         1 => "1 tag".to_owned(),
         tags => format!("{tags} tags"),
     };
-    if kinds.any_tag {
+    if kinds.masks {
+        text += " and masks";
+    } else if kinds.any_tag {
         text += " and any";
     }
     if kinds.any_source {
@@ -173,7 +233,9 @@ fn tags_of(kinds: &Kinds) -> String {
     if kinds.send_lens.len() > 2 {
         text += ", truncation";
     }
-    if kinds.receive_lens.len() == 1 {
+    if kinds.send_lens.len() == 1 {
+        text += ", large messages";
+    } else if kinds.receive_lens.len() == 1 {
         text += ", large receives";
     }
     text
@@ -249,6 +311,9 @@ mod tests {
         let kinds = Kinds { any_source: true, ..Kinds::TWO_TAGS };
         let (sends, receives) = (sends(&kinds.sends(), 1, 2), receives(&kinds.receives(&[0]), 2));
         compare::<P>(pairs(&sends, &receives), |words| by_tags(words, kinds.tags));
+        let kinds = Kinds { receive_lens: &[2], ..Kinds::MASKS };
+        let (sends, receives) = (self::sends(&kinds.sends(), 1, 1), self::receives(&kinds.receives(&[0]), 2));
+        compare::<P>(pairs(&sends, &receives), |words| kinds.renamed(words));
         let kinds = Kinds::TWO_TAGS;
         let side = |peer| {
             let (sends, receives) =

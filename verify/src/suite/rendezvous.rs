@@ -1,6 +1,12 @@
 //! The rendezvous suite: every program of two ranks up to a bound, and of three.
+//!
+//! Masks are those of tags of two bits: every tag, each bit ignored, and any tag. They make many kinds of receives, so their
+//! programs are short: up to 2 x 2 with eager and rendezvous sizes, 2 x 3 with announced messages only. What is claimed is
+//! received, or discarded, at every moment from then on; those programs are explored without reduction.
 
-use super::families::{Family, Kinds, both_ways, cancels, one_way, placements, two_senders};
+use super::families::{
+    Family, Kinds, both_ways, cancels, claims, claims_of_two, one_way, placements, two_senders,
+};
 use super::space::{Words, job};
 use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explain::explain;
@@ -19,10 +25,11 @@ use std::time::Instant;
 const BATCH: usize = 2048;
 
 /// Truncation: messages that are longer than their receive, eager and not.
-const TRUNCATING: Kinds =
-    Kinds { tags: 1, any_tag: false, any_source: false, send_lens: &[1, 2, 3], receive_lens: &[0, 1, 2, 3] };
+const TRUNCATING: Kinds = Kinds { send_lens: &[1, 2, 3], receive_lens: &[0, 1, 2, 3], ..Kinds::ONE_TAG };
 const ONE_TAG_AND_ANY: Kinds = Kinds { any_tag: true, ..Kinds::ONE_TAG };
 const ANY_SOURCE: Kinds = Kinds { any_source: true, ..ONE_TAG_AND_ANY };
+/// Where programs are many, only what is announced: what is small is met with fewer calls.
+const LARGE_MASKS: Kinds = Kinds { send_lens: &[2], receive_lens: &[2], ..Kinds::MASKS };
 const LARGE: Kinds = Kinds { receive_lens: &[2], ..Kinds::ONE_TAG };
 
 type Make = Box<dyn Fn() -> Family>;
@@ -35,14 +42,22 @@ fn families(full: bool) -> Vec<Make> {
             families.push(Box::new(move || one_way(sent, received, &Kinds::TWO_TAGS)));
         }
     }
+    for (sent, received) in [(1, 2), (2, 2)] {
+        families.push(Box::new(move || one_way(sent, received, &Kinds::MASKS)));
+    }
+    families.push(Box::new(|| one_way(2, 3, &LARGE_MASKS)));
     families.push(Box::new(|| placements(2, 3, &Kinds::TWO_TAGS)));
     families.push(Box::new(|| placements(2, 3, &ANY_SOURCE)));
     families.push(Box::new(|| cancels(2, 3, &ONE_TAG_AND_ANY)));
+    families.push(Box::new(|| claims(2, 3, &Kinds::ONE_TAG)));
+    families.push(Box::new(|| claims_of_two(2, &Kinds::ONE_TAG)));
     families.push(Box::new(|| placements(2, 3, &TRUNCATING)));
     families.push(Box::new(|| both_ways(2, 2, &Kinds::ONE_TAG)));
     families.push(Box::new(|| two_senders(2, 1, 3, &Kinds::ONE_TAG)));
     if full {
         families.push(Box::new(|| one_way(3, 4, &Kinds::TWO_TAGS)));
+        families.push(Box::new(|| one_way(2, 3, &Kinds::MASKS)));
+        families.push(Box::new(|| one_way(3, 3, &LARGE_MASKS)));
         families.push(Box::new(|| one_way(4, 5, &Kinds::ONE_TAG)));
         families.push(Box::new(|| one_way(5, 6, &LARGE)));
         families.push(Box::new(|| cancels(3, 3, &Kinds::ONE_TAG)));

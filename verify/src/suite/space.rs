@@ -1,10 +1,11 @@
 //! Every program of a shape, up to renaming.
 //!
 //! A program is a list of small numbers; renaming tags (or ranks, where their roles are equal) permutes the
-//! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored.
+//! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored. With masks only
+//! renamings are used that keep them: the bits of all tags change places, or some of them their values.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use carrousel_rank::{Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Options, RankId, Source, Speculation, TagSelector, mpi};
 use std::sync::Arc;
 
 /// Messages up to this size are eager in the suites; the sizes used are 1, 2 and 3 bytes.
@@ -22,9 +23,30 @@ pub(super) struct SendKind {
 pub(super) struct ReceiveKind {
     /// `None` is any source.
     pub(super) from: Option<u32>,
-    /// `None` is any tag.
-    pub(super) tag: Option<u32>,
+    pub(super) tag: TagKind,
     pub(super) len: u64,
+}
+
+/// The tags that a receive accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum TagKind {
+    Any,
+    Tag(u32),
+    /// A tag whose ignored bits are 0, and some but not all bits to ignore.
+    Masked {
+        tag: u32,
+        ignore: u32,
+    },
+}
+
+impl TagKind {
+    fn selector(self) -> TagSelector {
+        match self {
+            Self::Any => mpi::ANY_TAG,
+            Self::Tag(tag) => mpi::selector(Some(tag)),
+            Self::Masked { tag, ignore } => TagSelector::new(mpi::tag(tag), ignore.into()),
+        }
+    }
 }
 
 /// One act of a rank in a program of the suite.
@@ -39,6 +61,12 @@ pub(super) enum Word {
     Wait(Ordinal),
     /// Cancel the n-th request.
     Cancel(Ordinal),
+    /// A receive that claims its message first.
+    Claim(ReceiveKind),
+    /// Receive what the n-th request has claimed.
+    ReceiveClaimed(Ordinal),
+    /// Discard what the n-th request has claimed.
+    Discard(Ordinal),
 }
 
 /// The words of each rank.
@@ -68,6 +96,31 @@ pub(super) fn with_waits(requests: &[Word]) -> Vec<Vec<Word>> {
 /// on, or not; all requests are waited for at the end.
 pub(super) fn with_cancels(requests: &[Word]) -> Vec<Vec<Word>> {
     with_words(requests, |request| (request..=requests.len()).collect(), Word::Cancel)
+}
+
+/// Turns receives into claims in every way; what is claimed is received, or discarded, behind one of the requests from its
+/// own on.
+pub(super) fn with_claims(requests: &[Word]) -> Vec<Vec<Word>> {
+    let count = requests.len();
+    // How a request ends: 0 as it is, then for each place received there or discarded there.
+    let ends = choices(count, |request| (0..=2 * (count - request)).collect());
+    let program = |ends: &Vec<usize>| {
+        let mut words = Vec::new();
+        for (at, request) in requests.iter().enumerate() {
+            words.push(match *request {
+                Word::Receive(kind) if ends[at] > 0 => Word::Claim(kind),
+                other => other,
+            });
+            for request in 0..=at {
+                let place = at - request;
+                let ordinal = request as Ordinal;
+                words.extend((ends[request] == 2 * place + 1).then_some(Word::ReceiveClaimed(ordinal)));
+                words.extend((ends[request] == 2 * place + 2).then_some(Word::Discard(ordinal)));
+            }
+        }
+        words
+    };
+    ends.iter().filter(|ends| ends.iter().any(|end| *end > 0)).map(program).collect()
 }
 
 /// Inserts a word for each request behind one of `places(request)`, in every way; behind none of the requests
@@ -110,7 +163,22 @@ fn choices(count: usize, options: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<usize
 
 /// The program under every renaming of tags.
 pub(super) fn by_tags(words: &Words, tags: u32) -> Vec<Words> {
-    permutations(tags).iter().map(|names| rename_tags(words, names)).collect()
+    permutations(tags)
+        .iter()
+        .map(|names| rename_tags(words, |tag| names[tag as usize], |mask| mask))
+        .collect()
+}
+
+/// The program under every renaming of tags of so many bits that keeps masks: all tags with their bits in another order,
+/// some of them inverted.
+pub(super) fn by_bits(words: &Words, bits: u32) -> Vec<Words> {
+    let orders = permutations(bits);
+    let invert = move |order: Vec<u32>| (0..1 << bits).map(move |inverted| (order.clone(), inverted));
+    let renamed = |(order, inverted): (Vec<u32>, u32)| {
+        let moved = |word: u32| (0..bits).map(|bit| (word >> bit & 1) << order[bit as usize]).sum::<u32>();
+        rename_tags(words, |tag| moved(tag) ^ inverted, moved)
+    };
+    orders.into_iter().flat_map(invert).map(renamed).collect()
 }
 
 /// The program under every renaming of tags, of the two ranks, and of both.
@@ -128,18 +196,24 @@ fn swap_ranks(word: &Word) -> Word {
     match *word {
         Word::Send { to, kind } => Word::Send { to: 1 - to, kind },
         Word::Receive(kind) => Word::Receive(ReceiveKind { from: kind.from.map(|from| 1 - from), ..kind }),
+        Word::Claim(kind) => Word::Claim(ReceiveKind { from: kind.from.map(|from| 1 - from), ..kind }),
         other => other,
     }
 }
 
-fn rename_tags(words: &Words, names: &[u32]) -> Words {
+fn rename_tags(words: &Words, tag: impl Fn(u32) -> u32, mask: impl Fn(u32) -> u32) -> Words {
+    let wanted = |wanted: TagKind| match wanted {
+        TagKind::Any => TagKind::Any,
+        TagKind::Tag(named) => TagKind::Tag(tag(named)),
+        TagKind::Masked { tag: least, ignore } => {
+            let ignore = mask(ignore);
+            TagKind::Masked { tag: tag(least) & !ignore, ignore }
+        }
+    };
     let rename = |word: &Word| match *word {
-        Word::Send { to, kind } => {
-            Word::Send { to, kind: SendKind { tag: names[kind.tag as usize], ..kind } }
-        }
-        Word::Receive(kind) => {
-            Word::Receive(ReceiveKind { tag: kind.tag.map(|tag| names[tag as usize]), ..kind })
-        }
+        Word::Send { to, kind } => Word::Send { to, kind: SendKind { tag: tag(kind.tag), ..kind } },
+        Word::Receive(kind) => Word::Receive(ReceiveKind { tag: wanted(kind.tag), ..kind }),
+        Word::Claim(kind) => Word::Claim(ReceiveKind { tag: wanted(kind.tag), ..kind }),
         other => other,
     };
     words.iter().map(|words| words.iter().map(rename).collect()).collect()
@@ -176,16 +250,19 @@ fn program(words: &[Word]) -> Program {
             Word::Send { to, kind: SendKind { tag, len } } => {
                 open.push(program.start(line, Start::Send { to, tag, len, synchronous: false, buffer }));
             }
-            Word::Receive(ReceiveKind { from, tag, len }) => {
+            Word::Receive(ReceiveKind { from, tag, len }) | Word::Claim(ReceiveKind { from, tag, len }) => {
                 let from = from.map_or(Source::Any, |from| Source::Rank(RankId(from)));
-                let tag = tag.map_or(TagSelector::Any, |tag| TagSelector::Tag(Tag(tag)));
-                open.push(program.start(line, Start::Receive { from, tag, len, buffer }));
+                let start = Start::Receive { from, tag: tag.selector(), len, buffer };
+                let claims = matches!(word, Word::Claim(_));
+                open.push(if claims { program.claim(line, start) } else { program.start(line, start) });
             }
             Word::Wait(request) => {
                 open.retain(|open| *open != request);
                 program.act(line, Act::Wait([request].into()));
             }
             Word::Cancel(request) => program.act(line, Act::Cancel(request)),
+            Word::ReceiveClaimed(request) => program.act(line, Act::ReceiveClaimed(request)),
+            Word::Discard(request) => program.act(line, Act::Discard(request)),
         }
     }
     if !open.is_empty() {
@@ -204,6 +281,8 @@ mod tests {
         assert_eq!(with_waits(&[send, send]).len(), 2);
         assert_eq!(with_waits(&[send, send, send]).len(), 6);
         assert_eq!(with_cancels(&[send, send, send]).len(), 24);
+        // A receive is one, or is claimed and received or discarded in one of three, two or one places.
+        assert_eq!(with_claims(&[send, send, send]).len(), 7 * 5 * 3 - 1);
     }
 
     #[test]
@@ -220,5 +299,27 @@ mod tests {
             .count();
         // No list of three is its own mirror image, so exactly one half is left.
         assert_eq!((programs.len(), smallest), (64, 32));
+    }
+
+    #[test]
+    fn renamings_keep_what_a_message_satisfies() {
+        let masks = [(0, 0b01), (0, 0b10), (0b01, 0b10), (0b10, 0b01)];
+        let wanted = masks.map(|(tag, ignore)| TagKind::Masked { tag, ignore });
+        let wanted: Vec<TagKind> = (0..4).map(TagKind::Tag).chain(wanted).chain([TagKind::Any]).collect();
+        for (sent, tag) in (0..4).flat_map(|sent| wanted.iter().map(move |wanted| (sent, *wanted))) {
+            let send = Word::Send { to: 1, kind: SendKind { tag: sent, len: 1 } };
+            let words = vec![vec![send], vec![Word::Receive(ReceiveKind { from: None, tag, len: 1 })]];
+            let renamed = by_bits(&words, 2);
+            assert!(renamed.len() == 8 && renamed.contains(&words), "{renamed:?}");
+            for renamed in renamed {
+                let ([Word::Send { kind, .. }], [Word::Receive(receive)]) =
+                    (&renamed[0][..], &renamed[1][..])
+                else {
+                    panic!("{renamed:?}")
+                };
+                let satisfies = |wanted: TagKind, tag| wanted.selector().matches(mpi::tag(tag));
+                assert_eq!(satisfies(receive.tag, kind.tag), satisfies(tag, sent), "{renamed:?}");
+            }
+        }
     }
 }

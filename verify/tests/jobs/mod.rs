@@ -1,6 +1,6 @@
 //! Small jobs that use everything a program can use, drawn from a fixed sequence.
 
-use carrousel_rank::{Kind, Options, RankId, Source, Speculation, Tag, TagSelector};
+use carrousel_rank::{Kind, Options, RankId, Source, Speculation, TagSelector, mpi};
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Sought, Start};
 use std::sync::Arc;
 
@@ -100,12 +100,17 @@ fn draw_program(dice: &mut Dice, shape: Shape, me: u64, collective: Option<Start
         };
         let buffer = if shape.extras && dice.one_in(4) { 0 } else { program.starts.len() as u16 + 1 };
         let len = 1 + dice.below(2);
-        let tag = dice.below(2) as u32;
+        let tag = dice.below(3) as u32;
         let start = if dice.one_in(2) {
             Start::Send { to: peer(dice), tag, len, synchronous: dice.one_in(6), buffer }
         } else {
             let from = if dice.one_in(3) { Source::Any } else { Source::Rank(RankId(peer(dice))) };
-            let tag = if dice.one_in(3) { TagSelector::Any } else { TagSelector::Tag(Tag(tag)) };
+            let tag = match dice.below(4) {
+                0 => mpi::ANY_TAG,
+                // One bit of two: what it accepts overlaps with what others do, and contains neither.
+                1 => TagSelector::new(mpi::tag(tag), 1 << dice.below(2)),
+                _ => mpi::selector(Some(tag)),
+            };
             if shape.extras && dice.one_in(6) {
                 program.act(0, Act::Probe { sought: Sought::Known(from, tag), into: None });
             }

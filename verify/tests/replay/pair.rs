@@ -1,8 +1,8 @@
 //! Two ranks that are traced, and what their trace comes to.
 
 use carrousel_rank::{
-    Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options, Packet,
-    Pattern, Rank, RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Work,
+    Arrived, Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options,
+    Packet, Pattern, Rank, RankId, Receive, Send, Source, Speculation, Work, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
@@ -133,12 +133,20 @@ impl Pair {
 
 pub(crate) fn send(to: u32, tag: u32, len: u64) -> Call {
     let memory = Memory { address: 0x1000 + u64::from(tag), key: tag };
-    Call::Send(Send { to: RankId(to), tag: Tag(tag), communicator: WORLD, len, memory, synchronous: false })
+    Call::Send(Send {
+        to: RankId(to),
+        tag: mpi::tag(tag),
+        communicator: WORLD,
+        len,
+        memory,
+        synchronous: false,
+        data: Some(len),
+    })
 }
 
 pub(crate) fn receive(from: u32, tag: u32, len: u64) -> Call {
     let memory = Memory { address: 0x2000 + u64::from(tag), key: tag };
-    let (from, tag) = (Source::Rank(RankId(from)), TagSelector::Tag(Tag(tag)));
+    let (from, tag) = (Source::Rank(RankId(from)), mpi::selector(Some(tag)));
     Call::Receive(Receive { from, tag, communicator: WORLD, len, memory })
 }
 
@@ -156,9 +164,9 @@ pub(crate) fn trace(place: &Place) {
     pair.end(0, eager);
     pair.end(1, announced);
     let (rank, recorder) = &mut pair.ranks[1];
-    let pattern = Pattern { source: Source::Any, tag: TagSelector::Any, context: Context::MESSAGES };
-    let (envelope, len) = rank.probe(&pattern).expect("two have come");
-    recorder.record(&Record::Probe { pattern, envelope, len });
+    let pattern = Pattern { source: Source::Any, tag: mpi::ANY_TAG, context: Context::MESSAGES };
+    let Arrived { envelope, data, len } = rank.probe(&pattern).expect("two have come");
+    recorder.record(&Record::Probe { pattern, envelope, data, len });
     let small = pair.call(1, 4, receive(0, 1, 8));
     let large = pair.call(1, 5, receive(0, 2, 64));
     pair.settle();

@@ -29,7 +29,7 @@ impl<P: Protocol> Ends<P> {
     }
 
     fn receive(&mut self, len: u64, tag: u32) -> Handle {
-        let tag = TagSelector::Tag(Tag(tag));
+        let tag = mpi::selector(Some(tag));
         let receive = Receive {
             from: Source::Rank(RankId(0)),
             tag,
@@ -57,11 +57,12 @@ impl<P: Protocol> Ends<P> {
         deliver(receiver, sender, RankId(1), answered, asked);
         let send = Send {
             to: RankId(1),
-            tag: Tag(tag),
+            tag: mpi::tag(tag),
             communicator: Communicator::WORLD,
             len,
             memory: MEMORY,
             synchronous: false,
+            data: None,
         };
         let send = sender.call(black_box(Call::Send(send)), asked).expect("it is right");
         // In both directions, until both are silent.

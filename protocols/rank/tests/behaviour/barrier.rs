@@ -25,7 +25,10 @@ fn everybody_waits_for_the_last<P: Protocol>() {
             entered.push((last, pair.barrier(last)));
             pair.run();
             for (rank, request) in entered {
-                assert_eq!(pair.status(rank, request), Status { message: None, len: 0, failure: None });
+                assert_eq!(
+                    pair.status(rank, request),
+                    Status { message: None, data: None, len: 0, failure: None }
+                );
             }
             pair.is_over();
         }
@@ -58,7 +61,7 @@ fn consecutive_barriers_are_apart<P: Protocol>() {
 fn a_barrier_does_not_block_messages<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
     let left = pair.barrier(0);
-    let any = pair.receive(1, Source::Any, TagSelector::Any, LARGE);
+    let any = pair.receive(1, Source::Any, mpi::ANY_TAG, LARGE);
     pair.run();
     assert!(!pair.is_complete(1, any), "the barrier's messages are not the application's");
     pair.send(0, 1, 0, &bytes(LARGE, 1));

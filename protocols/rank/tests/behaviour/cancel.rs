@@ -14,7 +14,7 @@ under_both!(
     the_receive_behind_a_cancelled_one_gets_the_message,
 );
 
-const CANCELLED: Status = Status { message: None, len: 0, failure: Some(Failure::Cancelled) };
+const CANCELLED: Status = Status { message: None, data: None, len: 0, failure: Some(Failure::Cancelled) };
 
 fn cancel<P: Protocol>(pair: &mut Pair<P>, rank: u32, request: Handle) {
     assert_eq!(pair.call(rank, Call::Cancel(request)), Ok(request));

@@ -13,7 +13,7 @@ under_both!(
     what_contradicts_itself_is_refused,
 );
 
-const DONE: Status = Status { message: None, len: 0, failure: None };
+const DONE: Status = Status { message: None, data: None, len: 0, failure: None };
 
 pub(crate) fn collective(kind: Kind, root: u32, len: usize) -> Collective {
     let len = if kind == Kind::Barrier { 0 } else { len as u64 };
@@ -90,7 +90,7 @@ fn messages_and_collectives_do_not_meet<P: Protocol>() {
     for len in [SMALL, LARGE] {
         for seed in 0..20 {
             let mut pair = Pair::<P>::with(3, &options()).announce(true);
-            let any = [0, 1, 2].map(|me| pair.receive(me, Source::Any, TagSelector::Any, LARGE));
+            let any = [0, 1, 2].map(|me| pair.receive(me, Source::Any, mpi::ANY_TAG, LARGE));
             let mut open = Vec::new();
             let mut of = Vec::new();
             let calls =

@@ -46,8 +46,8 @@ fn refused_from<P: Protocol>(
 
 /// The packets that say that `receive` has been, or is being, written into.
 fn writes(receive: Handle, tag: u32, len: u64) -> [Packet; 2] {
-    let (line, tag) = (LineId { receive, index: 0 }, Tag(tag));
-    [Packet::Fin { line, tag, len }, Packet::RtrAck { line, tag, len }]
+    let (line, tag) = (LineId { receive, index: 0 }, mpi::tag(tag));
+    [Packet::Fin { line, tag, data: None, len }, Packet::RtrAck { line, tag, data: None, len }]
 }
 
 fn rtr(receive: Handle, seen: u32, ahead: u16) -> Packet {
@@ -182,8 +182,9 @@ fn nothing_is_seen_before_it_is_sent() {
 }
 
 fn some_packets(receive: Handle) -> Vec<Packet> {
-    let eager = Packet::Eager { tag: Tag(5), len: 0 };
-    let rts = Packet::Rts { tag: Tag(5), len: 64, send: UNKNOWN, memory: MEMORY, hint: Hint::None };
+    let eager = Packet::Eager { tag: Tag(5), data: None, len: 0 };
+    let rts =
+        Packet::Rts { tag: Tag(5), data: None, len: 64, send: UNKNOWN, memory: MEMORY, hint: Hint::None };
     let line = LineId { receive, index: 0 };
     let others = [Packet::Cancel { line }, Packet::CancelAck { line }, Packet::Seen { seen: 0, taken: 0 }];
     let mut packets = vec![eager, rts, rtr(UNKNOWN, 0, 0), Packet::Filled { receive }];

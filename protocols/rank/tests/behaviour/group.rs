@@ -14,7 +14,7 @@ under_both!(
     what_is_in_use_is_not_forgotten,
 );
 
-const DONE: Status = Status { message: None, len: 0, failure: None };
+const DONE: Status = Status { message: None, data: None, len: 0, failure: None };
 
 fn part(index: u16) -> Communicator {
     Communicator::new(index).expect("few")

@@ -15,6 +15,7 @@ enum Step {
     /// Announce what may be announced.
     Announce,
     Release(Handle),
+    Claim(Source, TagSelector),
 }
 
 const RANKS: u32 = 4;
@@ -28,11 +29,11 @@ fn handle() -> impl Strategy<Value = Handle> {
 }
 
 fn tag() -> impl Strategy<Value = Tag> {
-    select(vec![0, 1, 2, 1 << 31]).prop_map(Tag)
+    select(vec![0, 1, 2, u64::MAX]).prop_map(Tag)
 }
 
 fn selector() -> impl Strategy<Value = TagSelector> {
-    prop::option::weighted(0.8, tag()).prop_map(|tag| tag.map_or(TagSelector::Any, TagSelector::Tag))
+    (tag(), select(vec![0, 0, 0, 1, 2, u64::MAX])).prop_map(|(tag, ignore)| TagSelector::new(tag, ignore))
 }
 
 /// Rank 0 is the one that is tested; the last one does not exist.
@@ -48,16 +49,15 @@ fn len() -> impl Strategy<Value = u64> {
     select(vec![0, 8, 64, 64, 80, u64::MAX])
 }
 
+fn data() -> impl Strategy<Value = Option<u64>> {
+    select(vec![None, None, Some(0), Some(u64::MAX)])
+}
+
 const MEMORY: Memory = Memory { address: 0, key: 0 };
 
 fn call() -> impl Strategy<Value = Call> {
-    let send = (rank(), tag(), len(), any::<bool>()).prop_map(|(to, tag, len, synchronous)| Send {
-        to,
-        tag,
-        communicator: Communicator::WORLD,
-        len,
-        memory: MEMORY,
-        synchronous,
+    let send = (rank(), tag(), len(), any::<bool>(), data()).prop_map(|(to, tag, len, synchronous, data)| {
+        Send { to, tag, communicator: Communicator::WORLD, len, memory: MEMORY, synchronous, data }
     });
     let receive = (source(), selector(), len()).prop_map(|(from, tag, len)| Receive {
         from,
@@ -71,6 +71,10 @@ fn call() -> impl Strategy<Value = Call> {
         6 => receive.prop_map(Call::Receive),
         3 => collective().prop_map(Call::Collective),
         1 => handle().prop_map(Call::Cancel),
+        1 => handle().prop_map(Call::Discard),
+        1 => (handle(), len()).prop_map(|(message, len)| {
+            Call::ReceiveClaimed(ReceiveClaimed { message, len, memory: MEMORY })
+        }),
     ]
 }
 
@@ -96,16 +100,27 @@ fn packet() -> impl Strategy<Value = Packet> {
     let rtr = (selector(), seen(), ahead, handle(), len())
         .prop_map(move |(tag, seen, ahead, receive, len)| Rtr { tag, seen, ahead, receive, len, memory });
     prop_oneof![
-        (tag(), len()).prop_map(|(tag, len)| Packet::Eager { tag, len }),
-        (tag(), len(), handle(), hint).prop_map(move |(tag, len, send, hint)| Packet::Rts {
+        (tag(), data(), len()).prop_map(|(tag, data, len)| Packet::Eager { tag, data, len }),
+        (tag(), data(), len(), handle(), hint).prop_map(move |(tag, data, len, send, hint)| Packet::Rts {
             tag,
+            data,
             len,
             send,
             memory,
             hint
         }),
-        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::Fin { line, tag, len }),
-        (line(), tag(), len()).prop_map(|(line, tag, len)| Packet::RtrAck { line, tag, len }),
+        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::Fin {
+            line,
+            tag,
+            data,
+            len
+        }),
+        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::RtrAck {
+            line,
+            tag,
+            data,
+            len
+        }),
         handle().prop_map(|receive| Packet::Filled { receive }),
         line().prop_map(|line| Packet::CancelAck { line }),
         rtr.prop_map(Packet::Rtr),
@@ -144,6 +159,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => event().prop_map(Step::Event),
         3 => Just(Step::Announce),
         3 => handle().prop_map(Step::Release),
+        1 => (source(), selector()).prop_map(|(from, tag)| Step::Claim(from, tag)),
     ]
 }
 
@@ -174,6 +190,7 @@ fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCa
             Step::Call(call) => rank.call(call, &mut work).is_err(),
             Step::Event(event) => rank.event(event, &mut work).is_err(),
             Step::Release(request) => rank.release(request).is_err(),
+            Step::Claim(from, tag) => rank.claim(from, tag, Communicator::WORLD, &mut work).is_none(),
             Step::Announce => {
                 let request = rank.may_announce();
                 let result = request.map(|request| rank.event(Event::Announce(request), &mut work));

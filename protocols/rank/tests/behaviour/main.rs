@@ -1,7 +1,9 @@
 //! What ranks promise each other, over a driver that keeps the law and moves real bytes.
 
 mod barrier;
+mod beside;
 mod cancel;
+mod claims;
 mod collective;
 mod eager;
 mod forged;

@@ -11,6 +11,8 @@ under_both!(
     any_source_takes_what_arrives_first,
     a_wildcard_tag_keeps_the_order_of_sending,
     a_large_receive_behind_a_wildcard_waits_its_turn,
+    masks_that_overlap_in_part_block_each_other,
+    receives_with_one_mask_are_announced_together,
 );
 
 fn messages_do_not_overtake_whatever_their_size<P: Protocol>() {
@@ -58,7 +60,7 @@ fn tags_select_among_messages<P: Protocol>() {
 
 fn a_wildcard_posted_first_is_served_first<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
-    let any = pair.receive(1, Source::Any, TagSelector::Any, LARGE);
+    let any = pair.receive(1, Source::Any, mpi::ANY_TAG, LARGE);
     let exact = pair.receive(1, from(0), tag(5), LARGE);
     pair.run();
     assert_eq!(pair.told(), "", "the second receive is not announced past the first");
@@ -89,7 +91,7 @@ fn any_source_takes_what_arrives_first<P: Protocol>() {
 fn a_wildcard_tag_keeps_the_order_of_sending<P: Protocol>() {
     for early in [false, true] {
         let mut pair = Pair::<P>::announcing();
-        let receives = |pair: &mut Pair<P>| [0; 3].map(|_| pair.receive(1, from(0), TagSelector::Any, LARGE));
+        let receives = |pair: &mut Pair<P>| [0; 3].map(|_| pair.receive(1, from(0), mpi::ANY_TAG, LARGE));
         let before = early.then(|| receives(&mut pair));
         pair.run();
         pair.send(0, 1, 9, &bytes(LARGE, 1));
@@ -120,5 +122,47 @@ fn a_large_receive_behind_a_wildcard_waits_its_turn<P: Protocol>() {
     pair.got(1, large, 0, 6, &bytes(LARGE, 2));
     pair.got(1, other, 0, 5, &bytes(LARGE, 3));
     assert!(pair.told().contains("0 write"));
+    pair.is_over();
+}
+
+/// What shares a tag, 3, though neither accepts all that the other does: 2 and 3, 1 and 3.
+const OVERLAPPING: [TagSelector; 2] = [TagSelector::new(Tag(2), 0b01), TagSelector::new(Tag(1), 0b10)];
+
+fn masks_that_overlap_in_part_block_each_other<P: Protocol>() {
+    let [first, second] = OVERLAPPING;
+    let apart = TagSelector::new(Tag(0b100), 0b11);
+    let mut pair = Pair::<P>::announcing();
+    let small = pair.receive(1, from(0), first, SMALL);
+    let large = pair.receive(1, from(0), second, LARGE);
+    pair.run();
+    assert_eq!(pair.told(), "", "the second receive is not announced past the first");
+    let other = pair.receive(1, from(0), apart, LARGE);
+    pair.send(0, 1, 3, &bytes(SMALL, 1));
+    pair.send(0, 1, 3, &bytes(LARGE, 2));
+    pair.send(0, 1, 5, &bytes(LARGE, 3));
+    pair.run();
+    pair.got(1, small, 0, 3, &bytes(SMALL, 1));
+    pair.got(1, large, 0, 3, &bytes(LARGE, 2));
+    pair.got(1, other, 0, 5, &bytes(LARGE, 3));
+    pair.is_over();
+}
+
+fn receives_with_one_mask_are_announced_together<P: Protocol>() {
+    let [first, _] = OVERLAPPING;
+    let mut pair = Pair::<P>::announcing();
+    let small = pair.receive(1, from(0), first, SMALL);
+    let large = pair.receive(1, from(0), first, LARGE);
+    pair.run();
+    let announced = pair.told();
+    pair.send(0, 1, 3, &bytes(SMALL, 1));
+    pair.send(0, 1, 2, &bytes(LARGE, 2));
+    pair.run();
+    let written = pair.told();
+    // The published rules announce none that ignores a bit of its tag.
+    let is_mirror = announced.contains("RTR");
+    assert_eq!(is_mirror, std::any::type_name::<P>().contains("Mirror"), "{announced}");
+    assert_eq!(is_mirror, written.contains("0 write"), "{written}");
+    pair.got(1, small, 0, 3, &bytes(SMALL, 1));
+    pair.got(1, large, 0, 2, &bytes(LARGE, 2));
     pair.is_over();
 }

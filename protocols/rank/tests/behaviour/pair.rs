@@ -30,7 +30,7 @@ pub(crate) fn from(rank: u32) -> Source {
 }
 
 pub(crate) fn tag(tag: u32) -> TagSelector {
-    TagSelector::Tag(Tag(tag))
+    mpi::selector(Some(tag))
 }
 
 /// The operation of all reductions here.
@@ -175,11 +175,31 @@ impl<P: Protocol> Pair<P> {
     }
 
     pub(crate) fn send(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
+        self.send_in_mode(Communicator::WORLD, (by, to), mpi::tag(tag), data, false)
     }
 
     pub(crate) fn ssend(&mut self, by: u32, to: u32, tag: u32, data: &[u8]) -> Handle {
-        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, true)
+        self.send_in_mode(Communicator::WORLD, (by, to), mpi::tag(tag), data, true)
+    }
+
+    /// Sends with tag 5, and with 8 bytes beside the data.
+    pub(crate) fn send_beside(
+        &mut self,
+        by: u32,
+        to: u32,
+        bytes: &[u8],
+        synchronous: bool,
+        data: Option<u64>,
+    ) -> Handle {
+        let (memory, tag) = (self.allocate(by, bytes.to_vec()), mpi::tag(5));
+        let (to, len, communicator) = (RankId(to), bytes.len() as u64, Communicator::WORLD);
+        let send = Send { to, tag, communicator, len, memory, synchronous, data };
+        self.call(by, Call::Send(send)).expect("the send is right")
+    }
+
+    /// Sends with a tag of any layout.
+    pub(crate) fn send_tagged(&mut self, by: u32, to: u32, tag: Tag, data: &[u8]) -> Handle {
+        self.send_in_mode(Communicator::WORLD, (by, to), tag, data, false)
     }
 
     pub(crate) fn send_in(
@@ -189,20 +209,20 @@ impl<P: Protocol> Pair<P> {
         tag: u32,
         data: &[u8],
     ) -> Handle {
-        self.send_in_mode(communicator, ends, tag, data, false)
+        self.send_in_mode(communicator, ends, mpi::tag(tag), data, false)
     }
 
     fn send_in_mode(
         &mut self,
         communicator: Communicator,
         (by, to): (u32, u32),
-        tag: u32,
+        tag: Tag,
         data: &[u8],
         synchronous: bool,
     ) -> Handle {
         let memory = self.allocate(by, data.to_vec());
-        let send =
-            Send { to: RankId(to), tag: Tag(tag), communicator, len: data.len() as u64, memory, synchronous };
+        let len = data.len() as u64;
+        let send = Send { to: RankId(to), tag, communicator, len, memory, synchronous, data: None };
         self.call(by, Call::Send(send)).expect("the send is right")
     }
 
@@ -223,6 +243,34 @@ impl<P: Protocol> Pair<P> {
         let request = self.call(by, Call::Receive(receive)).expect("the receive is right");
         self.memory_of.insert((by, request), memory);
         request
+    }
+
+    pub(crate) fn claim(&mut self, by: u32, from: Source, tag: TagSelector) -> Option<(Handle, Arrived)> {
+        self.claim_in(Communicator::WORLD, by, from, tag)
+    }
+
+    pub(crate) fn claim_in(
+        &mut self,
+        communicator: Communicator,
+        by: u32,
+        from: Source,
+        tag: TagSelector,
+    ) -> Option<(Handle, Arrived)> {
+        let mut work = Vec::new();
+        let claimed = self.ranks[by as usize].claim(from, tag, communicator, &mut work);
+        self.perform(by, work, &[]);
+        claimed
+    }
+
+    pub(crate) fn receive_claimed(
+        &mut self,
+        by: u32,
+        message: Handle,
+        len: usize,
+    ) -> Result<Handle, UsageError> {
+        let memory = self.allocate(by, [vec![0xEE; len], GUARD.to_vec()].concat());
+        self.memory_of.insert((by, message), memory);
+        self.call(by, Call::ReceiveClaimed(ReceiveClaimed { message, len: len as u64, memory }))
     }
 
     pub(crate) fn barrier(&mut self, by: u32) -> Handle {
@@ -274,9 +322,19 @@ impl<P: Protocol> Pair<P> {
 
     /// Releases a complete receive and asserts what it got, and that nothing else was written.
     pub(crate) fn got(&mut self, rank: u32, request: Handle, from: u32, tag: u32, data: &[u8]) {
+        self.got_tagged(rank, request, from, mpi::tag(tag), data);
+    }
+
+    /// The same with a tag of any layout.
+    pub(crate) fn got_tagged(&mut self, rank: u32, request: Handle, from: u32, tag: Tag, data: &[u8]) {
         let status = self.status(rank, request);
-        let message = Some((RankId(from), Tag(tag)));
-        assert_eq!(status, Status { message, len: data.len() as u64, failure: None }, "{}", self.told());
+        let message = Some((RankId(from), tag));
+        assert_eq!(
+            status,
+            Status { message, data: None, len: data.len() as u64, failure: None },
+            "{}",
+            self.told()
+        );
         self.holds(rank, request, data);
     }
 
@@ -327,7 +385,10 @@ impl<P: Protocol> Pair<P> {
                 }
                 Work::Take { kept, into, len, .. } => {
                     let data = self.kept.remove(&(me, kept)).expect("it was kept");
-                    self.store(into, &data[..len as usize]);
+                    // What is discarded goes nowhere.
+                    if len > 0 {
+                        self.store(into, &data[..len as usize]);
+                    }
                 }
                 Work::Copy { from, into, len } => {
                     let data = self.bytes(from, len).to_vec();

@@ -50,7 +50,7 @@ fn an_early_sender_is_read<P: Protocol>() {
     pair.run();
     assert_eq!(pair.told(), format!("0 RTS, {}1 read, 1 DONE", answer::<P>()));
     pair.got(1, receive, 0, 5, &bytes(LARGE, 1));
-    assert_eq!(pair.status(0, send), Status { message: None, len: LARGE as u64, failure: None });
+    assert_eq!(pair.status(0, send), Status { message: None, data: None, len: LARGE as u64, failure: None });
     pair.is_over();
 }
 
@@ -93,7 +93,7 @@ fn an_early_receiver_is_written_into<P: Protocol>() {
     pair.run();
     assert_eq!(pair.told(), writing::<P>());
     pair.got(1, receive, 0, 5, &bytes(LARGE, 1));
-    assert_eq!(pair.status(0, send), Status { message: None, len: LARGE as u64, failure: None });
+    assert_eq!(pair.status(0, send), Status { message: None, data: None, len: LARGE as u64, failure: None });
     pair.is_over();
 }
 
@@ -176,9 +176,9 @@ fn a_declined_announcement_is_not_used_again<P: Protocol>() {
 fn is_truncated<P: Protocol>(pair: &mut Pair<P>, receive: Handle, send: Handle) {
     let failure = Some(Failure::Truncated { sent: LARGE as u64 });
     let message = Some((RankId(0), Tag(5)));
-    assert_eq!(pair.status(1, receive), Status { message, len: 20, failure });
+    assert_eq!(pair.status(1, receive), Status { message, data: None, len: 20, failure });
     pair.holds(1, receive, &bytes(20, 1));
-    assert_eq!(pair.status(0, send), Status { message: None, len: LARGE as u64, failure: None });
+    assert_eq!(pair.status(0, send), Status { message: None, data: None, len: LARGE as u64, failure: None });
     pair.is_over();
 }
 

@@ -6,7 +6,7 @@ use carrousel_rank::*;
 
 under_both!(
     a_rank_that_does_not_exist_is_refused,
-    a_tag_that_is_too_great_is_refused,
+    every_tag_of_64_bits_is_carried,
     a_request_that_is_not_open_is_refused,
     only_receives_are_cancelled,
     a_released_position_is_used_again_under_a_new_name,
@@ -25,11 +25,12 @@ fn refused<P: Protocol>(pair: &mut Pair<P>, call: Call, error: UsageError) {
 fn sending(to: u32, tag: u32) -> Call {
     Call::Send(Send {
         to: RankId(to),
-        tag: Tag(tag),
+        tag: mpi::tag(tag),
         communicator: Communicator::WORLD,
         len: 1,
         memory: MEMORY,
         synchronous: false,
+        data: None,
     })
 }
 
@@ -42,22 +43,38 @@ fn a_rank_that_does_not_exist_is_refused<P: Protocol>() {
     for rank in [2, u32::MAX] {
         let error = UsageError::NoSuchRank { rank: RankId(rank), ranks: 2 };
         refused(&mut pair, sending(rank, 0), error);
-        refused(&mut pair, receiving(from(rank), TagSelector::Any), error);
+        refused(&mut pair, receiving(from(rank), mpi::ANY_TAG), error);
     }
 }
 
-fn a_tag_that_is_too_great_is_refused<P: Protocol>() {
-    let mut pair = Pair::<P>::new();
+fn every_tag_of_64_bits_is_carried<P: Protocol>() {
+    for len in [SMALL, LARGE] {
+        let mut pair = Pair::<P>::new();
+        for tag in [0, 1 << 31, 1 << 32, u64::MAX].map(Tag) {
+            let other = pair.receive(1, from(0), TagSelector::exact(Tag(tag.0 ^ 1 << 63)), len);
+            let receive = pair.receive(1, from(0), TagSelector::exact(tag), len);
+            pair.send_tagged(0, 1, tag, &bytes(len, 1));
+            pair.run();
+            pair.got_tagged(1, receive, 0, tag, &bytes(len, 1));
+            pair.call(1, Call::Cancel(other)).expect("it is a receive");
+            pair.run();
+            assert_eq!(pair.status(1, other).failure, Some(Failure::Cancelled));
+        }
+    }
+}
+
+#[test]
+fn a_tag_above_the_greatest_of_mpi_is_refused_to_mpi() {
     for great in [1 << 31, u32::MAX] {
-        let error = UsageError::TagTooGreat { tag: great };
-        refused(&mut pair, sending(1, great), error);
-        refused(&mut pair, receiving(Source::Any, tag(great)), error);
+        let error = Err(UsageError::TagTooGreat { tag: great.into() });
+        assert_eq!(sending(1, great).check_mpi_tag(), error);
+        assert_eq!(receiving(Source::Any, tag(great)).check_mpi_tag(), error);
     }
     let greatest = (1 << 31) - 1;
-    let receive = pair.receive(1, Source::Any, tag(greatest), SMALL);
-    pair.send(0, 1, greatest, &bytes(SMALL, 1));
-    pair.run();
-    pair.got(1, receive, 0, greatest, &bytes(SMALL, 1));
+    assert_eq!(sending(1, greatest).check_mpi_tag(), Ok(()));
+    for right in [tag(greatest), mpi::ANY_TAG] {
+        assert_eq!(receiving(Source::Any, right).check_mpi_tag(), Ok(()));
+    }
 }
 
 fn a_request_that_is_not_open_is_refused<P: Protocol>() {

@@ -29,7 +29,9 @@ impl<R: MirrorRules> Protocol for Mirror<R> {
     const NOTICE: Notice = if R::FIN_BEHIND_WRITE { Notice::FinBehindWrite } else { Notice::FinAfterWrite };
     const RELEASE: Release = R::RELEASE;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
+    const CLAIM_TAKES: bool = R::CLAIM_TAKES;
     const WRITE_IS_FIRST_MATCH: bool = R::FIN_IS_FIRST_MATCH;
+    const MASKS_OVERLAP: bool = R::MASKS_OVERLAP;
     const EAGER_FITS_WINDOW: bool = R::EAGER_FITS_WINDOW;
     const TAKEN_IS_TOLD: bool = R::TAKEN_IS_TOLD;
     const SEND_PROGRESSES_FIRST: bool = R::SEND_PROGRESSES_FIRST;

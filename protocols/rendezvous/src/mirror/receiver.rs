@@ -2,7 +2,7 @@
 
 use super::MirrorRules;
 use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};
-use carrousel_matching::{Tag, TagSelector};
+use carrousel_matching::Tag;
 use core::marker::PhantomData;
 
 /// The receiving end of a flow under the mirror rules.
@@ -26,12 +26,10 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
     }
 
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
-        let Announcement { tag, processed, blockers, limit, .. } = receive;
-        // R4 counts receives of one exact envelope; a receive with a wildcard tag is blocked by them.
-        let ahead = if matches!(tag, TagSelector::Tag(_)) { blockers.same_envelope } else { 0 };
-        let blocked = blockers.others + blockers.same_envelope > ahead;
+        let Announcement { processed, blockers, limit, .. } = receive;
+        let ahead = blockers.same_selector;
         let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
-        (room && self.has_room(*limit) && !(blocked && R::BLOCKED_BY_UNANNOUNCED))
+        (room && self.has_room(*limit) && !(blockers.others > 0 && R::BLOCKED_BY_UNANNOUNCED))
             .then_some((*processed, ahead))
     }
 

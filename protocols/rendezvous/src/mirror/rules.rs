@@ -11,7 +11,9 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const SEEN_PRUNES: bool = true;
     /// R3: no announcement past an unannounced receive that could take the same messages.
     const BLOCKED_BY_UNANNOUNCED: bool = true;
-    /// R4: earlier unannounced receives of the same envelope enter the mirror as lines without a buffer.
+    /// R3: two receives could take the same message though neither accepts all that the other does.
+    const MASKS_OVERLAP: bool = true;
+    /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror as lines without a buffer.
     const AHEAD_LINES: bool = true;
     /// R5: a line that an unseen message matches is that message's.
     const UNSEEN_TAKES_LINE: bool = true;
@@ -27,6 +29,8 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const FIN_IS_FIRST_MATCH: bool = true;
     /// R9: a finished rendezvous leaves the list of unseen messages.
     const DONE_PRUNES: bool = true;
+    /// R12: a claimed message leaves the queue of those that have no receive.
+    const CLAIM_TAKES: bool = true;
     /// R11: cancelling an announced receive asks the sender.
     const CANCEL_ASKS: bool = true;
     /// F1: eager messages that no receive has taken fit the window.

@@ -24,9 +24,10 @@ struct Unseen {
     send: Handle,
 }
 
-/// The keys of an unseen message: its tag, that of any, and its request.
+/// The keys of an unseen message: its tag, one that all have in common, for lines that ignore bits of the tag, and its
+/// request.
 const BY_TAG: usize = 0;
-const BY_ANY: usize = 1;
+const FOR_MASKS: usize = 1;
 const BY_SEND: usize = 2;
 
 /// More than a receiver leaves unseen that says what it has seen now and then: these are appended and pruned, and
@@ -35,7 +36,7 @@ const UNSEEN: usize = 256;
 
 impl Keyed<3> for Unseen {
     fn keys(&self) -> [u64; 3] {
-        [self.tag.0.into(), 0, self.send.to_bits()]
+        [self.tag.0, 0, self.send.to_bits()]
     }
 }
 
@@ -66,9 +67,9 @@ impl<R: MirrorRules> MirrorSender<R> {
 
     /// R5: one announced receive, in the order of the receiver's queue.
     fn line(&mut self, line: Line) {
-        let key = || match line.tag {
-            TagSelector::Tag(tag) => [(BY_TAG, tag.0.into())],
-            TagSelector::Any => [(BY_ANY, 0)],
+        let key = || {
+            let tag = line.tag.tag().0;
+            [if line.tag.is_exact() { (BY_TAG, tag) } else { (FOR_MASKS, 0) }]
         };
         let takes = |message: &Unseen| line.tag.matches(message.tag);
         if !R::UNSEEN_TAKES_LINE || self.unseen.take_oldest(key, takes).is_none() {
@@ -173,7 +174,7 @@ mod tests {
 
     fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {
         let send = Handle { index, generation: 0 };
-        let message = Outgoing { tag: Tag(index % 3), len: 1 << 20, rendezvous, send };
+        let message = Outgoing { tag: Tag(u64::from(index % 3)), len: 1 << 20, rendezvous, send };
         let route = sender.send(&message, Adaptation::Fixed, || true);
         assert_eq!(route, if rendezvous { Route::Rts(Hint::None) } else { Route::Eager });
         send

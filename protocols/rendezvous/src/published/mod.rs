@@ -12,7 +12,7 @@
 //!
 //! Three points are not in the thesis's words, and it is unsound without them: every receive that takes an
 //! RTS without having sent an RTR answers RTS-ACK; at a stop all pending receives of the envelope count
-//! as not announced, so that they answer too; receives with a wildcard tag are not announced.
+//! as not announced, so that they answer too; receives that ignore bits of the tag are not announced.
 
 mod receiver;
 mod rules;

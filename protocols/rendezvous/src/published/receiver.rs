@@ -3,7 +3,7 @@
 use super::{PublishedRules, Resume};
 use crate::{Announcement, Fate, Hint, Matched, ReceiveSide, Unmark, Usage};
 use alloc::vec::Vec;
-use carrousel_matching::{Tag, TagSelector};
+use carrousel_matching::Tag;
 use core::marker::PhantomData;
 
 /// The receiving end of a flow under the published rules.
@@ -39,11 +39,12 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
     }
 
     fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
-        let permitted = match receive.tag {
-            TagSelector::Tag(tag) => self.stopped.binary_search(&tag).is_err(),
-            TagSelector::Any => !R::EXACT_TAGS_ONLY,
+        let permitted = if receive.tag.is_exact() {
+            self.stopped.binary_search(&receive.tag.tag()).is_err()
+        } else {
+            !R::EXACT_TAGS_ONLY
         };
-        let blocked = receive.blockers.same_envelope + receive.blockers.others > 0;
+        let blocked = receive.blockers.same_selector + receive.blockers.others > 0;
         let room = self.outstanding < receive.limit;
         (permitted && room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
             .then_some((0, 0))

@@ -22,7 +22,7 @@ pub trait PublishedRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'stat
     const AWAIT_STOP: bool = true;
     /// P11: how RTRs from before a stop are told from those after it.
     const RESUME: Resume = Resume::ReceivesUnmarked;
-    /// A receive with a wildcard tag is not announced.
+    /// A receive that ignores bits of the tag is not announced.
     const EXACT_TAGS_ONLY: bool = true;
     /// A message longer than the announced receive is not written.
     const LENGTH_TEST: bool = true;

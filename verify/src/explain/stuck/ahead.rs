@@ -4,7 +4,7 @@
 use crate::explain::names::{Names, ranks};
 use crate::program::{Act, Later, Start};
 use crate::state::State;
-use carrousel_rank::{Protocol, RankId, Source, TagSelector};
+use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -95,11 +95,7 @@ impl Ahead {
                 self.sends.entry((to as u16, None, rank)).or_insert(pc);
             }
             Start::Receive { from, tag, .. } => {
-                let tag = match tag {
-                    TagSelector::Tag(tag) => Some(tag.0),
-                    TagSelector::Any => None,
-                };
-                self.receives.entry((rank, rank_of(from), tag)).or_insert(pc);
+                self.receives.entry((rank, rank_of(from), mpi::named(tag))).or_insert(pc);
             }
             Start::Collective { .. } | Start::Later(_) => {}
         }
@@ -119,14 +115,14 @@ impl Ahead {
 
     /// The next step of a rank that may send another one such a message.
     pub(super) fn send(&self, from: u16, to: u16, tag: TagSelector) -> Option<usize> {
-        let known = self.sends.get(&(to, wanted(tag), from));
+        let known = self.sends.get(&(to, mpi::named(tag), from));
         let others = [self.sends_of_any_tag.get(&(to, from)), self.sends_to_any.get(&from)];
         others.into_iter().chain([known]).flatten().min().copied()
     }
 
     /// The ranks that may send a rank such a message: some ranks of its own, or all of those that may send to any.
     pub(super) fn senders(&self, to: u16, tag: TagSelector) -> (Vec<u16>, &Ranks) {
-        let tag = wanted(tag);
+        let tag = mpi::named(tag);
         let known = self.sends.range((to, tag, 0)..=(to, tag, u16::MAX)).map(|((.., from), _)| *from);
         let of_any_tag = self.sends_of_any_tag.range((to, 0)..=(to, u16::MAX)).map(|((_, from), _)| *from);
         let mut own: Vec<u16> = known.chain(of_any_tag).collect();
@@ -166,12 +162,5 @@ fn rank_of(source: Source) -> Option<u32> {
     match source {
         Source::Rank(rank) => Some(rank.0),
         Source::Any => None,
-    }
-}
-
-fn wanted(tag: TagSelector) -> Option<u32> {
-    match tag {
-        TagSelector::Tag(tag) => Some(tag.0),
-        TagSelector::Any => None,
     }
 }

@@ -7,7 +7,7 @@ use crate::explain::walk::Walk;
 use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Open, Proc, State};
-use carrousel_rank::{Protocol, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -179,9 +179,9 @@ impl<'a, P: Protocol> Scene<'a, P> {
         edges: &mut Edges,
     ) -> Reason {
         let request = its.map(|receive| format!("for its {}", self.names.request_in_full(rank, receive)));
-        let tag_text = match tag {
-            TagSelector::Tag(tag) => format!(" with tag {}", tag.0),
-            TagSelector::Any => String::new(),
+        let tag_text = match mpi::named(tag) {
+            Some(tag) => format!(" with tag {tag}"),
+            None => String::new(),
         };
         let (one, another, which) = match its {
             None => ("one", "another one", "which"),
@@ -241,11 +241,11 @@ impl<'a, P: Protocol> Scene<'a, P> {
     /// several the last one that a wildcard got, or the last one.
     fn taken(&self, rank: u16, from: u16, tag: TagSelector, its: Option<Ordinal>) -> Option<Taken> {
         let is_wild = |receive: Ordinal| match self.names.start(rank, receive) {
-            Some(Start::Receive { from, tag, .. }) => *from == Source::Any || *tag == TagSelector::Any,
+            Some(Start::Receive { from, tag, .. }) => *from == Source::Any || !tag.is_exact(),
             _ => false,
         };
         let fits = |message: Message| match self.names.start(message.from, message.send) {
-            Some(Start::Send { tag: sent, .. }) => message.from == from && tag.matches(Tag(*sent)),
+            Some(Start::Send { tag: sent, .. }) => message.from == from && tag.matches(mpi::tag(*sent)),
             _ => false,
         };
         let matched = self.matched.get(&rank)?.iter().filter(|(_, message)| fits(*message));
