@@ -111,11 +111,10 @@ pub(super) fn with_claims(requests: &[Word]) -> Vec<Vec<Word>> {
                 Word::Receive(kind) if ends[at] > 0 => Word::Claim(kind),
                 other => other,
             });
-            for request in 0..=at {
-                let place = at - request;
-                let ordinal = request as Ordinal;
-                words.extend((ends[request] == 2 * place + 1).then_some(Word::ReceiveClaimed(ordinal)));
-                words.extend((ends[request] == 2 * place + 2).then_some(Word::Discard(ordinal)));
+            for (begun, end) in ends[..=at].iter().enumerate() {
+                let (place, ordinal) = (at - begun, begun as Ordinal);
+                words.extend((*end == 2 * place + 1).then_some(Word::ReceiveClaimed(ordinal)));
+                words.extend((*end == 2 * place + 2).then_some(Word::Discard(ordinal)));
             }
         }
         words
