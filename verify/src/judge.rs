@@ -3,7 +3,7 @@
 
 use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Data, Message, Note, Proc, State, Wrong};
+use crate::state::{Data, Message, Note, Open, Proc, State, Wrong};
 use crate::step::Turn;
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
@@ -60,8 +60,15 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
             requests.iter().copied().filter(|request| !model.is_over(state, at, *request)).find(|request| {
                 match model.start(state, at, *request) {
                     Start::Receive { .. } => !proc.waiting.contains(request),
+                    // What is claimed waits for its receive, as what has arrived does.
                     Start::Send { to, .. } => {
-                        !state.procs[to as usize].arrived.contains(&Message { from: at, send: *request })
+                        let (message, partner) =
+                            (Message { from: at, send: *request }, &state.procs[to as usize]);
+                        let claims = |open: &Open| {
+                            open.message == Some(message)
+                                && open.handle.is_some_and(|claim| partner.rank.is_claimed(claim))
+                        };
+                        !partner.arrived.contains(&message) && !partner.open.iter().any(claims)
                     }
                     Start::Later(_) => false,
                     // It has its partners when all ranks have entered it, and agree on what it is.

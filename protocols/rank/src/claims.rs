@@ -40,6 +40,11 @@ impl<P: Protocol> Rank<P> {
         Some((request, arrived))
     }
 
+    /// Whether a request has claimed a message that is neither received nor discarded.
+    pub fn is_claimed(&self, request: Handle) -> bool {
+        matches!(self.requests.get(request), Some(State::Claimed(_)))
+    }
+
     /// The message that a request has claimed, of which nobody has said yet where it goes.
     fn claimed(&self, request: Handle) -> Result<Claimed, UsageError> {
         match self.requests.get(request) {

@@ -35,7 +35,7 @@ fn only_what_has_arrived_is_claimed<P: Protocol>() {
         let (request, arrived) = pair.claim(1, Source::Any, mpi::ANY_TAG).expect("it has come");
         let envelope = Envelope { source: RankId(0), tag: mpi::tag(5), context: Context::MESSAGES };
         assert_eq!(arrived, Arrived { envelope, data: Some(3), len: len as u64 });
-        assert!(!pair.is_complete(1, request));
+        assert!(!pair.is_complete(1, request) && pair.ranks[1].is_claimed(request));
         assert_eq!(pair.ranks[1].progress_of(request), Some("claimed; neither received nor discarded"));
         pair.receive_claimed(1, request, LARGE).expect("it is claimed");
         pair.run();
