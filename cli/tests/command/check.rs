@@ -213,7 +213,7 @@ fn what_is_no_trace_is_refused() {
     place.run("run --trace halo.scn halo.scn").status(2).complains("cannot create");
     place.run("run --trace out halo.scn").status(0);
     let part = place.text("out/rank-0.jsonl");
-    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":2", "\"carrousel_trace\":9"))
+    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":3", "\"carrousel_trace\":9"))
         .expect("it can be written");
     place.run("check out").status(2).complains("rank-0.jsonl:1: version 9");
 }

@@ -2,7 +2,7 @@
 
 use super::PATIENCE;
 use super::processes::{ChildRank, say};
-use carrousel_transport::wire::{HEAD_MAX, encode};
+use carrousel_transport::wire::{HEAD_MAX, VERSION, encode};
 use carrousel_transport::*;
 use carrousel_transport_shm::chunk_queue::Owner;
 use carrousel_transport_shm::ring::{CONTROL_WORDS_START, POSITIONS};
@@ -231,14 +231,12 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         ("tag 5", Box::new(|_| (5, vec![1; 8]))),
         ("an eager message without a head", Box::new(|_| (4, Vec::new()))),
         ("an eager message with half a head", Box::new(|_| (4, vec![0; 7]))),
-        ("an eager message with a tag that is none", Box::new(|_| (4, vec![0, 0, 0, 0x80, 0, 0, 0, 0]))),
-        ("an eager message with more than a tag", Box::new(|_| (4, vec![0, 0, 0, 0, 1, 0, 0, 0]))),
         ("an eager message as another packet", Box::new(move |_| (1, packet(&eager, &[0; 4])))),
         ("the greatest tag", Box::new(|_| (u32::MAX, Vec::new()))),
         ("an empty packet", Box::new(|_| (1, Vec::new()))),
-        ("a packet of three bytes", Box::new(|_| (1, vec![1; 3]))),
-        ("a packet of another version", Box::new(|_| (1, vec![2; 12]))),
-        ("a packet of no kind", Box::new(|_| (1, vec![1, 99, 0, 0, 0, 0, 0, 0]))),
+        ("a packet of three bytes", Box::new(|_| (1, vec![VERSION; 3]))),
+        ("a packet of another version", Box::new(|_| (1, vec![VERSION - 1; 12]))),
+        ("a packet of no kind", Box::new(|_| (1, vec![VERSION, 99, 0, 0, 0, 0, 0, 0]))),
         ("less data than announced", Box::new(move |_| (1, packet(&eager, &[0; 3])))),
         ("more data than announced", Box::new(move |_| (1, packet(&eager, &[0; 5])))),
         ("data behind what has none", Box::new(|_| (1, packet(&DONE, &[0])))),
