@@ -68,7 +68,7 @@ fn because(why: &Option<String>) -> String {
     why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
 }
 
-/// An error inside the library, in a word: nothing as large as an [`Error`] is moved wherever something succeeds.
+/// An error inside the library, in a word: nothing as large as an [`enum@Error`] is moved wherever something succeeds.
 pub type BoxedError = Box<Error>;
 
 impl From<BoxedError> for Error {

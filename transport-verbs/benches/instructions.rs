@@ -20,10 +20,10 @@ use std::hint::black_box;
 
 /// The limits: what it was when this was written, and one in a hundred for other processors, on which the C library
 /// copies memory in other ways.
-const POST_INLINE_MAX: u64 = 273_400;
-const POST_COPIED_MAX: u64 = 776_900;
+const POST_INLINE_MAX: u64 = 296_100;
+const POST_COPIED_MAX: u64 = 797_600;
 /// The data is not touched: it is handed over where it has arrived.
-const RECEIVE_MAX: u64 = 457_200;
+const RECEIVE_MAX: u64 = 458_800;
 
 /// Copied into the work request.
 const SMALL: [u8; 8] = [7; 8];

@@ -24,7 +24,7 @@ pub struct LeftBehind {
 }
 
 impl Endpoint {
-    /// From now on call sites are recorded, see [`super::driver::Driver::observe`].
+    /// From now on call sites are recorded: for reports, and for calls on behalf of others.
     pub fn observe(&mut self) {
         self.driver.observe();
     }
