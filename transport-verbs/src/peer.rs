@@ -323,11 +323,13 @@ impl Peer {
             way.post(shared, [piece], [Posted::Nothing])?;
             transfer.advance(shared.message);
         }
+        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else {
+            return Ok(Some(transfer));
+        };
         let requests = 1 + u32::from(transfer.notice.is_some());
-        if self.room(shared, requests).is_none() || transfer.notice.is_some() && !self.credits.spend() {
+        if !way.fits(shared, requests) {
             return Ok(Some(transfer));
         }
-        let Self { data: Some(way), control, credits, .. } = self else { return Ok(Some(transfer)) };
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
         let operation = transfer.operation();
         let data = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
@@ -340,19 +342,31 @@ impl Peer {
         };
         let mut head = [0; HEAD_MAX];
         let len = encode(context, &packet, &mut head);
+        let head = &head[..len];
+        let is_inline = way.takes_inline(len);
+        if !is_inline && shared.free.is_empty() || !credits.spend() {
+            return Ok(Some(transfer));
+        }
+        let slot = if is_inline { None } else { shared.free.pop() };
+        let copied = slot.map(|slot| {
+            shared.slots.bytes_mut(slot, len).copy_from_slice(head);
+            [shared.slots.sge(slot, len)]
+        });
         let kind = control.as_mut().map_or(PACKET, |control| control.number(packet.lane()));
         // A read is complete here when its answer is: whatever says so must not overtake that.
         let fenced = transfer.kind != Kind::Write;
         let notice = Request {
             id: way.id(1),
             operation: Operation::Send(frame::immediate(kind, credits.give())),
-            parts: Parts::Inline([&head[..len], &[]]),
-            // Somebody may wait for its end.
-            signaled: fenced && !shared.reads_behind_fences,
+            parts: copied.as_ref().map_or(Parts::Inline([head, &[]]), |sge| Parts::Keyed(sge)),
+            // Somebody may wait for its end, or for its slot.
+            signaled: fenced && !shared.reads_behind_fences || slot.is_some() && way.signals(shared),
             fenced,
         };
         let number = way.number(1);
-        way.post(shared, [data, notice], [transfer.posted(), Posted::Nothing])?;
+        let posted = [transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot)];
+        // Who could not post it is lost, and others need the slot.
+        way.post(shared, [data, notice], posted).inspect_err(|_| shared.free.extend(slot))?;
         if fenced {
             self.fence = Some(number);
         }

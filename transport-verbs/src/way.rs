@@ -49,6 +49,12 @@ impl Way {
         self.posted.len() + requests as usize <= self.pair.depth() && shared.fits(requests)
     }
 
+    /// Whether so many bytes can be copied into a work request. A device may take none.
+    #[inline]
+    pub(crate) fn takes_inline(&self, len: usize) -> bool {
+        len <= self.pair.inline()
+    }
+
     /// The number of the work request that is posted as the `ahead`th from now.
     #[inline]
     pub(crate) fn number(&self, ahead: u32) -> u32 {
@@ -126,7 +132,7 @@ impl Way {
         [head, data]: [&[u8]; 2],
     ) -> Result<bool, VerbsError> {
         let len = head.len() + data.len();
-        let is_inline = len <= self.pair.inline();
+        let is_inline = self.takes_inline(len);
         if !self.fits(shared, 1)
             || !is_inline && shared.free.is_empty()
             || takes_credit(kind) && !credits.spend()

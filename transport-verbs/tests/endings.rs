@@ -126,7 +126,7 @@ fn who_is_of_a_larger_job_is_not_connected_to() {
 #[test]
 fn a_connection_that_cannot_be_made_is_a_loss_also_to_who_was_asked_for_it() {
     // Of the queue pairs that it is asked for it can make none.
-    let mut own = End::new(Adapter(10).with_inline(0), 0, 2, Settings::default());
+    let mut own = End::new(Adapter(10).without_connections(), 0, 2, Settings::default());
     let mut other = End::new(Adapter(11), 1, 2, Settings::default());
     other.verbs.out().connect(RankId(0), &own.verbs.address());
     drive(&mut [&mut own, &mut other], |ends| !ends[0].heard.lost.is_empty());

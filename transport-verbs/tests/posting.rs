@@ -5,9 +5,10 @@
 mod fake;
 
 use allocation_counter::measure;
-use carrousel_transport::{RankId, Transport};
-use carrousel_transport_verbs::{Loss, Settings};
-use fake::{Adapter, End, connected, drive};
+use carrousel_transport::wire::{HEAD_MAX, encode};
+use carrousel_transport::{Arrival, Context, Handle, LineId, Packet, Tag};
+use carrousel_transport_verbs::Settings;
+use fake::{Adapter, End, Reports, connected};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::collections::BTreeMap;
 use std::env;
@@ -16,6 +17,8 @@ use std::process::Command;
 
 const WARM_UP: u64 = 300;
 const MESSAGES: u64 = 5_000;
+/// More than there are slots for what is not inline.
+const ROUNDS: u64 = 300;
 
 /// Sends a message, which the peer takes. What is owed in return goes.
 fn message(ends: &mut [End; 2], data: &[u8]) {
@@ -45,19 +48,47 @@ fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
 #[test]
 fn a_message_is_inline_as_far_as_the_adapter_takes_it() {
     let largest = Settings::default().inline;
-    for inline in [largest - 1, largest / 2, 80] {
+    for inline in [largest - 1, largest / 2, 80, 8, 0] {
         let mut ends = connected([Adapter(8), Adapter(9)].map(|adapter| adapter.with_inline(inline)));
         for len in [8, 64, 200] {
             message(&mut ends, &vec![1; len]);
         }
         assert_eq!(ends[1].heard.packets, 4);
     }
-    // What is not enough for a packet without data is refused, and told.
-    let mut one = End::new(Adapter(10).with_inline(8), 0, 2, Settings::default());
-    let other = End::new(Adapter(11), 1, 2, Settings::default());
-    one.verbs.out().connect(RankId(1), &other.verbs.address());
-    drive(&mut [&mut one], |ends| !ends[0].heard.lost.is_empty());
-    assert!(matches!(one.verbs.out().loss_of(RankId(1)), Some(Loss::System(_))));
+}
+
+#[test]
+fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
+    let line = LineId { receive: Handle { index: 7, generation: 1 }, index: 3 };
+    let written = |data| Packet::Fin { line, tag: Tag(u64::MAX), data, len: 0 };
+    let read = Packet::Done { send: Handle { index: 9, generation: 2 } };
+    // The longest one is among them.
+    let notices = [written(None), written(Some(u64::MAX)), read];
+    let sizes = notices.map(|packet| encode(Context::MESSAGES, &packet, &mut [0; HEAD_MAX]));
+    for inline in sizes.into_iter().flat_map(|size| [size - 1, size]).chain([0]) {
+        let adapters = [Adapter(10), Adapter(11)].map(|adapter| adapter.with_inline(inline as u32));
+        let mut ends = connected(adapters);
+        let before = adapters[0].doorbells();
+        for _ in 0..ROUNDS {
+            for notice in notices {
+                match notice {
+                    Packet::Done { .. } => ends[0].read_notice(1, Some(notice)),
+                    _ => ends[0].write_notice(1, Some(notice)),
+                }
+            }
+            let mut reports = Reports::default();
+            reports.hear(&mut ends[1], notices.len());
+            let come = reports.0.iter().map(|arrival| match arrival {
+                Arrival::Packet { packet, .. } => *packet,
+                other => panic!("{other:?}, where {inline} bytes are inline"),
+            });
+            assert!(come.eq(notices), "where {inline} bytes are inline");
+            ends[0].poll();
+        }
+        assert_eq!(ends[0].heard.written, 2 * ROUNDS, "where {inline} bytes are inline");
+        let doorbells = adapters[0].doorbells() - before;
+        assert_eq!(doorbells, notices.len() as u64 * ROUNDS, "where {inline} bytes are inline");
+    }
 }
 
 #[test]

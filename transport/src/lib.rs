@@ -94,7 +94,7 @@ pub mod conformance;
 mod contract;
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};
-pub use carrousel_rendezvous::{Lane, Memory, Packet, wire};
+pub use carrousel_rendezvous::{Lane, LineId, Memory, Packet, wire};
 pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
 
 /// An operation that one rank posts to another.

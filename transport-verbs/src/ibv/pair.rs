@@ -3,7 +3,6 @@
 use super::queues::ReceiveQueue;
 use super::{Completions, Device, checked, made};
 use crate::VerbsError;
-use carrousel_transport::wire::HEAD_MAX;
 use rdma_sys as sys;
 use std::fmt;
 use std::io;
@@ -161,9 +160,9 @@ impl QueuePair {
             match made("a queue pair", pair) {
                 Ok(pair) => return Ok((pair, attributes.cap.max_inline_data)),
                 Err(VerbsError::System { why, .. })
-                    if why.kind() == io::ErrorKind::InvalidInput && inline > HEAD_MAX as u32 =>
+                    if why.kind() == io::ErrorKind::InvalidInput && inline > 0 =>
                 {
-                    inline = (inline / 2).max(HEAD_MAX as u32);
+                    inline /= 2;
                 }
                 Err(error) => return Err(error),
             }

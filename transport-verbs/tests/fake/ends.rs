@@ -96,17 +96,29 @@ impl End {
 
     /// Posts a write without data to a peer.
     pub(crate) fn write_nothing(&mut self, to: u32) {
+        self.write_notice(to, None);
+    }
+
+    /// As [`End::write_nothing`], and a packet behind it.
+    pub(crate) fn write_notice(&mut self, to: u32, packet: Option<Packet>) {
+        let notice = packet.map(|packet| (Context::MESSAGES, packet));
         let nowhere = Memory { address: 0, key: 0 };
         let request = Handle { index: 0, generation: 0 };
-        let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice: None };
+        let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice };
         self.verbs.out().write(&write, &mut self.heard.memory);
     }
 
     /// Posts a read without data of a peer.
     pub(crate) fn read_nothing(&mut self, of: u32) {
+        self.read_notice(of, None);
+    }
+
+    /// As [`End::read_nothing`], and a packet behind it.
+    pub(crate) fn read_notice(&mut self, of: u32, packet: Option<Packet>) {
+        let notice = packet.map(|packet| (Context::MESSAGES, packet));
         let nowhere = Memory { address: 0, key: 0 };
         let request = Handle { index: 1, generation: 0 };
-        let read = Read { of: RankId(of), from: nowhere, into: nowhere, len: 0, request, notice: None };
+        let read = Read { of: RankId(of), from: nowhere, into: nowhere, len: 0, request, notice };
         self.verbs.out().read(&read, &mut self.heard.memory);
     }
 

@@ -90,6 +90,12 @@ impl Adapter {
         self
     }
 
+    /// Makes no queue pairs for connections.
+    pub(crate) fn without_connections(self) -> Self {
+        world().adapters[self.0].connects_nothing = true;
+        self
+    }
+
     /// Has what newer versions of the library know.
     pub(crate) fn with(self, newer: Newer) -> Self {
         world().adapters[self.0].newer = newer;

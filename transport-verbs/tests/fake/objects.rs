@@ -97,6 +97,8 @@ pub(super) struct Pair {
     pub(super) port: u8,
     /// Work requests that there is room for.
     pub(super) depth: u32,
+    /// Bytes that it takes into a work request.
+    pub(super) inline: u32,
     /// The requests that were ever posted, and those of them that are known to be out of the queue.
     pub(super) sent: u32,
     pub(super) known: u32,

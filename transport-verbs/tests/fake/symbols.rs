@@ -23,9 +23,9 @@ const DEPTH_MAX: i32 = 1 << 14;
 const COMPLETIONS_MAX: i32 = 1 << 16;
 const EVENTS: usize = 64;
 /// How the kernel answers what makes no sense.
-const REFUSED: c_int = Errno::EINVAL as c_int;
+pub(super) const REFUSED: c_int = Errno::EINVAL as c_int;
 /// How the library answers when there is no room.
-const FULL: c_int = Errno::ENOMEM as c_int;
+pub(super) const FULL: c_int = Errno::ENOMEM as c_int;
 
 /// A list of all adapters: a device is its number, counted from 1, in the shape of a pointer.
 struct List([*mut sys::ibv_device; ADAPTERS]);
@@ -322,15 +322,18 @@ extern "C" fn ibv_create_qp(
     let mut base = zero::<sys::ibv_qp>();
     (base.context, base.pd) = (object::<sys::ibv_pd>(domain).context, domain);
     let mut world = world();
-    if wanted.cap.max_inline_data > world.adapters[adapter_of(base.context)].inline_max {
+    let adapter = &world.adapters[adapter_of(base.context)];
+    let is_reliable = wanted.qp_type == sys::ibv_qp_type::IBV_QPT_RC;
+    if wanted.cap.max_inline_data > adapter.inline_max || is_reliable && adapter.connects_nothing {
         Errno::set_raw(REFUSED);
         return null_mut();
     }
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
     let posted = Ring::new(wanted.cap.max_recv_wr as usize);
-    let depth = wanted.cap.max_send_wr;
-    let pair = make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0, depth, sent: 0, known: 0 });
+    let (depth, inline) = (wanted.cap.max_send_wr, wanted.cap.max_inline_data);
+    let pair =
+        make(Pair { base, posted, key: 0, peer: 0, way: None, port: 0, depth, inline, sent: 0, known: 0 });
     object::<Pair>(pair).base.qp_num = world.add(pair);
     pair.cast()
 }
@@ -405,7 +408,7 @@ extern "C" fn post_send(
     requests: *mut sys::ibv_send_wr,
     _: *mut *mut sys::ibv_send_wr,
 ) -> c_int {
-    aside(|| if world().post(pair, requests) { 0 } else { FULL })
+    aside(|| world().post(pair, requests))
 }
 
 /// Puts receive buffers into a queue.

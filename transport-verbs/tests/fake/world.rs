@@ -2,8 +2,10 @@
 
 use super::network::{PORTS, Place, Port, Way};
 use super::objects::{Buffer, Channel, Context, Done, Handle, Pair, Queue, Receives, Told, object};
+use super::symbols::{FULL, REFUSED};
 use super::{Newer, Registered, Ways};
 use rdma_sys as sys;
+use std::ffi::c_int;
 use std::hint::spin_loop;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -30,6 +32,8 @@ pub(super) struct State {
     pub(super) opened: u64,
     /// What it takes for work requests of a connection: more is refused.
     pub(super) inline_max: u32,
+    /// It makes no queue pairs for connections.
+    pub(super) connects_nothing: bool,
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -88,6 +92,7 @@ const fn states() -> [State; ADAPTERS] {
         registered: Registered { pinned: 0, on_demand: 0 },
         opened: 0,
         inline_max: u32::MAX,
+        connects_nothing: false,
         levels: 0,
         held: None,
         stalls: false,
@@ -249,22 +254,27 @@ impl World {
         self.adapters[adapter].ports[0].is_down = is_down;
     }
 
-    /// Work requests of a queue pair, in order, as far as there is room. False if there is none for all.
-    pub(super) fn post(&mut self, pair: *mut sys::ibv_qp, mut next: *mut sys::ibv_send_wr) -> bool {
+    /// Work requests of a queue pair, in order, up to the first that there is no room for, or that has more bytes to be
+    /// copied into it than were asked for. Returns 0, or why that is not taken.
+    pub(super) fn post(&mut self, pair: *mut sys::ibv_qp, mut next: *mut sys::ibv_send_wr) -> c_int {
         let pair = object::<Pair>(pair);
         if pair.base.qp_type == sys::ibv_qp_type::IBV_QPT_RC {
             self.adapters[adapter_of(pair.base.context)].doorbells += 1;
         }
         while !next.is_null() {
             if pair.sent - pair.known >= pair.depth {
-                return false;
+                return FULL;
+            }
+            let request = object::<sys::ibv_send_wr>(next);
+            let is_inline = request.send_flags & sys::ibv_send_flags::IBV_SEND_INLINE.0 != 0;
+            if is_inline && bytes(request) > pair.inline {
+                return REFUSED;
             }
             pair.sent += 1;
-            let request = object::<sys::ibv_send_wr>(next);
             self.carry_out(pair, request);
             next = request.next;
         }
-        true
+        0
     }
 
     /// Somebody has taken a completion: what was posted by then is out of the queue.
@@ -358,6 +368,12 @@ impl World {
         let len = gather(request, buffer, HEADER).expect("buffers for datagrams are as large as they may be");
         complete(peer.base.recv_cq, Done { id, status, len, immediate: None, pair, posted: None });
     }
+}
+
+/// How many bytes a request has.
+fn bytes(request: &sys::ibv_send_wr) -> u32 {
+    // SAFETY: a request comes with as many pieces as it says.
+    (0..request.num_sge as usize).map(|at| unsafe { (*request.sg_list.add(at)).length }).sum()
 }
 
 /// Copies the bytes of a request to a buffer, behind `header` bytes. Returns how many there are then, if they fit.
