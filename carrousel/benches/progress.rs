@@ -12,8 +12,8 @@ use std::hint::black_box;
 
 const CALLS: u64 = 1000;
 /// Of one look, with one peer and with 63.
-const ONE_PEER_MAX: u64 = 75;
-const MANY_PEERS_MAX: u64 = 75;
+const ONE_PEER_MAX: u64 = 52;
+const MANY_PEERS_MAX: u64 = 52;
 
 type Ends = Vec<Communicator>;
 
