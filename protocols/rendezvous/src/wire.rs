@@ -7,6 +7,7 @@
 
 use crate::{Hint, LineId, Memory, Packet, Rtr};
 use carrousel_matching::{Context, Handle, Tag, TagSelector};
+use core::mem::offset_of;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -160,22 +161,30 @@ impl TryFrom<Line> for LineId {
 
 /// The head of a packet, into `head`; returns how many bytes it has. The data of an EAGER goes behind it.
 pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
-    let (mut with_word, mut behind) = (0, U64::ZERO);
-    if let Some(word) = word_of(packet) {
-        (with_word, behind) = (kind::WITH_WORD, word.into());
+    let len = encode_body(context, packet, head);
+    match word_of(packet) {
+        None => len,
+        Some(word) => append(word, len, head),
     }
+}
+
+/// Puts the word behind the body of a head of `len` bytes. Returns how many it has then.
+#[cold]
+fn append(word: u64, len: usize, head: &mut [u8; HEAD_MAX]) -> usize {
+    let end = len + size_of::<U64>();
+    head[offset_of!(Prefix, kind)] |= kind::WITH_WORD;
+    head[len..end].copy_from_slice(U64::new(word).as_bytes());
+    end
+}
+
+#[inline]
+fn encode_body(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
     let mut put = |kind: u8, body: &[u8]| {
-        let prefix = Prefix { version: VERSION, kind: kind | with_word, context: context.0.into() };
+        let prefix = Prefix { version: VERSION, kind, context: context.0.into() };
         let (front, rest) = head.split_at_mut(size_of::<Prefix>());
         front.copy_from_slice(prefix.as_bytes());
-        let (own, rest) = rest.split_at_mut(body.len());
-        own.copy_from_slice(body);
-        let mut len = size_of::<Prefix>() + body.len();
-        if with_word != 0 {
-            rest[..size_of::<U64>()].copy_from_slice(behind.as_bytes());
-            len += size_of::<U64>();
-        }
-        len
+        rest[..body.len()].copy_from_slice(body);
+        size_of::<Prefix>() + body.len()
     };
     let written = |line: LineId, tag: Tag, len: u64| WrittenBody {
         line: line.into(),
@@ -227,6 +236,7 @@ pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> u
 }
 
 /// The word behind the body of a packet, if it has one.
+#[inline]
 fn word_of(packet: &Packet) -> Option<u64> {
     match *packet {
         Packet::Eager { data, .. }
