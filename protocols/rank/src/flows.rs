@@ -67,7 +67,7 @@ impl<P: Protocol> Flow<P> {
 
     /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there
     /// been one. True asks for an RTS-ACK.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn matched(
         &mut self,
         posting: &Posting,

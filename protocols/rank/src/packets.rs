@@ -22,8 +22,8 @@ impl<P: Protocol> Rank<P> {
             return Err(Wrong::Peer);
         }
         match *packet {
-            Packet::Eager { tag, data, len } => {
-                self.eager(Envelope { source: from, tag, context }, data, len, out);
+            Packet::Eager { tag, data: None, len } => {
+                self.eager(Envelope { source: from, tag, context }, None, len, out);
                 Ok(())
             }
             Packet::Seen { seen, taken } => {
@@ -55,7 +55,12 @@ impl<P: Protocol> Rank<P> {
             {
                 Err(Wrong::Context)
             }
-            Packet::Eager { .. } | Packet::Seen { .. } => Err(Wrong::Context),
+            // Those of most messages do not come here.
+            Packet::Eager { tag, data, len } => {
+                self.eager(envelope(tag), data, len, out);
+                Ok(())
+            }
+            Packet::Seen { .. } => Err(Wrong::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
                 self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, out);
                 Ok(())
@@ -153,7 +158,8 @@ impl<P: Protocol> Rank<P> {
         flow
     }
 
-    #[inline]
+    // In the copy for most messages there are no 8 bytes to be carried along.
+    #[inline(always)]
     fn eager(&mut self, envelope: Envelope, data: Option<u64>, len: u64, out: &mut impl Sink) {
         let posting = self.posted.take_first(&envelope);
         let (adaptation, window) = (self.adaptation(), self.options.eager_window);

@@ -272,7 +272,23 @@ impl<P: Protocol> Rank<P> {
 
     #[inline]
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
-        let Send { to, tag, communicator, len, memory, data, .. } = *message;
+        // In the copy for most messages there are no 8 bytes to be carried along.
+        if message.data.is_some() {
+            self.send_beside(message, out)
+        } else {
+            self.send_with(message, None, out)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_beside(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
+        self.send_with(message, message.data, out)
+    }
+
+    #[inline(always)]
+    fn send_with(&mut self, message: &Send, data: Option<u64>, out: &mut impl Sink) -> Handle {
+        let Send { to, tag, communicator, len, memory, .. } = *message;
         let context = communicator.messages();
         let rendezvous = self.asks_for_rendezvous(message);
         if self.lost_for(Source::Rank(to), communicator).is_some() {
@@ -286,6 +302,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     /// Sends what matching calls a message: its place among the flow's messages is its place in time.
+    #[inline(always)]
     fn send_to_peer(
         &mut self,
         to: RankId,

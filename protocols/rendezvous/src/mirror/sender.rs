@@ -84,7 +84,7 @@ impl<R: MirrorRules> MirrorSender<R> {
 }
 
 impl<R: MirrorRules> SendSide for MirrorSender<R> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, message: &Outgoing, _: Adaptation, agree: impl FnOnce() -> bool) -> Route {
         // Nothing waits for an eager message's number once the receiver has been heard of it; the
         // receiver sees to that by SEEN (R9).

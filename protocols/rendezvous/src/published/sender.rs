@@ -174,6 +174,7 @@ impl<R: PublishedRules> PublishedSender<R> {
 }
 
 impl<R: PublishedRules> SendSide for PublishedSender<R> {
+    #[inline(always)]
     fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: impl FnOnce() -> bool) -> Route {
         let tag = message.tag;
         if !message.rendezvous {
