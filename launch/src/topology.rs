@@ -24,8 +24,8 @@ impl Topology {
     /// The topology of the processors in `allowed`, which are some of this node's.
     pub(crate) fn of_this_node(allowed: &[usize]) -> Self {
         #[cfg(feature = "hwloc")]
-        if let Some(topology) = hwloc::read(allowed) {
-            return topology;
+        if let Some([cores, numa_nodes]) = hwloc::cores_and_nodes(allowed) {
+            return Self { cores, numa_nodes };
         }
         Self::read(Path::new(SYSTEM), allowed)
     }
@@ -130,6 +130,16 @@ mod tests {
     fn without_topology_files_each_processor_is_a_core() {
         let topology = Topology::read(Path::new("/nowhere"), &[2, 5]);
         assert_eq!((topology.cores, topology.numa_nodes), (vec![vec![2], vec![5]], vec![vec![2, 5]]));
+    }
+
+    #[cfg(feature = "hwloc")]
+    #[test]
+    fn of_this_node_hwloc_says_what_the_system_does() {
+        let allowed = rustix::thread::sched_getaffinity(None).expect("it is told");
+        let allowed: Vec<_> =
+            (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+        let [cores, numa_nodes] = hwloc::cores_and_nodes(&allowed).expect("hwloc knows this machine");
+        assert_eq!(Topology { cores, numa_nodes }, Topology::read(Path::new(SYSTEM), &allowed));
     }
 
     #[test]
