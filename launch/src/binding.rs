@@ -1,10 +1,9 @@
 //! Which processors each rank of a node may use.
 
 use crate::error::LaunchError;
-use crate::topology::{SYSTEM, Topology, list};
+use crate::topology::{Topology, list};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// Where the ranks of a node run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ impl CpuBindings {
         let original = sched_getaffinity(None).ok();
         let is_allowed = |cpu: &usize| original.as_ref().is_some_and(|set| set.is_set(*cpu));
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(is_allowed).collect();
-        let topology = Topology::read(Path::new(SYSTEM), &allowed);
+        let topology = Topology::of_this_node(&allowed);
         let cpus_by_index = assign_cpus(bind, &topology, allowed.len(), ranks as usize)?;
         Ok(Self { cpus_by_index, allowed, original })
     }

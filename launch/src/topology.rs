@@ -1,15 +1,17 @@
-//! The topology of this node, as the system tells it: which processors are one core, and which cores are near the same
-//! memory.
+//! The topology of this node: which processors are one core, and which cores are near the same memory.
 //!
-//! hwloc knows more, of more systems; but it is a library in C, and every program that becomes a rank would have to be
-//! linked with it, for two questions that Linux answers in files.
+//! With the feature `hwloc`, hwloc is asked. It is a library in C that has to be there, and the command alone needs it:
+//! without the feature, and where hwloc has no answer of this node, it is what Linux tells in files.
+
+#[cfg(feature = "hwloc")]
+mod hwloc;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// The directory in which the system describes the topology.
-pub(crate) const SYSTEM: &str = "/sys/devices/system";
+const SYSTEM: &str = "/sys/devices/system";
 
 /// The processors that may be used, by core and by NUMA node, each in the order of their first processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +21,18 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
+    /// The topology of the processors in `allowed`, which are some of this node's.
+    pub(crate) fn of_this_node(allowed: &[usize]) -> Self {
+        #[cfg(feature = "hwloc")]
+        if let Some([cores, numa_nodes]) = hwloc::cores_and_nodes(allowed) {
+            return Self { cores, numa_nodes };
+        }
+        Self::read(Path::new(SYSTEM), allowed)
+    }
+
     /// Reads the topology of the processors in `allowed`. Where the system tells nothing, each processor is a core, and
     /// all are on one node.
-    pub(crate) fn read(system: &Path, allowed: &[usize]) -> Self {
+    fn read(system: &Path, allowed: &[usize]) -> Self {
         let siblings = |cpu: &usize| {
             let directory = system.join(format!("cpu/cpu{cpu}/topology"));
             let list = ["core_cpus_list", "thread_siblings_list"].map(|name| directory.join(name));
@@ -119,6 +130,16 @@ mod tests {
     fn without_topology_files_each_processor_is_a_core() {
         let topology = Topology::read(Path::new("/nowhere"), &[2, 5]);
         assert_eq!((topology.cores, topology.numa_nodes), (vec![vec![2], vec![5]], vec![vec![2, 5]]));
+    }
+
+    #[cfg(feature = "hwloc")]
+    #[test]
+    fn of_this_node_hwloc_says_what_the_system_does() {
+        let allowed = rustix::thread::sched_getaffinity(None).expect("it is told");
+        let allowed: Vec<_> =
+            (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect();
+        let [cores, numa_nodes] = hwloc::cores_and_nodes(&allowed).expect("hwloc knows this machine");
+        assert_eq!(Topology { cores, numa_nodes }, Topology::read(Path::new(SYSTEM), &allowed));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::steps::Ended;
 use crate::tools::{self, cargo, cargo_of, output_of, root};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Counts the instructions of messages. The limits are in the benchmarks.
 pub(crate) fn instructions() -> Result<Ended, String> {
@@ -25,8 +25,7 @@ pub(crate) fn instructions() -> Result<Ended, String> {
     ] {
         let mut bench = cargo(&["bench", "--locked", "--bench", "instructions", "--package"]);
         bench.args(of).env("PATH", &path);
-        let told = tools::output_of(bench.stderr(Stdio::inherit()))?;
-        print!("{told}");
+        let told = tools::shown_output_of(&mut bench)?;
         // A limit holds for that, too: it is what is counted of a function that is called otherwise by now.
         if told.lines().any(counts_nothing) {
             return Err("a benchmark counts no instructions: what it is to count is not called".to_owned());

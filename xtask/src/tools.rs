@@ -1,6 +1,7 @@
 //! Other programs: running them, and installing what is missing.
 
 use std::env;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -50,6 +51,27 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
+/// What a program prints to standard output, if it succeeds. It is shown as well, line by line: of a program that fails,
+/// too.
+pub(crate) fn shown_output_of(command: &mut Command) -> Result<String, String> {
+    let name = format!("{} {}", command.get_program().display(), arguments(command));
+    let failed = |error: io::Error| format!("`{name}` cannot be run: {error}");
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut told = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.map_err(failed)?;
+            println!("{line}");
+            told += &line;
+            told.push('\n');
+        }
+    }
+    match child.wait().map_err(failed)? {
+        status if status.success() => Ok(told),
+        status => Err(format!("`{name}` ended with {status}")),
+    }
+}
+
 /// What a program prints to standard output, if it succeeds.
 pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
     let name = format!("{} {}", command.get_program().display(), arguments(command));
@@ -75,4 +97,19 @@ pub(crate) fn need(subcommand: &str, version: &str) -> Result<(), String> {
     }
     eprintln!("cargo-{subcommand} is missing: compiling it");
     run(cargo(&["install", "--locked", "--version", version, &format!("cargo-{subcommand}")]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_returned_unless_the_program_fails() {
+        let of = |script: &str| shown_output_of(Command::new("sh").args(["-c", script]));
+        assert_eq!(of("echo one; echo two"), Ok("one\ntwo\n".to_owned()));
+        let error = of("echo one; exit 3").expect_err("it fails");
+        assert!(error.contains("exit status: 3"), "{error}");
+        let error = shown_output_of(&mut Command::new("/nowhere")).expect_err("it is not there");
+        assert!(error.starts_with("`/nowhere ` cannot be run"), "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::Counts;
 use crate::group::Burst;
-use crate::plan::Sending;
+use crate::plan::{Sending, content};
 use carrousel::{Communicator, Error};
 use fastrand::Rng;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub(crate) enum Case {
     Flood,
     /// Rank 0 has 40,000 sends of 16 KiB under way to rank 1
     Outstanding,
+    /// Rank 0 has 100,000 sends of 100 bytes under way to rank 1, and that as many receives
+    Posted,
     /// Communicators are made and given up, more than there are numbers for
     Communicators,
     /// A message of each kind, and a collective: little, so each of its system calls can be made to fail
@@ -53,9 +55,38 @@ pub(crate) fn run(case: Case, world: &Communicator) -> Result<Counts, String> {
             counts.include(burst(40_000, 16 << 10, Sending::Reversed, 200).run(world, &mut rng)?);
             Ok(counts)
         }
+        Case::Posted => posted(world),
         Case::Communicators => communicators(world),
         Case::Small => small(world),
     }
+}
+
+/// Each message has a tag of its own. What one of them takes shall not depend on the others.
+fn posted(world: &Communicator) -> Result<Counts, String> {
+    const MESSAGES: u32 = 100_000;
+    const BYTES: usize = 100;
+    let text = |error: Error| error.to_string();
+    let data = content(1, BYTES);
+    let mut counts = Counts::default();
+    if world.rank() == 0 {
+        let send =
+            world.scope(|scope| (0..MESSAGES).try_for_each(|number| scope.isend(&data, 1, number).map(drop)));
+        send.map_err(text)?;
+        return Ok(counts);
+    }
+    let mut all = vec![0; BYTES * MESSAGES as usize];
+    let receive = world.scope(|scope| {
+        let mut buffers = (0..).zip(all.chunks_mut(BYTES));
+        buffers.try_for_each(|(number, buffer)| scope.irecv(buffer, 0, number).map(drop))
+    });
+    receive.map_err(text)?;
+    for (number, got) in all.chunks(BYTES).enumerate() {
+        if got != data {
+            return Err(format!("message {number} is wrong"));
+        }
+        counts.add(BYTES);
+    }
+    Ok(counts)
 }
 
 /// More than numbers of 16 bits are.

@@ -164,6 +164,29 @@ impl Resources {
         }
     }
 
+    /// Whether a peer can be reached with this memory: if it is on another node, the adapter sees it from now on. A peer
+    /// for which the adapter refuses that is given up, and gets nothing more.
+    #[inline]
+    fn exposes(
+        &mut self,
+        peer: RankId,
+        memory: Memory,
+        len: u64,
+        writable: bool,
+        transports: &mut Transports<'_>,
+    ) -> bool {
+        if !self.reaches(peer, transports) {
+            return false;
+        }
+        if transports.net_to(peer).is_some()
+            && let Err(refused) = self.registry.export(memory, len, writable)
+        {
+            self.refuse(peer, refused, transports);
+            return false;
+        }
+        true
+    }
+
     /// The adapter has refused to register memory: the peer that the operation was for is given up.
     #[cold]
     fn refuse(&mut self, peer: RankId, refused: Error, transports: &mut Transports<'_>) {
@@ -200,12 +223,7 @@ impl Resources {
             self.registry.copy(write.from, write.into, write.len);
             self.local.push_back(Local::Written(write.request));
             self.notice(write.notice);
-        } else if self.reaches(write.to, transports) {
-            if transports.net_to(write.to).is_some()
-                && let Err(refused) = self.registry.export(write.from, write.len, false)
-            {
-                self.refuse(write.to, refused, transports);
-            }
+        } else if self.exposes(write.to, write.from, write.len, false, transports) {
             transports.write(write, &mut self.registry);
         }
     }
@@ -216,12 +234,7 @@ impl Resources {
             self.registry.copy(read.from, read.into, read.len);
             self.local.push_back(Local::Read(read.request));
             self.notice(read.notice);
-        } else if self.reaches(read.of, transports) {
-            if transports.net_to(read.of).is_some()
-                && let Err(refused) = self.registry.export(read.into, read.len, true)
-            {
-                self.refuse(read.of, refused, transports);
-            }
+        } else if self.exposes(read.of, read.into, read.len, true, transports) {
             transports.read(read, &mut self.registry);
         }
     }

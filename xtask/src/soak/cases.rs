@@ -1,5 +1,6 @@
 //! Jobs that are the same each time: those whose memory or time has a bound, and those that no seed would find.
 
+use super::moments;
 use super::run::{CONTAINER, Ended, Line, Programs, Running, may_contain};
 use super::tally::Outcome;
 use std::time::Duration;
@@ -25,10 +26,10 @@ struct Case {
 const START_COMMITTED_KIB_MAX: u64 = 64 << 10;
 /// What a rank may have needed whose peer looks at nothing: the window, the rings, and the program itself.
 const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
-/// What 40,000 sends may keep a processor busy.
+/// What 40,000 sends, or 100,000 sends and receives, may keep a processor busy.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     EMPTY,
     Case { name: "32 ranks that do nothing", ranks: 32, judge: |ended| success(ended, 32, None), ..EMPTY },
     Case {
@@ -66,16 +67,16 @@ const CASES: [Case; 8] = [
         times: 1,
         before: &[],
         arguments: &["--case", "outstanding"],
-        judge: |ended| {
-            let cpu = ended.reports.iter().map(|report| report.cpu_ms).max().unwrap_or(0);
-            success(
-                ended,
-                2,
-                (cpu > OUTSTANDING_CPU_MS_MAX).then(|| {
-                    format!("a rank has computed for {cpu} ms, expected at most {OUTSTANDING_CPU_MS_MAX}")
-                }),
-            )
-        },
+        judge: busy_for_a_bounded_time,
+    },
+    Case {
+        name: "100,000 sends and as many receives under way",
+        ranks: 2,
+        times: 1,
+        // Without an eager message: each send and each receive is known until its peer answers.
+        before: &["env", "CARROUSEL_EAGER_THRESHOLD=0"],
+        arguments: &["--case", "posted"],
+        judge: busy_for_a_bounded_time,
     },
     Case {
         name: "70,000 communicators, one after the other",
@@ -133,12 +134,23 @@ fn success(ended: &Ended, ranks: usize, more: Option<String>) -> Vec<String> {
     wrong
 }
 
+/// A job of two ranks that has to succeed without much computing.
+fn busy_for_a_bounded_time(ended: &Ended) -> Vec<String> {
+    let cpu = ended.reports.iter().map(|report| report.cpu_ms).max().unwrap_or(0);
+    let more = (cpu > OUTSTANDING_CPU_MS_MAX)
+        .then(|| format!("a rank has computed for {cpu} ms, expected at most {OUTSTANDING_CPU_MS_MAX}"));
+    success(ended, 2, more)
+}
+
 /// How many there are.
-pub(super) const COUNT: usize = CASES.len();
+pub(super) const COUNT: usize = CASES.len() + moments::ALL.len();
 
 /// Runs the case at this place. `Err` says why it cannot be run here.
 pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<Outcome>, String> {
-    let Some(case) = CASES.get(at) else { return Err("there is no such case".to_owned()) };
+    let Some(case) = CASES.get(at) else {
+        let moment = at.checked_sub(CASES.len()).and_then(|at| moments::ALL.get(at));
+        return moment.ok_or("there is no such case")?(programs).map(|outcome| vec![outcome]);
+    };
     if case.before == CONTAINER && !may_contain() {
         return Err(format!("{}: `{}` fails here", case.name, CONTAINER.join(" ")));
     }

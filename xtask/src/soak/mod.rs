@@ -3,6 +3,7 @@
 mod cases;
 mod inject;
 mod job;
+mod moments;
 mod processes;
 mod random;
 mod run;
