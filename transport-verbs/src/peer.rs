@@ -365,7 +365,7 @@ impl Peer {
         };
         let number = way.number(1);
         let posted = [transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot)];
-        // Who could not post it is lost, and others need the slot.
+        // A slot of what could not be posted is free again: its peer is lost, and others need it.
         way.post(shared, [data, notice], posted).inspect_err(|_| shared.free.extend(slot))?;
         if fenced {
             self.fence = Some(number);
