@@ -276,6 +276,7 @@ impl<P: Protocol> Rank<P> {
         self.posted.take(line.receive).ok_or(Wrong::Request(line.receive))
     }
 
+    /// FIN: the data is there.
     fn fin(
         &mut self,
         envelope: Envelope,
@@ -284,13 +285,12 @@ impl<P: Protocol> Rank<P> {
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
-        let posting = self.written_into(&envelope, line, len)?;
-        let adaptation = self.adaptation();
-        self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
-        self.complete(posting.request, received(&posting, envelope, data, len), out);
+        let (request, status) = self.match_write(envelope, line, data, len, out)?;
+        self.complete(request, status, out);
         Ok(())
     }
 
+    /// RTR-ACK: the data is on its way.
     fn rtr_ack(
         &mut self,
         envelope: Envelope,
@@ -299,12 +299,24 @@ impl<P: Protocol> Rank<P> {
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
+        let (request, status) = self.match_write(envelope, line, data, len, out)?;
+        self.requests.set(request, State::Filling { from: envelope.source, status });
+        Ok(())
+    }
+
+    /// A message that its sender writes into an announced receive has met it: the receive, and how it ends.
+    fn match_write(
+        &mut self,
+        envelope: Envelope,
+        line: LineId,
+        data: Option<u64>,
+        len: u64,
+        out: &mut impl Sink,
+    ) -> Result<(Handle, Status), Wrong> {
         let posting = self.written_into(&envelope, line, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
-        let status = received(&posting, envelope, data, len);
-        self.requests.set(posting.request, State::Filling { from: envelope.source, status });
-        Ok(())
+        Ok((posting.request, received(&posting, envelope, data, len)))
     }
 
     /// Pending receives of this envelope count as not announced from now on.
