@@ -185,8 +185,8 @@ impl<'a> Runner<'a> {
             }
             Action::Exchange { receive, send } => {
                 let Memory { outgoing, incoming: mut buffer } = memory;
-                self.done[at].sent = Some((send.to.0, mpi::number(send.tag)));
                 let (to, send_tag) = (send.to.0, mpi::number(send.tag));
+                self.done[at].sent = Some((to, send_tag));
                 let (from, tag) = (source(receive.from), selector(receive.tag));
                 let status =
                     self.timed(|world| world.sendrecv(&outgoing, to, send_tag, &mut buffer, from, tag))?;
@@ -283,7 +283,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A statement that waits for its receive has a message.
+    /// The receive that a statement has started is complete.
     fn received_by_statement(
         &mut self,
         at: usize,
@@ -317,16 +317,14 @@ impl<'a> Runner<'a> {
             let Some(Open { request, statement, receives }) = self.open.remove(number) else { continue };
             let (buffer, status) = request.wait_at(self.sites[self.at])?;
             self.done[statement].times[2] = self.now();
-            ended.push((*number, statement, buffer, status, receives));
+            ended.push((statement, buffer, status, receives));
         }
         let end = self.now();
         self.called(begin, end);
-        for (number, statement, buffer, status, receives) in ended {
+        for (statement, buffer, status, receives) in ended {
             match (status, receives) {
                 (Some(status), Some(named)) => {
-                    self.learn(self.program.name_of_message(number), status);
-                    let ahead = self.supply.is_ahead(statement);
-                    self.come(Arrived { statement, buffer, status: Some(status), named, ahead })?;
+                    self.received_by_statement(statement, buffer, named, status)?;
                 }
                 _ => self.keep(statement, buffer),
             }
