@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::envelope::source;
-use crate::meaning::meaning;
+use crate::meaning::meaning_in_program;
 use carrousel_rank::{RankId, Source};
 use carrousel_scenario as scenario;
 use carrousel_scenario::{Op, Received, RequestId, ValueError};
@@ -46,7 +46,8 @@ impl Deferred {
         &self,
         received: impl Fn(RequestId) -> Option<Received>,
     ) -> Result<Action<'static>, ValueError> {
-        self.0.resolve(received).map(|op| carried_out(&op))
+        // None of the statements that ask for messages waits for other statements' requests.
+        self.0.resolve(received).map(|op| meaning_in_program(&op, &[]))
     }
 
     /// The names whose messages it asks for.
@@ -79,9 +80,4 @@ impl Deferred {
     fn known<T>(&self, slot: usize, value: T) -> Option<T> {
         (!self.0.is_deferred(slot)).then_some(value)
     }
-}
-
-/// What a statement of a program does. None of those that ask for messages waits for other statements' requests.
-fn carried_out(op: &Op) -> Action<'static> {
-    meaning(op, &[]).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
 }

@@ -63,6 +63,11 @@ pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>>
     })
 }
 
+/// What a statement of a program does, as [`meaning`]: a program has no other statements than those with a meaning.
+pub(crate) fn meaning_in_program<'a>(op: &Op, awaited: &'a [Ordinal]) -> Action<'a> {
+    meaning(op, awaited).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
+}
+
 /// A message without bytes uses no buffer that another statement could see.
 fn buffer(named: Option<BufferId>, len: u64, part: Part) -> Buffer {
     named.filter(|_| len > 0).map_or(Buffer::Own(part), Buffer::Named)

@@ -23,7 +23,7 @@ pub enum Part {
     Outgoing,
     /// What comes goes there.
     Incoming,
-    /// A collective's room for what passes through.
+    /// A collective works there: its scratch memory.
     Scratch,
 }
 
@@ -99,7 +99,7 @@ impl Receive {
 }
 
 impl Collective {
-    /// The call that enters it, with memory for what leaves, for what comes, and for what passes through.
+    /// The call that enters it, with the memory of its contribution, of its result, and of its scratch.
     pub fn call(&self, [source, target, scratch]: [Memory; 3]) -> Call {
         let Self { kind, root, len } = *self;
         let communicator = Communicator::WORLD;

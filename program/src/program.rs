@@ -1,8 +1,8 @@
-//! The program of a process: its statements, each with what it does and which requests it is about.
+//! The program of a process: the action of each statement, and the requests that it starts or waits for.
 
 use crate::action::Action;
 use crate::deferred::Deferred;
-use crate::meaning::meaning;
+use crate::meaning::{meaning, meaning_in_program};
 use crate::names::{Names, Ordinal};
 use crate::operation::Operation;
 use carrousel_collective::Misfit;
@@ -253,6 +253,6 @@ impl<'a> Statement<'a> {
         let until = &self.program.awaited_until;
         let from = self.at.checked_sub(1).map_or(0, |before| until[before]);
         let awaited = &self.program.awaited[from as usize..until[self.at] as usize];
-        meaning(op, awaited).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
+        meaning_in_program(op, awaited)
     }
 }
