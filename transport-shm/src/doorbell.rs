@@ -29,7 +29,7 @@ impl DoorbellOrders for Sound {}
 /// A barrier on all processors that run a process of the job.
 #[cfg(not(loom))]
 fn owner_barrier() {
-    // It has been registered for, see `can_sleep`, and does not fail then.
+    // The barrier does not fail where this process is registered for it, see `register`.
     let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
 }
 
