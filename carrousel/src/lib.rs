@@ -1,7 +1,7 @@
 //! Message passing between processes, in safe Rust: the proven protocols, carried out.
 //!
 //! The calls of MPI, by its chapters: messages between two ranks ([`Communicator::send`], [`Communicator::scope`],
-//! [`Communicator::isend`], [`Communicator::probe`]), collectives ([`Communicator::barrier`] and its siblings),
+//! [`Communicator::isend`], [`Communicator::probe`], [`Communicator::mprobe`]), collectives ([`Communicator::barrier`] and its siblings),
 //! communicators ([`Communicator::split`]), and the job ([`init`], [`Job::finalize`]). Below them is the raw endpoint of
 //! `carrousel-engine`, which carries out what the rank's state machine decides.
 //!
@@ -51,7 +51,7 @@ pub use job::{Job, init, init_with, threads};
 #[doc(hidden)]
 pub use job::{in_one_thread, in_one_thread_apart, in_one_thread_over};
 pub use point_to_point::{
-    Any, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all, wait_any,
-    wait_some,
+    Any, Message, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all,
+    wait_any, wait_some,
 };
 pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};

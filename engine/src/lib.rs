@@ -21,8 +21,8 @@ mod local;
 mod site;
 
 pub use endpoint::{
-    Awaited, COMPARED, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership, NodeTopology,
-    PmiConnection, ReduceOp, SendKind, Taken, WaitStrategy, Waiting, WaitingRequest,
+    Awaited, COMPARED, ClaimedMessage, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership,
+    NodeTopology, PmiConnection, ReduceOp, SendKind, Taken, WaitStrategy, Waiting, WaitingRequest,
 };
 pub use error::{BoxedError, Error};
 pub use join::{Joined, check_usage_of_build, describe_verbs, join, verbs_choice};

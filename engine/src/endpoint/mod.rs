@@ -2,6 +2,7 @@
 
 mod address_resolver;
 mod arrivals;
+mod claims;
 mod communicators;
 mod driver;
 mod first_error;
@@ -20,6 +21,7 @@ mod usage;
 mod wait_strategy;
 mod waiting;
 
+pub use self::claims::ClaimedMessage;
 pub use self::communicators::{COMPARED, Membership, Taken};
 pub use self::launcher::Launcher;
 pub use self::launcher::{Waiting, WaitingRequest};

@@ -60,7 +60,7 @@ impl Endpoint {
     }
 
     /// Fails as a receive from a lost rank does.
-    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
+    pub(super) fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
         match self.driver.rank.lost_for(from, caller.id()) {
             Some(lost) => Err(self.gone(lost)),
             None => Ok(()),
@@ -91,6 +91,7 @@ impl Endpoint {
         for what in pending.chain(self.probed()) {
             match what {
                 What::Send { to: peer, .. }
+                | What::Claim { from: RankId(peer), .. }
                 | What::Receive { from: Source::Rank(RankId(peer)), .. }
                 | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
                     awaited.insert(RankId(peer));
