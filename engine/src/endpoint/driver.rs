@@ -10,8 +10,8 @@ use super::unexpected::UnexpectedBuffers;
 use crate::Error;
 use crate::site::{CallSite, Located};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError,
-    Work,
+    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink,
+    UsageError, Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
@@ -321,6 +321,24 @@ impl Driver {
         let request = self.make(call, lent, transports)?;
         self.announce(transports);
         Ok(request)
+    }
+
+    /// Sends these bytes eagerly, see [`Rank::send_eagerly`]. False also if calls are observed, as this one would have no
+    /// request to be told of.
+    #[inline(always)]
+    pub(super) fn send_eagerly(
+        &mut self,
+        send: &Send,
+        bytes: &[u8],
+        transports: &mut Transports<'_>,
+    ) -> Result<bool, UsageError> {
+        if self.observed {
+            return Ok(false);
+        }
+        Call::Send(*send).check_mpi_tag()?;
+        let Self { rank, resources, .. } = self;
+        // It changes nothing for receives, so there is nothing new to be announced.
+        rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: &[] as &[u8], lent: bytes })
     }
 
     /// Releases a request that is complete.
