@@ -1,10 +1,11 @@
 //! What a person standing beside the library says: MPI's rules in their plainest form, and whether what the
 //! library did agrees with them.
 
-use crate::model::{Model, Reached};
+use crate::context::Turn;
+use crate::model::Model;
 use crate::program::{Act, Ordinal, Start};
+use crate::search::Reached;
 use crate::state::{Data, Message, Note, Open, Proc, State, Wrong};
-use crate::step::Turn;
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 

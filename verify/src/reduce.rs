@@ -23,12 +23,13 @@
 
 mod closure;
 
+use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
-use crate::model::{Model, Place};
+use crate::model::Model;
 use crate::program::{Act, Ordinal, Start};
+use crate::search::Place;
 use crate::state::{Flight, Route, State, What};
-use crate::step::Action;
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
 

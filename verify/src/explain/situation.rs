@@ -1,7 +1,6 @@
 //! A state in words: where each rank is, what its requests wait for, what is in flight, and what has gone wrong.
 
-use super::faults;
-use super::names::{Names, list};
+use super::names::{Names, faults, list};
 use super::stuck::Deadlock;
 use super::tell::Teller;
 use super::verdict::verdict;

@@ -1,9 +1,9 @@
 //! Walking a path: what each action set in motion, found by comparing the states around it.
 
+use crate::action::Action;
 use crate::explore::Path;
 use crate::program::{Ordinal, Start};
 use crate::state::{Flight, Message, Proc, Reading, Route, State, What};
-use crate::step::Action;
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use carrousel_scenario::{Received, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};

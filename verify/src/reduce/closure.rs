@@ -2,10 +2,10 @@
 //! and of what cannot happen yet, something without which it never will.
 
 use super::{Flow, Node, View};
+use crate::action::Action;
 use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, Route, What};
-use crate::step::Action;
 use carrousel_rank::{Call, Context, Protocol, Source};
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! One rank of a trace: its part, and the state machine that the part is fed to.
 
-use super::Departure;
+use super::report::Departure;
 use super::tell;
 use super::usage::{Place, Usage};
 use crate::state::{Data, Flight, Message, Route, State, What};
