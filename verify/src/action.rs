@@ -1,7 +1,7 @@
 //! The steps of an execution.
 
+use crate::network::Route;
 use crate::program::Ordinal;
-use crate::state::Route;
 
 /// What can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,10 @@
 //! One step under way: the rank at which it happens, and the job around it.
 
 use crate::model::Model;
+use crate::network::Message;
 use crate::program::{Ordinal, Start};
-use crate::state::{Message, Note, State, Wrong};
+use crate::state::State;
+use crate::violation::{Note, Wrong};
 use carrousel_rank::{Call, Context, Envelope, Pattern, Protocol, RankId, mpi};
 use carrousel_scenario::Check;
 

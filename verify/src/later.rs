@@ -4,8 +4,9 @@
 //! What it has started with such values is kept with the state of the job ([`State::begun`]), as long as the request
 //! or its message is there. Without an execution, only what the outline of the statement says is known of it.
 
+use crate::network::Message;
 use crate::program::{Act, Later, Ordinal, Program, Sought, Start, number_of};
-use crate::state::{Message, Proc, State};
+use crate::state::{Proc, State};
 use carrousel_program::{Action, Operation, Received, RequestId, ValueError};
 use carrousel_rank::{Protocol, Source, TagSelector};
 
@@ -109,6 +110,6 @@ impl<P: Protocol> State<P> {
         };
         self.procs[usize::from(rank)].is_open(ordinal)
             || self.procs.iter().any(|proc| holds(proc))
-            || self.flights.iter().any(|(_, flight)| flight.message() == Some(message))
+            || self.network.iter().any(|(_, flight)| flight.message() == Some(message))
     }
 }

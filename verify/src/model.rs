@@ -8,9 +8,10 @@ pub(crate) use transitions::properties;
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
 use crate::later::{self, later_of, sought};
+use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{Focus, Reached, Shared};
-use crate::state::{Message, Proc, State};
+use crate::state::{Proc, State};
 use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -300,9 +301,9 @@ impl<P: Protocol> Model<P> {
             self.steps(state, rank, actions);
             self.announcements(state, rank, actions);
         }
-        actions.extend(state.heads().map(|(route, _)| Action::Land(*route)));
+        actions.extend(state.network.heads().map(|(route, _)| Action::Land(*route)));
         if !self.settings.ordered {
-            for route in state.flights.chunk_by(|a, b| a.0 == b.0) {
+            for route in state.network.routes() {
                 let route_of = |place: usize| Action::Overtake { route: route[0].0, place };
                 actions.extend((1..route.len()).map(route_of));
             }

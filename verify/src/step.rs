@@ -9,9 +9,11 @@ use crate::context::Turn;
 use crate::judge::{Rule, judge_end};
 use crate::later::sought;
 use crate::model::Model;
+use crate::network::{Data, Flight, Message, Network, Reading, Route, What};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::Reached;
-use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What};
+use crate::state::{Open, Proc, Shared, State};
+use crate::violation::Note;
 use carrousel_program::received;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Packet, Pattern, Protocol, RankId, Receive, ReceiveClaimed,
@@ -42,7 +44,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     let mut next = State {
         job: state.job,
         procs: state.procs.clone(),
-        flights: state.flights.clone(),
+        network: state.network.clone(),
         begun: state.begun.clone(),
         wrong: SmallVec::new(),
     };
@@ -84,7 +86,8 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
             })
         })
         .collect();
-    let mut state = State { job, procs, flights: Vec::new(), begun: Vec::new(), wrong: SmallVec::new() };
+    let mut state =
+        State { job, procs, network: Network::default(), begun: Vec::new(), wrong: SmallVec::new() };
     judge_end(model, &mut state);
     state
 }
@@ -269,12 +272,12 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn land(&mut self, proc: &mut Proc<P>, route: Route, place: usize) {
-        let Some(flight) = self.state.land(route, place) else { return };
+        let Some(flight) = self.state.network.land(route, place) else { return };
         let from = RankId(u32::from(route.peer));
         match flight {
             // The card of this rank does it, not its library.
             Flight::Read(reading, Some(notice)) => {
-                self.state.landed(route, reading, notice);
+                self.state.network.landed(route, reading, notice);
             }
             Flight::Completion(handle) | Flight::Read(Reading { request: handle, .. }, None) => {
                 // One of a collective's round is nothing that the program has opened.
@@ -372,8 +375,8 @@ impl<P: Protocol> Turn<'_, P> {
                         // Data of a collective is in nobody's buffer: what matters is what is said behind it.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
                             let to = to.0 as u16;
-                            self.state.send(self.me, to, context, packet, None);
-                            self.state.written(self.me, to, context, request);
+                            self.state.network.send(self.me, to, context, packet, None);
+                            self.state.network.written(self.me, to, context, request);
                         }
                         continue;
                     };
@@ -381,14 +384,19 @@ impl<P: Protocol> Turn<'_, P> {
                     open.exposed = false;
                     let message = Message { from: self.me, send: open.ordinal };
                     let data = Data { message, receive, len };
-                    self.state.write((self.me, to.0 as u16), context, data, notice, request);
+                    self.state.network.write((self.me, to.0 as u16), context, data, notice, request);
                 }
                 Work::Read { of, context, send, notice, request, .. } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.state.read((self.me, of.0 as u16), context, Reading { send, request }, notice);
+                    self.state.network.read(
+                        (self.me, of.0 as u16),
+                        context,
+                        Reading { send, request },
+                        notice,
+                    );
                 }
                 Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {
@@ -439,7 +447,7 @@ impl<P: Protocol> Turn<'_, P> {
             }
             _ => {}
         }
-        self.state.send(self.me, to.0 as u16, context, packet, brings);
+        self.state.network.send(self.me, to.0 as u16, context, packet, brings);
     }
 }
 

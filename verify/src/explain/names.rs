@@ -1,8 +1,9 @@
 //! What things are called: by the lines of the scenario, or by short names where there is none.
 
 use crate::later::fault;
+use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
-use crate::state::{Message, Proc, Shared, State};
+use crate::state::{Proc, Shared, State};
 use carrousel_rank::{Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;

@@ -3,8 +3,9 @@
 use super::Model;
 use crate::action::Action;
 use crate::reduce;
-use crate::state::{State, Wrong};
+use crate::state::State;
 use crate::step;
+use crate::violation::Wrong;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use stateright::Property;

@@ -29,8 +29,8 @@ pub use self::usage::{CollectiveCall, Misuse, Place};
 
 use self::player::{Player, Stop};
 use self::usage::Usage;
-use crate::state::State;
-use carrousel_rank::{Job, Mirror, Options};
+use crate::network::Network;
+use carrousel_rank::{Job, Options};
 use carrousel_trace::{Trace, TraceError, TracePart};
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
 /// The ranks, and the network between them.
 struct Replay {
     players: Vec<Player>,
-    network: State<Mirror>,
+    network: Network,
     usage: Usage,
 }
 
@@ -82,14 +82,7 @@ impl Replay {
         let job = Job { ranks };
         let players = parts.into_iter().enumerate();
         let players = players.map(|(me, part)| Player::new(me as u16, &job, options, part));
-        let network = State {
-            job: 0,
-            procs: Vec::new(),
-            flights: Vec::new(),
-            begun: Vec::new(),
-            wrong: Default::default(),
-        };
-        Self { players: players.collect(), network, usage: Usage::new(ranks) }
+        Self { players: players.collect(), network: Network::default(), usage: Usage::new(ranks) }
     }
 
     /// Replays as far as possible. Returns where reality left the model, if it did.

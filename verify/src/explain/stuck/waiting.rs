@@ -1,7 +1,7 @@
 //! A stuck rank, and the reasons why what it waits for does not come.
 
+use crate::network::Message;
 use crate::program::Ordinal;
-use crate::state::Message;
 use std::rc::Rc;
 
 /// Reasons that are given of a rank that waits for several requests.
