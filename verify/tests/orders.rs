@@ -8,9 +8,9 @@
 //! transport may be earlier. That shows the protocol nothing worse: what a write must not meet is a receive that is
 //! over, and time only brings that nearer.
 
-use carrousel_rank::{Handle, Lane, Mirror};
+use carrousel_rank::{Handle, Lane};
 use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
-use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
+use carrousel_verify::network::{Data, Flight, Message, Network, Route, What};
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
 
@@ -21,7 +21,7 @@ fn handle(at: usize) -> Handle {
 /// A record on its way through the network.
 struct Replay<'a> {
     plan: &'a Plan,
-    state: State<Mirror>,
+    network: Network,
 }
 
 impl Replay<'_> {
@@ -32,20 +32,20 @@ impl Replay<'_> {
         match step.post {
             Post::Send { .. } => {
                 let packet = packet.expect("a send has a packet");
-                self.state.send(me, to, context, packet, None);
+                self.network.send(me, to, context, packet, None);
             }
             Post::Write { len, .. } => {
                 let message = Message { from: me, send: at as u16 };
                 let data = Data { message, receive: handle(at), len };
-                self.state.write((me, to), context, data, packet, handle(at));
+                self.network.write((me, to), context, data, packet, handle(at));
             }
-            Post::Read { .. } => self.state.read_some_time((me, to), context, handle(at), packet),
+            Post::Read { .. } => self.network.read_some_time((me, to), context, handle(at), packet),
         }
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
         let is_it = |flight: &Flight| matches!(flight, Flight::Data(data, _) if data.message == message);
-        self.state.flights.iter().any(|(_, flight)| is_it(flight))
+        self.network.iter().any(|(_, flight)| is_it(flight))
     }
 
     /// Takes one event of rank `me`; false when it cannot happen now.
@@ -58,7 +58,7 @@ impl Replay<'_> {
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
                 let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
-                self.state.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
+                self.network.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
@@ -66,7 +66,7 @@ impl Replay<'_> {
                 let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
                 let is_it =
                     |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
-                !self.is_in_flight(message) || self.state.land_if(route, is_it).is_some()
+                !self.is_in_flight(message) || self.network.land_if(route, is_it).is_some()
             }
             Event::Written(at) => self.complete(me, at, What::Written),
             Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
@@ -78,20 +78,13 @@ impl Replay<'_> {
     fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
         let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
-        self.state.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
+        self.network.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
     }
 }
 
 /// Whether the network allows a record; if not, what could not happen, by rank.
 fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
-    let state = State {
-        job: 0,
-        procs: Vec::new(),
-        flights: Vec::new(),
-        begun: Vec::new(),
-        wrong: Default::default(),
-    };
-    let mut replay = Replay { plan, state };
+    let mut replay = Replay { plan, network: Network::default() };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
     // What comes out at one rank holds nothing up at another: any order in which they take turns will do.
