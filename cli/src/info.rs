@@ -10,7 +10,6 @@ use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::memory;
-use crate::wrap::wrapped;
 use carrousel_options::{Origin, Settings, VerbsScope};
 use carrousel_transport_sim::{Network, Protocol};
 use serde::Serialize;
@@ -217,9 +216,7 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
     for rule in &info.rules {
         let head = format!("{} {}, {}", rule.protocol, rule.name, rule.source);
         out.line(&format!("  {}  {}", rule.id, style.paint(Paint::Faint, &head)))?;
-        for line in wrapped(&rule.says, style.width() - 4) {
-            out.line(&format!("    {line}"))?;
-        }
+        out.line(&style.wrapped("    ", &rule.says))?;
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Colours, where a person reads.
 
+use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ValueEnum;
 use std::env;
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{stderr, stdout};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -46,24 +48,21 @@ pub(crate) struct Style {
 impl Style {
     /// For standard output.
     pub(crate) fn of_stdout(color: Color) -> Self {
-        Self::decide(color, stdout().is_terminal())
+        Self::decide(color, &stdout())
     }
 
     /// For standard error.
     pub(crate) fn of_stderr(color: Color) -> Self {
-        Self::decide(color, stderr().is_terminal())
+        Self::decide(color, &stderr())
     }
 
-    fn decide(color: Color, terminal: bool) -> Self {
-        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    fn decide<S: RawStream>(color: Color, stream: &S) -> Self {
         let color = match color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto if set("NO_COLOR") => false,
-            Color::Auto if env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
-            Color::Auto => terminal && env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            Color::Auto => AutoStream::choice(stream) != ColorChoice::Never,
         };
-        Self { color, terminal }
+        Self { color, terminal: stream.is_terminal() }
     }
 
     /// `text` as what it is.
@@ -80,6 +79,18 @@ impl Style {
             Paint::Hint => AnsiColor::Cyan.on_default(),
         };
         format!("{style}{text}{style:#}")
+    }
+
+    /// `text` in lines that fit, each behind `indent`, broken between words.
+    pub(crate) fn wrapped(self, indent: &str, text: &str) -> String {
+        let options = Options::new(self.width())
+            .initial_indent(indent)
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .wrap_algorithm(WrapAlgorithm::FirstFit);
+        textwrap::fill(text, options)
     }
 
     /// Columns that a line may have.

@@ -8,7 +8,6 @@ use crate::out::Out;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
-use crate::wrap::wrapped;
 use carrousel_scenario::{Check, Scenario};
 use carrousel_verify::explore::Stopped;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
@@ -39,9 +38,7 @@ pub(crate) fn print(
             out.line("")?;
             let paint = if check.check.is_note() { Paint::Note } else { Paint::Bad };
             out.line(&style.paint(paint, &format!("{} is violated", check.name)))?;
-            for line in wrapped(&counterexample.summary, style.width() - 2) {
-                out.line(&format!("  {line}"))?;
-            }
+            out.line(&style.wrapped("  ", &counterexample.summary))?;
             out.line("")?;
             out.text(&steps(scenario, counterexample, style))?;
             let chart = counterexample.chart.text(style.width(), style.color);
