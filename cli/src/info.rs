@@ -25,7 +25,7 @@ Examples:
   carrousel info
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel info
   carrousel info --format json | jq '.options[].name'")]
-pub(crate) struct Args {
+pub(crate) struct InfoArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -71,7 +71,7 @@ struct Named {
 }
 
 /// `carrousel info`.
-pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn run(args: &InfoArgs, out: &mut Out) -> Result<Status, Failure> {
     let info = collect(&input::settings()?)?;
     match args.format {
         Format::Json => out.line(&json(&info)?)?,

@@ -20,7 +20,7 @@ use crate::style::Style;
 /// Messages beside other libraries, in turns: `cargo xtask bench peers`.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
-pub(crate) struct Args {
+pub(crate) struct BenchArgs {
     /// What to measure
     #[command(subcommand)]
     what: What,
@@ -28,13 +28,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    Pt2pt(pt2pt::Args),
-    Registration(registration::Args),
-    Reuse(reuse::Args),
+    Pt2pt(pt2pt::Pt2ptArgs),
+    Registration(registration::RegistrationArgs),
+    Reuse(reuse::ReuseArgs),
 }
 
 /// `carrousel bench`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &BenchArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     match &args.what {
         What::Pt2pt(args) => start::run(args, out, errors),
         What::Registration(args) => registration::run(args, out),

@@ -89,7 +89,7 @@ started, or their output was not read; 124 after --timeout; 141 when nobody
 reads the output; 255 when a host is lost; 127 when there is no such program,
 126 when it cannot be started; 2 for a wrong command line, or output that cannot
 be written.")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// How many ranks, also -np N; a scenario says so itself
     #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -163,7 +163,7 @@ impl From<Binding> for Bind {
     }
 }
 
-impl Args {
+impl RunArgs {
     /// The programs of the job, each with its ranks.
     pub(super) fn programs(&self) -> Result<Vec<Program>, Failure> {
         let mut parts = self.program.split(|word| word == SEPARATOR);

@@ -4,7 +4,7 @@ mod args;
 mod rank;
 mod timeline;
 
-pub(crate) use self::args::{Args, normal_command_line};
+pub(crate) use self::args::{RunArgs, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ use std::path::{self, Path, PathBuf};
 const TOLD: usize = 4;
 
 /// `carrousel run`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &RunArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if args.agent {
         return agent().map(|()| Status::Fine).map_err(Failure::wrong);
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
 }
 
 /// Runs a scenario: this process is one of its ranks, or starts them.
-fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let settings = input::settings()?;
     let scenario = input::scenario(file, &settings, errors)?;
     let programs = rank::programs_of(&scenario, errors)?;
@@ -96,7 +96,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     start(&args.place(job)?, Some(&scenario), errors)
 }
 
-impl Args {
+impl RunArgs {
     /// The job, where and how it is asked for.
     fn place(&self, mut job: Job) -> Result<Job, Failure> {
         job.prefix = self.prefix;

@@ -1,6 +1,6 @@
 //! A report for a person: the verdicts, then each counterexample.
 
-use super::args::{Args, Protocol};
+use super::args::{Protocol, VerifyArgs};
 use super::verdict::Conclusion;
 use crate::failure::Failure;
 use crate::numbers::{count, seconds};
@@ -14,7 +14,7 @@ use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
 
 /// Prints a report.
 pub(crate) fn print(
-    args: &Args,
+    args: &VerifyArgs,
     scenario: &Scenario,
     report: &Report,
     conclusion: &Conclusion,
@@ -54,7 +54,7 @@ pub(crate) fn print(
     expectations(scenario, report, conclusion, out)
 }
 
-fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> String {
+fn heading(args: &VerifyArgs, scenario: &Scenario, report: &Report, style: Style) -> String {
     let mut how = Vec::new();
     if args.portable {
         how.push("under every MPI".to_owned());
