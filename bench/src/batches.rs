@@ -3,7 +3,7 @@
 //! Rank 0 decides, and tells the others between batches how to go on.
 
 use crate::benchmark::Clock;
-use crate::calls::Part;
+use crate::calls::RankInMeasurement;
 use crate::clock::monotonic;
 use crate::error::Error;
 use crate::exchange::{Exchange, Took};
@@ -30,7 +30,7 @@ pub(crate) struct Batches<'a> {
     /// For what is said between batches: none of the measured messages can be taken for it.
     control: &'a Communicator,
     step: Step,
-    pub(crate) part: Part<'a>,
+    pub(crate) part: RankInMeasurement<'a>,
     stamp: u8,
     /// Whether the ranks share a node, and with it a clock.
     share_clock: bool,
@@ -46,7 +46,7 @@ struct Batch {
 
 impl<'a> Batches<'a> {
     pub(crate) fn new(world: &'a Communicator, control: &'a Communicator, step: Step) -> Result<Self, Error> {
-        let part = Part::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
+        let part = RankInMeasurement::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
         let share_clock = step.case.is_some() && control.split_by_node()?.size() == control.size();
         Ok(Self { world, control, step, part, stamp: 0, share_clock })
     }
@@ -164,7 +164,7 @@ impl<'a> Batches<'a> {
     /// Messages of all ranks behind a barrier, of which those that have come are looked at.
     fn checked<T>(
         &mut self,
-        run: impl FnOnce(&mut Part<'a>) -> Result<T, carrousel::Error>,
+        run: impl FnOnce(&mut RankInMeasurement<'a>) -> Result<T, carrousel::Error>,
     ) -> Result<T, Error> {
         let Step { benchmark, size, .. } = self.step;
         // Never what fresh memory holds, which is 0 or 255.

@@ -18,7 +18,7 @@ const TOKEN: u32 = 2;
 
 /// One rank's part in a measurement.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RankInMeasurement<'a> {
     pub(crate) world: &'a Communicator,
     /// The other rank of the pair, or one of the partners; none for a rank that is left over.
     pub(crate) peer: Option<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct Part<'a> {
     pub(crate) compute: Duration,
 }
 
-impl<'a> Part<'a> {
+impl<'a> RankInMeasurement<'a> {
     /// The part of this rank. On failure, how many bytes there are not.
     pub(crate) fn new(world: &'a Communicator, step: Step) -> Result<Self, usize> {
         let (benchmark, me) = (step.benchmark, world.rank());
@@ -98,7 +98,7 @@ impl<'a> Part<'a> {
             Benchmark::Bibandwidth => self.both_ways(peer, calls),
             Benchmark::HiddenSend => self.sender_computes(peer, calls),
             Benchmark::HiddenReceive => self.receiver_computes(peer, calls),
-            // An overlap is no time of a batch: see `Part::exchange`.
+            // An overlap is no time of a batch: see `RankInMeasurement::exchange`.
             Benchmark::Overlap | Benchmark::Allreduce | Benchmark::Barrier => Ok(0.0),
         }
     }

@@ -5,7 +5,7 @@
 //! changes both.
 
 use crate::benchmark::DATA;
-use crate::calls::Part;
+use crate::calls::RankInMeasurement;
 use crate::case::{Call, CallKind, Case, MESSAGES_MAX};
 use crate::clock::{compute, monotonic};
 use carrousel::ScopedRequest;
@@ -67,7 +67,7 @@ impl Exchange {
     }
 }
 
-impl Part<'_> {
+impl RankInMeasurement<'_> {
     /// Carries out this rank's part in one exchange. The early rank begins at `start`; without a `start`, at once.
     pub(crate) fn exchange(&mut self, case: Case, start: Option<Duration>) -> Result<Took, carrousel::Error> {
         let Self { world, leads, size, peer, compute, .. } = *self;

@@ -39,8 +39,8 @@ pub fn registration_costs(
     for size in sizes {
         let cost = RegistrationCost {
             size: *size,
-            register: time(adapter, *size, budget, Part::Begin)?,
-            deregister: time(adapter, *size, budget, Part::End)?,
+            register: time(adapter, *size, budget, RegistrationPhase::Begin)?,
+            deregister: time(adapter, *size, budget, RegistrationPhase::End)?,
             copy: copies::copy(*size, budget)?,
         };
         costs.push(cost);
@@ -50,7 +50,7 @@ pub fn registration_costs(
 
 /// What of a registration is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RegistrationPhase {
     Begin,
     End,
     Both,
@@ -61,7 +61,7 @@ pub(super) fn time(
     adapter: &Adapter,
     bytes: usize,
     budget: Budget,
-    part: Part,
+    part: RegistrationPhase,
 ) -> Result<Summary, MemoryError> {
     let mut memory = touched(bytes)?;
     repeated(budget, || {
@@ -75,9 +75,9 @@ pub(super) fn time(
         let ends = Instant::now();
         trial.end();
         Ok(match part {
-            Part::Begin => begun,
-            Part::End => us_since(ends),
-            Part::Both => us_since(begins),
+            RegistrationPhase::Begin => begun,
+            RegistrationPhase::End => us_since(ends),
+            RegistrationPhase::Both => us_since(begins),
         })
     })
 }

@@ -13,7 +13,7 @@
 
 use super::copies::{self, scattered};
 use super::loans::Loans;
-use super::registration::{Part, time};
+use super::registration::{RegistrationPhase, time};
 use super::{Adapter, MemoryError, PAGE, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
@@ -117,7 +117,7 @@ pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>,
             copy: copies::copy(size, budget)?,
             look_up: look_up(size, budget),
             saved: loans.saved(size, longer)?,
-            registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
+            registration: time(adapter, size.next_multiple_of(PAGE), budget, RegistrationPhase::Both)?,
         };
         costs.push(cost);
     }
