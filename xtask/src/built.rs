@@ -67,12 +67,12 @@ impl Built {
 /// What cargo says of something that it has built; there is more to it.
 #[derive(Deserialize)]
 struct Artifact {
-    target: Target,
+    target: BuiltTarget,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct BuiltTarget {
     kind: Vec<String>,
     name: String,
 }

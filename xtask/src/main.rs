@@ -60,7 +60,7 @@ enum Chore {
     /// Measure beside other libraries
     Bench {
         #[command(subcommand)]
-        what: bench::Bench,
+        what: bench::BenchCommand,
     },
     /// Test what needs InfiniBand, in small virtual machines that have Soft-RoCE
     ///

@@ -1,6 +1,6 @@
 //! A Slurm of this machine alone, for as long as the tests take: what our ranks have to start under, too.
 
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{find, output_of};
 use std::fs::{self, Permissions};
 use std::io::Read;
@@ -24,22 +24,22 @@ pub(crate) struct Slurm {
 
 impl Slurm {
     /// Starts it, if it is installed, and this user may.
-    pub(crate) fn start(found: &mut Option<Self>) -> Result<Ended, String> {
+    pub(crate) fn start(found: &mut Option<Self>) -> Result<StepOutcome, String> {
         let needed = ["munged", "slurmctld", "slurmd", "srun"];
         if let Some(missing) = needed.into_iter().find(|name| find(name).is_none()) {
-            return Ok(Ended::Skipped(format!("{missing} is not installed")));
+            return Ok(StepOutcome::Skipped(format!("{missing} is not installed")));
         }
         if output_of(Command::new("id").arg("-u"))?.trim() != "0" {
-            return Ok(Ended::Skipped("its daemons run as root only".to_owned()));
+            return Ok(StepOutcome::Skipped("its daemons run as root only".to_owned()));
         }
         let mut slurm = Self::default();
         // That it does not start on some machine says nothing of the library.
         Ok(match slurm.begin() {
             Ok(()) => {
                 *found = Some(slurm);
-                Ended::Passed
+                StepOutcome::Passed
             }
-            Err(why) => Ended::Skipped(format!("it does not start: {why}")),
+            Err(why) => StepOutcome::Skipped(format!("it does not start: {why}")),
         })
     }
 

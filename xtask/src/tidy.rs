@@ -1,7 +1,7 @@
 //! What a reader meets, as far as a program can judge it: how comments begin, names that stand for several types, and the
 //! subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
 
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{output_of, root};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,9 +29,9 @@ struct Known {
 }
 
 /// Compares the sources and the commits with what is known of them.
-pub(crate) fn check() -> Result<Ended, String> {
+pub(crate) fn check() -> Result<StepOutcome, String> {
     if !root().join(".git").exists() {
-        return Ok(Ended::Skipped(
+        return Ok(StepOutcome::Skipped(
             "this is not a git repository, which says which files there are".to_owned(),
         ));
     }
@@ -82,7 +82,7 @@ pub(crate) fn check() -> Result<Ended, String> {
     }
     wrong.extend(long_subjects(&known.commits_since)?);
     if wrong.is_empty() {
-        Ok(Ended::Passed)
+        Ok(StepOutcome::Passed)
     } else {
         Err(format!("xtask/tidy.toml does not say so:\n  {}", wrong.join("\n  ")))
     }

@@ -14,7 +14,7 @@ const CPUS_MAX: usize = 4;
 
 /// A command, and the guests that it runs in.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct GuestJob {
     /// How many guests, 1 to 9.
     pub(super) nodes: usize,
     pub(super) programs: Vec<Program>,
@@ -36,7 +36,7 @@ pub(super) struct Job {
     pub(super) out: Option<PathBuf>,
 }
 
-impl Job {
+impl GuestJob {
     /// Processors of each guest.
     pub(super) fn cpus(&self) -> usize {
         let here = thread::available_parallelism().map_or(1, usize::from);

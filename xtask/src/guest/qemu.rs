@@ -1,6 +1,6 @@
 //! The command line of QEMU for each guest.
 
-use super::job::Job;
+use super::job::GuestJob;
 use super::kernel::Kernel;
 use super::packages::command;
 use std::env;
@@ -30,7 +30,7 @@ pub(super) fn socket(node: usize) -> String {
 
 /// A QEMU that runs this guest, and ends when this process does. It has to be started in the run's directory,
 /// because a socket's path has at most 107 bytes.
-pub(super) fn qemu(job: &Job, kernel: &Kernel, node: usize) -> Result<Command, String> {
+pub(super) fn qemu(job: &GuestJob, kernel: &Kernel, node: usize) -> Result<Command, String> {
     let program = super::packages::program("qemu-system-x86_64")?;
     // The kernel ends it, however this process ends: none of our own destructors runs upon SIGKILL.
     let mut qemu = command("setpriv")?;
@@ -52,7 +52,7 @@ pub(super) fn qemu(job: &Job, kernel: &Kernel, node: usize) -> Result<Command, S
 }
 
 /// The kernel hands the words that it does not know to `init.sh`, as variables.
-fn kernel_command_line(job: &Job, node: usize) -> String {
+fn kernel_command_line(job: &GuestJob, node: usize) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 oops=panic mitigations=off NODE_ID={node} NODE_COUNT={} TIMEOUT={}",
         job.nodes, job.timeout_s

@@ -5,7 +5,7 @@
 //! guest I.
 
 use super::contents::contents;
-use super::job::{End, Job};
+use super::job::{End, GuestJob};
 use super::kernel::{self, Kernel};
 use super::packages;
 use super::qemu::{INITRAMFS, SHARED, console, qemu, socket};
@@ -51,7 +51,7 @@ impl Host {
     ///
     /// # Errors
     /// When the guests cannot be started.
-    pub(super) fn run(&self, job: &Job, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
+    pub(super) fn run(&self, job: &GuestJob, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
         for program in ["setpriv", "qemu-system-x86_64"] {
             packages::program(program)?;
         }
@@ -97,7 +97,7 @@ impl Directory {
     }
 
     /// How the nodes ended; tells what there is to tell, and keeps what is to be kept.
-    fn ends(&self, job: &Job, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
+    fn ends(&self, job: &GuestJob, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
         let mut ends = Vec::new();
         for node in 0..job.nodes {
             let control = |name: &str| control(self.path(), name, node);
@@ -194,7 +194,7 @@ struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    fn start(job: &Job, host: &Host, directory: &'a Path) -> Result<Self, String> {
+    fn start(job: &GuestJob, host: &Host, directory: &'a Path) -> Result<Self, String> {
         let (sender, events) = mpsc::channel();
         let interrupted = sender.clone();
         host.signals.tell(move |signal| interrupted.send(Event::Signal(signal)).is_ok());

@@ -5,12 +5,12 @@
 
 mod script;
 
-use super::job::{BROKEN, End, Job, Program};
+use super::job::{BROKEN, End, GuestJob, Program};
 use super::packages;
 use super::run::Host;
 use crate::bench::Format;
+use crate::bench::baselines::{compile, directory};
 use crate::bench::machine::{busy_percent, cores};
-use crate::bench::peers::{compile, directory};
 use crate::bench::report::{self, Conditions, Library};
 use crate::bench::results::{Results, Source};
 use crate::bench::targets::{Group, Target};
@@ -80,14 +80,14 @@ const FILES: [&str; 5] = [
     "/etc/openmpi",
 ];
 /// Libraries: who, the suffix of their programs in Debian, and the package.
-const PEERS: [(Source, &str, &str); 2] =
+const BASELINES: [(Source, &str, &str); 2] =
     [(Source::Mpich, "mpich", "libmpich12"), (Source::OpenMpiUcx, "openmpi", "libopenmpi3")];
 /// Clocks of a guest and of this machine that differ by more than that make perftest's numbers doubtful.
 const CLOCKS_APART_MAX: f64 = 0.02;
 
 /// Arguments of `guest bench`.
 #[derive(Debug, Args)]
-pub(super) struct Bench {
+pub(super) struct GuestBench {
     /// How often everybody is measured
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
@@ -101,7 +101,7 @@ pub(super) struct Bench {
 }
 
 /// `cargo xtask guest bench`.
-pub(super) fn run(bench: &Bench) -> ExitCode {
+pub(super) fn run(bench: &GuestBench) -> ExitCode {
     match measure(bench) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -113,7 +113,7 @@ pub(super) fn run(bench: &Bench) -> ExitCode {
 }
 
 /// Prepares, measures and reports; says whether all targets are met.
-fn measure(bench: &Bench) -> Result<bool, String> {
+fn measure(bench: &GuestBench) -> Result<bool, String> {
     packages::install_missing_mpi()?;
     let host = Host::prepare()?;
     let names: Vec<&str> = MEASUREMENTS.into_iter().filter(|name| bench.takes(name)).collect();
@@ -148,25 +148,25 @@ fn measure(bench: &Bench) -> Result<bool, String> {
     Ok(met)
 }
 
-impl Bench {
+impl GuestBench {
     fn takes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    fn job(&self, names: &[&str]) -> Result<Job, String> {
+    fn job(&self, names: &[&str]) -> Result<GuestJob, String> {
         let debian =
             ["ib_send_lat", "ib_write_bw", "mpiexec.hydra", "hydra_pmi_proxy", "mpiexec.openmpi", "orted"];
         let mut programs: Vec<Program> = debian.into_iter().map(Program::find).collect::<Result<_, _>>()?;
         for built in [COMMAND, NODES] {
             programs.push(Program { name: built.name.to_owned(), path: built.build()? });
         }
-        for (_, suffix, _) in PEERS {
+        for (_, suffix, _) in BASELINES {
             let name = format!("nodes-{suffix}");
             let path = directory().join(&name);
             compile(&mut Command::new(packages::program(&format!("mpicc.{suffix}"))?), SOURCE, &path)?;
             programs.push(Program { name, path });
         }
-        Ok(Job {
+        Ok(GuestJob {
             nodes: 2,
             programs,
             files: FILES.map(PathBuf::from).into(),
@@ -189,7 +189,7 @@ fn libraries() -> Result<Vec<Library>, String> {
     };
     let transport = format!("UCX {} over Soft-RoCE, reliable connections", version("libucx0")?);
     let mut libraries = Vec::new();
-    for (source, _, package) in PEERS {
+    for (source, _, package) in BASELINES {
         libraries.push(Library {
             name: source.name(),
             version: version(package)?,
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_chosen_by_its_name() {
-        let bench = |only: &[&str]| Bench {
+        let bench = |only: &[&str]| GuestBench {
             rounds: 1,
             only: only.iter().map(|only| (*only).to_owned()).collect(),
             format: Format::Table,

@@ -84,12 +84,12 @@ pub(super) struct Reader {
     results: Results,
     guest_mhz: Option<f64>,
     notes: Vec<String>,
-    step: Option<Step>,
+    step: Option<ScriptStep>,
 }
 
 /// A step that has begun.
 #[derive(Debug)]
-struct Step {
+struct ScriptStep {
     round: u32,
     source: Source,
     measurement: String,
@@ -129,7 +129,8 @@ impl Reader {
         match words[..] {
             ["step", round, source, measurement] => {
                 let (Ok(round), Some(source)) = (round.parse(), source_of(source)) else { return };
-                let step = Step { round, source, measurement: measurement.to_owned(), lines: Vec::new() };
+                let step =
+                    ScriptStep { round, source, measurement: measurement.to_owned(), lines: Vec::new() };
                 eprintln!("round {}: {}", round + 1, step.name());
                 self.step = Some(step);
             }
@@ -176,7 +177,7 @@ fn lent(mark: &str) -> Option<Vec<bool>> {
     Some(classes.split_whitespace().map(|uses| uses != "never").collect())
 }
 
-impl Step {
+impl ScriptStep {
     fn name(&self) -> String {
         match &self.measurement[..] {
             "-" => self.source.name().to_owned(),
@@ -228,7 +229,7 @@ impl Step {
 
 fn source_of(word: &str) -> Option<Source> {
     match word {
-        "ours" => Some(Source::Ours),
+        "ours" => Some(Source::Carrousel),
         "mpich" => Some(Source::Mpich),
         "openmpi" => Some(Source::OpenMpiUcx),
         "perftest" => Some(Source::Perftest),
