@@ -51,14 +51,15 @@ impl<'a> Batches<'a> {
         Ok(Self { world, control, step, part, stamp: 0, share_clock })
     }
 
-    /// What a call takes, in seconds. At rank 0; the others get what they know, which is nothing.
+    /// The duration of a call, in seconds, at rank 0; empty at the others.
     pub(crate) fn of_calls(&mut self, calls: u32, budget: Budget) -> Result<Summary, Error> {
         let mut times =
             self.repeated(budget, |batches| Ok(batches.one(calls)?.seconds / f64::from(calls)))?;
         Ok(Summary::of(&mut times).unwrap_or(Summary::NONE))
     }
 
-    /// What the calls of an overlap take, exchange by exchange. Rank 0 knows it of both ranks, the other of itself.
+    /// The durations of the calls of an overlap, exchange by exchange. Rank 0 knows those of both ranks, the other its
+    /// own.
     pub(crate) fn exchanges(&mut self, case: Case, budget: Budget) -> Result<Vec<Exchange>, Error> {
         self.repeated(budget, |batches| batches.exchange(case))
     }
@@ -203,7 +204,7 @@ impl<'a> Batches<'a> {
         self.world.size() / 2
     }
 
-    /// What rank 0 says.
+    /// The decision of rank 0.
     pub(crate) fn agree(&self, value: u32) -> Result<u32, Error> {
         let mut decided = [value];
         if self.control.rank() > 0 {

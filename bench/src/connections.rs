@@ -1,4 +1,4 @@
-//! What is measured of rank 0 and several partners: its calls. A partner does what it does with one peer, see
+//! The calls of rank 0 with several partners. A partner makes the calls of a rank with one peer, see
 //! `calls`.
 
 use crate::benchmark::DATA;

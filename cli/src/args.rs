@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     )]
     #[arg(help = "Colours: auto, always or never; NO_COLOR and CLICOLOR_FORCE are respected")]
     pub(crate) color: Color,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }

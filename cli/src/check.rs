@@ -1,4 +1,4 @@
-//! `carrousel check`: what a run has recorded, compared with the model.
+//! `carrousel check`: the trace of a run, compared with the model.
 
 use crate::failure::Failure;
 use crate::numbers::{bytes, count, grouped};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// The version of [`CheckReport`], by the rule of `schema/README.md`.
 const VERSION: u32 = 1;
-/// Gaps that are told one by one.
+/// Gaps that are reported one by one.
 const TOLD: usize = 16;
 
 /// Compare what a run has recorded with the model that `verify` explores
@@ -55,7 +55,7 @@ Exit status: 0 the model allows all of it; 1 it does not, or MPI does not allow
 what the program does; 2 this is no trace, or not what was recorded; 3 the model
 allows what could be followed, and there is more.")]
 pub(crate) struct CheckArgs {
-    /// What `--trace` has named
+    /// The directory of the trace: that of `--trace`
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
     /// How to print the result
@@ -130,7 +130,7 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     Ok(())
 }
 
-/// What the program did that MPI forbids.
+/// Prints calls of the program that MPI forbids.
 fn misused(misuses: &[Misuse], out: &mut Out) -> Result<(), Failure> {
     if misuses.is_empty() {
         return Ok(());

@@ -74,7 +74,7 @@ fn one(args: &FmtArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Stat
     Ok(Status::Fine)
 }
 
-/// Replaces a file's text at once: whoever reads it sees the old text or the new.
+/// Replaces a file's text atomically: a reader sees the old text or the new.
 fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     // A symbolic link stays one.
     let target = fs::canonicalize(file).map_err(|error| Failure::of_file("write", file, &error))?;

@@ -121,7 +121,7 @@ fn host() -> Host {
     }
 }
 
-/// What ranks of a job can talk over, and why or why not.
+/// The networks of a job: each is available, or says what is missing.
 fn transports(settings: &Settings) -> Vec<Named> {
     // Which processes the system lets copy from and to another process of the same user (Yama, Linux's
     // Documentation/admin-guide/LSM/Yama.rst); ranks permit each other what 1 leaves to them.

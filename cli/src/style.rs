@@ -19,7 +19,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What a piece of text is, rather than what it looks like.
+/// The meaning of a piece of text, which decides its look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// A heading, a name.
@@ -30,9 +30,9 @@ pub(crate) enum Paint {
     Good,
     /// As it should not be.
     Bad,
-    /// To be noticed, not wrong.
+    /// A remark, not an error.
     Note,
-    /// What to do.
+    /// Advice.
     Hint,
 }
 
@@ -65,7 +65,7 @@ impl Style {
         Self { color, terminal: stream.is_terminal() }
     }
 
-    /// `text` as what it is.
+    /// `text` in the look of `paint`.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if !self.color {
             return text.to_owned();

@@ -19,7 +19,7 @@ pub(crate) fn dependencies() -> Result<(), String> {
     tools::run(cargo(&["deny", "--locked", "--workspace", "check", "bans", "licenses", "sources"]))
 }
 
-/// Vulnerabilities that are known of dependencies, and crates that nobody maintains or that were withdrawn. The
+/// Vulnerabilities that are known of dependencies, and crates that are unmaintained or were withdrawn. The
 /// database of RustSec is on GitHub, which not every build host reaches, and no registry has a copy of it. One that
 /// was fetched before is used where today's cannot be had; `deny.toml` says how old it may be.
 pub(crate) fn advisories() -> Result<StepOutcome, String> {

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use std::fs::{self, File};
 use std::process::Command;
 
-/// What a suite has explored: the fields of its report (`schema/suite.schema.json`) that the README has figures of.
+/// The size of what a suite has explored: the fields of its report (`schema/suite.schema.json`) that the README has
+/// figures of.
 #[derive(Debug, Deserialize)]
 struct SuiteReport {
     rows: Vec<SuiteRow>,

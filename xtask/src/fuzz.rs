@@ -13,7 +13,7 @@ use std::process::{ExitCode, Stdio};
 const FUZZ: &str = "0.13.2";
 /// An input that takes longer is a finding. The language promises a second; the sanitizer takes its share.
 const INPUT_SECONDS_MAX: u32 = 20;
-/// What stands for all targets.
+/// The name that stands for all targets.
 pub(crate) const ALL: &str = "all";
 /// Each target, and the package whose test `corpus` replays what was found, with the features that it needs.
 const TARGETS: [(&str, &str, Option<&str>); 9] = [
@@ -28,7 +28,7 @@ const TARGETS: [(&str, &str, Option<&str>); 9] = [
     ("trace", "carrousel-verify", None),
 ];
 
-/// What came of feeding a target.
+/// The result of feeding a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct FuzzOutcome {
     target: String,

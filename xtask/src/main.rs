@@ -57,7 +57,7 @@ enum Chore {
         #[arg(long, value_enum, default_value_t = bench::Format::Table)]
         format: bench::Format,
     },
-    /// Measure beside other libraries
+    /// Compare measurements with other libraries
     Bench {
         #[command(subcommand)]
         what: bench::BenchCommand,

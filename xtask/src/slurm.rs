@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What tells Slurm's programs where it is.
+/// The variable that tells Slurm's programs where it is.
 pub(crate) const VARIABLE: &str = "SLURM_CONF";
 /// From the start of the daemons to the first job.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -100,7 +100,7 @@ impl Slurm {
 impl Drop for Slurm {
     fn drop(&mut self) {
         while let Some(mut daemon) = self.daemons.pop() {
-            // What cannot be ended or deleted is nothing that a test depends on.
+            // No test depends on a process or file that is left behind.
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
@@ -137,7 +137,7 @@ fn configuration(directory: &Path) -> Result<String, String> {
     ))
 }
 
-/// A port that nobody listens at.
+/// A free port.
 fn free_port() -> Result<u16, String> {
     let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|error| format!("no port is free: {error}"))

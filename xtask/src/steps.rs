@@ -7,7 +7,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepOutcome {
     Passed,
-    /// What it needs cannot be had here, and why.
+    /// A requirement of the step is missing here, and why.
     Skipped(String),
 }
 
@@ -20,7 +20,7 @@ impl From<()> for StepOutcome {
 /// The steps so far.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// What the name of a step has to contain for it to be taken.
+    /// The text that the name of a step has to contain for it to be taken.
     only: String,
     passed: u32,
     skipped: Vec<String>,

@@ -1,5 +1,5 @@
-//! What a reader meets, as far as a program can judge it: how comments begin, names that stand for several types, and the
-//! subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
+//! The first impressions of a reader that a program can judge: how comments begin, names that stand for several types,
+//! and the subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
 
 use crate::steps::StepOutcome;
 use crate::tools::{output_of, root};
@@ -11,12 +11,12 @@ use std::process::Command;
 
 /// How a comment does not begin: with a pronoun, or an indirect question, in place of the thing that it is about.
 const OPENINGS: [&str; 6] = ["Who ", "Whoever ", "Whom ", "Whose ", "One that ", "Those that "];
-/// What a comment does not say: a word of the field is shorter.
+/// Phrases that no comment has: a word of the field is shorter.
 const PHRASES: [&str; 3] = ["that there is not", "that there are not", "besides"];
 /// The longest subject of a commit.
 const SUBJECT_MAX: usize = 72;
 
-/// What is not tidy yet.
+/// The exceptions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -96,7 +96,7 @@ fn sources() -> Result<BTreeMap<String, Files>, String> {
     let list = output_of(Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()))?;
     let mut sources: BTreeMap<String, Files> = BTreeMap::new();
     for file in list.lines() {
-        // What was moved or deleted, and is not committed yet.
+        // A file that was moved or deleted, which is not committed yet.
         let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
         let mut parts = file.split('/');
         let first = parts.next().unwrap_or_default();

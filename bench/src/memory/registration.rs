@@ -1,4 +1,4 @@
-//! What registering memory costs, beside copying it.
+//! The cost of registering memory, and of copying it.
 
 use super::{Adapter, MemoryError, copies, repeated, touched, us_since};
 use crate::Budget;
@@ -10,10 +10,10 @@ use std::time::Instant;
 const KI: usize = 1 << 10;
 const MI: usize = 1 << 20;
 
-/// What is registered: from a page to the largest message.
+/// The sizes that are registered: from a page to the largest message.
 pub const REGISTERED_SIZES: [usize; 7] = [4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI, 16 * MI];
 
-/// What memory of one size costs, in us (speculative-rendezvous 3).
+/// The cost of memory of one size, in us (speculative-rendezvous 3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RegistrationCost {
     /// Bytes, of whole pages that are there.
@@ -48,7 +48,7 @@ pub fn registration_costs(
     Ok(costs)
 }
 
-/// What of a registration is measured.
+/// The measured part of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegistrationPhase {
     Begin,

@@ -1,4 +1,4 @@
-//! `carrousel bench`: what the library costs.
+//! `carrousel bench`: the cost of messages and of memory.
 
 mod bar;
 mod costs;
@@ -17,11 +17,11 @@ use crate::style::Style;
 
 /// Measure messages between ranks, and what memory costs
 ///
-/// Messages beside other libraries, in turns: `cargo xtask bench peers`.
+/// `cargo xtask bench peers` compares messages with those of other libraries, in turns.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct BenchArgs {
-    /// What to measure
+    /// The measurement
     #[command(subcommand)]
     what: What,
 }

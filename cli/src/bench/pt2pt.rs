@@ -117,7 +117,7 @@ impl Pt2ptArgs {
         Budget { seconds: self.seconds, repetitions: self.repetitions }
     }
 
-    /// What a job of so many ranks measures.
+    /// The plan for a job of so many ranks.
     pub(super) fn plan(&self, ranks: u32) -> Result<Plan, Failure> {
         if let Some(asked) = self.ranks.filter(|asked| *asked != ranks) {
             return Err(Failure::wrong(format_args!("-n asks for {asked} ranks, and the job has {ranks}"))

@@ -95,7 +95,7 @@ pub(super) fn run(args: &ReuseArgs, out: &mut Out) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// What the parameter file says.
+/// The text of the parameter file.
 fn file(adapter: &str, costs: &[ClassCosts]) -> String {
     format!("# Measured with {adapter} by `carrousel bench reuse`.\n{}", thresholds(costs))
 }

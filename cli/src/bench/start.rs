@@ -19,7 +19,7 @@ pub(super) fn run(args: &Pt2ptArgs, out: &mut Out, errors: Style) -> Result<Stat
         return rank::run(args, &settings, out, errors);
     }
     let ranks = args.ranks.unwrap_or(2);
-    // What is wrong is told once, and not by every rank.
+    // An error is reported once, and not by every rank.
     args.plan(ranks)?;
     let mut job = Job::new(run::own_path()?, ranks);
     job.programs[0].arguments = env::args_os().skip(1).collect();

@@ -115,7 +115,7 @@ fn start(args: &SimArgs, program: &Path, handover: &str) -> Result<Child, Failur
     let mut command = Command::new(program);
     command.args(&args.arguments).env(VARIABLE, handover);
     if args.format == Format::Json {
-        // What the program prints must not stand in the JSON.
+        // The program's output must not stand in the JSON.
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         let stderr =
             stderr.map_err(|error| Failure::wrong(format_args!("standard error is closed: {error}")))?;

@@ -1,11 +1,11 @@
-//! What a rank did while its requests were open: whether it computed while data moved, or waited.
+//! Overlap: whether a rank computed or waited while its requests were open.
 //!
 //! All of it follows from the times of the statements, in virtual time as in real time.
 
 use carrousel_transport_sim::{Report, Statement};
 use serde::Serialize;
 
-/// What its rank did between the return of the call that started a request and the request's completion.
+/// The time of a rank between the return of the call that started a request and the request's completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Overlap {
     /// How long it computed, or read and wrote its own buffers, in microseconds.

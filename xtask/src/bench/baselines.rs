@@ -22,7 +22,7 @@ pub(super) struct Baseline {
     /// As the package index calls it.
     package: &'static str,
     version: &'static str,
-    /// What its `mpiexec` needs before `-n`.
+    /// Options of its `mpiexec` before `-n`.
     launch: &'static [&'static str],
 }
 
@@ -214,7 +214,7 @@ fn mpich_device(text: &str) -> Option<String> {
     Some(format!("device {}, within a node its own shared memory", device.trim()))
 }
 
-/// What Open MPI selects, from what it says when asked to be verbose.
+/// The components that Open MPI selects, from its verbose output.
 fn open_mpi_path(text: &str) -> Option<String> {
     let pml =
         text.lines().find_map(|line| line.split_once(" best priority ")?.0.split_whitespace().last())?;

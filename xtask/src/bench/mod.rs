@@ -1,6 +1,6 @@
-//! `cargo xtask bench peers`: our measurements beside those of other libraries.
+//! `cargo xtask bench peers`: measurements of Carrousel, compared with other libraries.
 //!
-//! Machines are never quiet, and what they do changes by the minute. So every round measures everybody, one
+//! Machines are never quiet, and what they do changes by the minute. So every round measures all libraries, one
 //! right after the other, and ratios are taken within a round. Begin reading at [`run`].
 
 // The same file, so that both tables show a number in the same way.
@@ -36,7 +36,7 @@ const BUDGETS_MAX: f64 = 100.0;
 /// Starts of a round, of which the median counts.
 const STARTS: u32 = 5;
 
-/// What to compare with.
+/// The comparison.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Compare with MPICH and Open MPI, interleaved, and say which targets are met
@@ -80,7 +80,7 @@ Everything else on the machine disturbs it, compilers most: the report says when
 /// Arguments of `bench peers`.
 #[derive(Debug, Args)]
 pub(crate) struct PeersArgs {
-    /// How often everybody is measured
+    /// How often all libraries are measured
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Time for each measurement of each round
@@ -102,12 +102,12 @@ pub(crate) struct PeersArgs {
     /// A `carrousel` that is built already
     #[arg(long, value_name = "PROGRAM")]
     ours: Option<PathBuf>,
-    /// What is printed
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// What is printed.
+/// The format of the output.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -197,7 +197,7 @@ fn rounds(
                 }
                 Err(message) => {
                     let note = format!("{} of {}: {message}", step.bench, step.source.name());
-                    // What fails once usually fails in every round; once is enough to know.
+                    // A measurement that fails once usually fails in every round; once is enough to know.
                     if !notes.contains(&note) {
                         notes.push(note);
                     }
@@ -217,7 +217,7 @@ struct MeasurementStep<'a> {
     measure: Box<dyn Fn() -> Result<Vec<Record>, String> + 'a>,
 }
 
-/// What a round does for a group: everybody, one right after the other.
+/// The steps of a round for a group: all libraries, one right after the other.
 fn steps<'a>(
     group: &Group,
     carrousel: &'a Option<CarrouselRunner>,

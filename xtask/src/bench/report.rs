@@ -7,7 +7,7 @@ use super::targets::{Group, STARTUP, Target, less_is_better};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
-/// What was measured with.
+/// The library that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Library {
     pub(crate) name: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Library {
     pub(crate) transport: String,
 }
 
-/// What the numbers came about under.
+/// The conditions of the measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Conditions {
     pub(crate) cores: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Conditions {
     /// For each measurement of each round; none where calls are counted.
     pub(crate) seconds: Option<f64>,
     pub(crate) libraries: Vec<Library>,
-    /// What went wrong, or was left out.
+    /// Failures and omissions.
     pub(crate) notes: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Conditions {
 const BUSY_PERCENT_MAX: f64 = 5.0;
 
 impl Conditions {
-    /// Whether somebody else was at work.
+    /// Whether other processes were at work.
     pub(crate) fn disturbed(&self) -> bool {
         let busy = [self.busy_before_percent, self.busy_after_percent];
         busy.into_iter().flatten().any(|percent| percent > BUSY_PERCENT_MAX)
@@ -110,7 +110,7 @@ fn rows(results: &Results) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// What is asked for, with what was reached where the table does not have it yet.
+/// The target, with the value reached where the table does not have it yet.
 fn asked(row: &ResultRow, target: Target, verdict: Option<Verdict>) -> String {
     let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
     match target {
@@ -154,7 +154,7 @@ pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &
     for group in groups {
         for (bytes, target) in group.judged {
             let rows = results.judged(group.bench, *bytes);
-            // What was not measured at all has no row.
+            // A measurement that failed has no row.
             let rows = if rows.is_empty() { vec![None] } else { rows.into_iter().map(Some).collect() };
             for row in rows {
                 let verdict = row.and_then(|row| {

@@ -1,4 +1,4 @@
-//! The values of all rounds, and how ours compare.
+//! The values of all rounds, and how Carrousel compares.
 
 use super::record::Record;
 use super::statistics::Summary;
@@ -13,7 +13,7 @@ pub(crate) enum Source {
     OpenMpi,
     /// Open MPI as its users can set it.
     OpenMpiUcx,
-    /// Ours, with the options by which it copies all small messages.
+    /// Carrousel, with the options by which it copies all small messages.
     Copying,
     /// No library: the bare verbs, which the programs of this name measure.
     Perftest,
@@ -21,7 +21,7 @@ pub(crate) enum Source {
     Machine,
 }
 
-/// The values that ours are compared with.
+/// The libraries that Carrousel is compared with.
 pub(crate) const BASELINES: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
 
 impl Source {
@@ -51,10 +51,10 @@ pub(crate) struct ResultRow {
     values: BTreeMap<(Source, u32), f64>,
 }
 
-/// How a value of ours stands to one target.
+/// How a value of Carrousel stands to one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// What the target limits: a ratio, or the value.
+    /// The quantity that the target limits: a ratio, or the value.
     pub(crate) reached: Summary,
     /// By the median.
     pub(crate) met: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Verdict {
 }
 
 impl ResultRow {
-    /// What was measured, for people.
+    /// The measurement, for people.
     pub(crate) fn name(&self) -> String {
         let words = [Some(&self.bench), self.case.as_ref(), self.call.as_ref()];
         words.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -86,7 +86,7 @@ impl ResultRow {
         medians.min_by(|left, right| (sign * left.1).total_cmp(&(sign * right.1))).map(|(peer, _)| peer)
     }
 
-    /// Ours divided by the best peer, round by round: what disturbs a round disturbs both.
+    /// Carrousel divided by the best peer, round by round: what disturbs a round disturbs both.
     pub(crate) fn ratio(&self) -> Option<Summary> {
         self.ratio_to(self.best_peer()?)
     }
@@ -110,7 +110,7 @@ impl ResultRow {
 pub(crate) struct Results {
     groups: &'static [Group],
     rows: Vec<ResultRow>,
-    /// Whether ours does not copy small messages, by size class: of so many KiB, and of the last or more.
+    /// Whether Carrousel does not copy small messages, by size class: of so many KiB, and of the last or more.
     lent: Vec<bool>,
 }
 
@@ -120,7 +120,7 @@ impl Results {
         Self { groups, rows: Vec::new(), lent: Vec::new() }
     }
 
-    /// What is asked of a row.
+    /// The targets of a row.
     pub(crate) fn targets(&self, row: &ResultRow) -> impl Iterator<Item = Target> {
         let asked = targets::of(self.groups, &row.bench, row.size).filter(|_| row.is_judged());
         asked.map(|target| self.in_force(row, target))
@@ -133,12 +133,12 @@ impl Results {
         rows
     }
 
-    /// Of these size classes, ours does not copy messages.
+    /// The size classes whose messages Carrousel does not copy.
     pub(crate) fn lends(&mut self, classes: Vec<bool>) {
         self.lent = classes;
     }
 
-    /// What is asked of a row where a target stands: what is not copied is not to be slower than what is.
+    /// The target in force for a row: a message that is not copied must not be slower than one that is.
     pub(crate) fn in_force(&self, row: &ResultRow, target: Target) -> Target {
         let last = self.lent.len().saturating_sub(1);
         match target {
@@ -197,7 +197,7 @@ impl Results {
         self.rows.iter().find(|row| row.bench == CACHE_LINE)
     }
 
-    /// How ours stand to a target of the row; none while one of the two sides was not measured.
+    /// How Carrousel stands to a target of the row; none while one of the two sides was not measured.
     pub(crate) fn verdict(&self, row: &ResultRow, target: Target) -> Option<Verdict> {
         let less = targets::less_is_better(&row.unit);
         let (reached, limit) = match target {
@@ -272,7 +272,7 @@ pub(crate) mod tests {
         };
         // 0.8 of the best peer, and 4 cache lines.
         assert_eq!(met(0), [Some(true), Some(false)]);
-        // Not measured of ours.
+        // Not measured of Carrousel.
         assert_eq!(met(1), [None]);
         // 1.2 of the best, where 1.5 is asked for.
         assert_eq!(met(2), [Some(false)]);

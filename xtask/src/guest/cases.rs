@@ -1,4 +1,4 @@
-//! The tests in guests: a table. Who adds one adds an entry to [`CASES`].
+//! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
 use super::job::{End, GuestJob, Program};
 use super::packages;
@@ -28,7 +28,7 @@ struct GuestCase {
     says: &'static [&'static str],
 }
 
-/// What a case has unless it says otherwise: one guest, whose command succeeds.
+/// The defaults of a case: one guest, whose command succeeds.
 const CASE: GuestCase = GuestCase {
     name: "",
     statuses: &[0],
@@ -40,7 +40,7 @@ const CASE: GuestCase = GuestCase {
     says: &[],
 };
 
-/// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
+/// The beginning of the commands of all cases: `listens PORT` waits until a program of this guest does, `tell WORD`
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
 /// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
@@ -63,7 +63,7 @@ const SHM_CONFORMANCE: Built =
 const VERBS_CONFORMANCE: Built =
     Built { package: "carrousel-transport-verbs", kind: Kind::Test, name: "conformance" };
 
-/// What users do with the command, and the programs of its jobs.
+/// Uses of the command, and the programs of its jobs.
 const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test, name: "command" };
 
 /// Short ones first.

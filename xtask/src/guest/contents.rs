@@ -1,4 +1,4 @@
-//! What is in a guest: busybox, programs with their shared libraries, drivers, settings, and the command.
+//! The contents of a guest: busybox, programs with their shared libraries, drivers, settings, and the command.
 
 use super::archive::{Archive, PLAIN, PROGRAM};
 use super::job::{GuestJob, Program};
@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What guests load. `crc32_generic` comes first: `rdma_rxe` asks the kernel's cryptography for it by name, and
-/// as there is no modprobe in a guest, `rdma link add` would fail without.
+/// The modules that guests load. `crc32_generic` comes first: `rdma_rxe` asks the kernel's cryptography for it by name,
+/// and as there is no modprobe in a guest, `rdma link add` would fail without.
 const MODULES: [&str; 11] = [
     "crc32_generic",
     "crc32_pclmul",

@@ -6,7 +6,7 @@ use super::packages::command;
 use std::env;
 use std::process::Command;
 
-/// What sets the accelerator of QEMU.
+/// The variable that sets the accelerator of QEMU.
 const ACCELERATOR_VARIABLE: &str = "GUEST_ACCEL";
 /// Emulation: slow, but there are machines on whose `/dev/kvm` guests hang.
 const ACCELERATOR: &str = "tcg,thread=multi";
@@ -44,7 +44,7 @@ pub(super) fn qemu(job: &GuestJob, kernel: &Kernel, node: usize) -> Result<Comma
     qemu.args(["-append", &kernel_command_line(job, node)]);
     let shared = format!("local,path={SHARED},mount_tag=host,security_model=none,multidevs=remap");
     qemu.args(["-virtfs", &shared]);
-    // What the guest prints: a serial line would be slow, and the kernel's messages would be among it.
+    // The guest's output: a serial line would be slow, and would mix it with the kernel's messages.
     qemu.args(["-device", "virtio-serial", "-chardev", "file,id=out,path=/dev/stdout"]);
     qemu.args(["-device", "virtserialport,chardev=out"]);
     qemu.args(network(job.nodes, node));
@@ -73,7 +73,7 @@ fn network(nodes: usize, node: usize) -> Vec<String> {
         nic = format!("lan{node}");
         netdev(stream(node, "off"));
     } else {
-        // Alone it waits for nobody, and has its Ethernet all the same.
+        // A guest that is alone has its Ethernet all the same.
         let peers = 1..nodes.max(2);
         peers.clone().for_each(|peer| netdev(stream(peer, "on")));
         if nodes > 2 {

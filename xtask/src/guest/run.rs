@@ -32,7 +32,7 @@ const LAST_LINES: usize = 30;
 /// Bytes of a line that are passed on at once.
 const LINE_MAX: u64 = 64 << 10;
 
-/// What guests need of this machine.
+/// The requirements of guests on this machine.
 pub(super) struct Host {
     kernel: Kernel,
     signals: Signals,
@@ -132,13 +132,13 @@ impl Directory {
     }
 }
 
-/// Removes what killed runs have left: those whose lock nobody holds.
+/// Removes the directories of killed runs: those without a lock.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let is_run = entry.file_name().to_string_lossy().starts_with(RUN);
         let held = File::open(entry.path().join(RUN_LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
         if is_run && !held {
-            // What cannot be removed takes room, and does no other harm.
+            // A directory that cannot be removed takes room, and does no other harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -281,11 +281,11 @@ impl Drop for Crew<'_> {
     }
 }
 
-/// What is in a file of a guest; nothing if there is none. Of one that the guest goes on writing, the beginning.
+/// The contents of a file of a guest; empty without a file. Of a file that the guest goes on writing, the beginning.
 fn read_some(path: &Path) -> Vec<u8> {
     const BYTES_MAX: u64 = 64 << 20;
     let mut bytes = Vec::new();
-    // What was read before an error is still worth looking at.
+    // The part that was read before an error is still worth looking at.
     let _ = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
     bytes
 }

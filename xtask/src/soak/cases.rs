@@ -15,18 +15,18 @@ struct SoakCase {
     ranks: u32,
     /// So many jobs, one after the other, until one fails.
     times: u32,
-    /// What stands before the program.
+    /// The words before the program.
     before: &'static [&'static str],
     arguments: &'static [&'static str],
-    /// What is wrong with its end.
+    /// Errors in how it ended.
     judge: fn(&JobEnd) -> Vec<String>,
 }
 
 /// Memory that ranks have made to share where 64 of them have only met: each has talked to a few others.
 const START_COMMITTED_KIB_MAX: u64 = 64 << 10;
-/// What a rank may have needed whose peer looks at nothing: the window, the rings, and the program itself.
+/// The memory of a rank whose peer makes no progress: the window, the rings, and the program itself.
 const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
-/// What 40,000 sends, or 100,000 sends and receives, may keep a processor busy.
+/// The most processor time of 40,000 sends, or of 100,000 sends and receives.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
 const CASES: [SoakCase; 9] = [

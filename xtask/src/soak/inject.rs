@@ -185,7 +185,7 @@ impl Injection {
     }
 }
 
-/// What the runtime of Rust calls before `main`, in the end and for the second time: it says which stack signals have.
+/// The call of Rust's runtime that comes last before `main`, for the second time: it says which stack signals have.
 const LAST_BEFORE_MAIN: &str = "sigaltstack";
 
 /// The numbers of the calls that a program makes from `main` on, in what `strace` has written. It counts those of each

@@ -1,10 +1,10 @@
-//! What a random job is: derived from its seed.
+//! A random job, derived from its seed.
 
 use fastrand::Rng;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// What is done to a job while it runs, or how it is started.
+/// The fault that a job gets while it runs, or how it is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// Nothing.

@@ -46,7 +46,7 @@ pub(crate) struct Soak {
     /// How long; jobs that have begun are ended
     #[arg(long, default_value_t = 3.0)]
     minutes: f64,
-    /// What the jobs are derived from
+    /// The number that all jobs are derived from
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many ranks a random job has: LEAST-MOST

@@ -42,7 +42,7 @@ fn killed_with_processes_left_behind(programs: &Programs) -> Result<JobOutcome, 
     at("launcher killed, ranks have left processes", RANKS, &line, there, Signal::KILL, judge)
 }
 
-/// The launcher reads its file, a pipe that nobody writes to, and gets SIGTERM.
+/// The launcher reads its file, a pipe without a writer, and gets SIGTERM.
 fn asked_to_end_before_its_ranks(programs: &Programs) -> Result<JobOutcome, String> {
     let place = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
     let pipe = place.path().join("late.scn");
@@ -52,7 +52,7 @@ fn asked_to_end_before_its_ranks(programs: &Programs) -> Result<JobOutcome, Stri
     }
     let mut line = Line::new([programs.carrousel.as_os_str()]);
     line.push(["run".as_ref(), pipe.as_os_str()]);
-    // It can be opened as soon as somebody reads it, and is kept open: its end would be that of the file.
+    // It can be opened as soon as it has a reader, and is kept open: its end would be that of the file.
     let writer = RefCell::new(None);
     let there = |_: &Running| {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

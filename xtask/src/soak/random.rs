@@ -110,7 +110,7 @@ impl SoakJob {
         (None, launcher)
     }
 
-    /// What is wrong with how it has ended.
+    /// Errors in how it ended.
     fn judge(&self, ended: &JobEnd, hit: Option<u32>) -> Vec<String> {
         let mut wrong = Vec::new();
         let code = match self.fault {
@@ -143,5 +143,5 @@ impl SoakJob {
     }
 }
 
-/// What is left when the launcher is gone may take so long to be gone.
+/// Processes of a launcher that is gone may take so long to be gone.
 const _: () = assert!(GONE.as_secs() < END.as_secs());

@@ -20,7 +20,7 @@ const REPORT: Duration = Duration::from_secs(4);
 /// How long processes may take to be gone when their launcher is.
 pub(super) const GONE: Duration = Duration::from_secs(15);
 
-/// What runs a command in a PID namespace of its own, with its own `/proc`.
+/// The command that runs another in a PID namespace of its own, with its own `/proc`.
 pub(super) const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
 /// Whether this process may make PID namespaces.
@@ -40,7 +40,7 @@ pub(super) struct Programs {
     pub(super) soak: PathBuf,
 }
 
-/// What a rank says in the end.
+/// A rank's last line of output.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct RankReport {
     pub(super) messages: u64,
@@ -75,14 +75,14 @@ impl Line {
     }
 }
 
-/// What became of a job.
+/// How a job ended.
 #[derive(Debug)]
 pub(super) struct JobEnd {
     /// None if it had to be killed.
     pub(super) status: Option<ExitStatus>,
     pub(super) reports: Vec<RankReport>,
     pub(super) stderr: String,
-    /// What is wrong, whatever the job was.
+    /// Errors that are none of the job's.
     pub(super) wrong: Vec<String>,
 }
 
@@ -107,12 +107,12 @@ pub(super) struct Running {
     temporary: tempfile::TempDir,
     stdout: Option<JoinHandle<Vec<RankReport>>>,
     stderr: Option<JoinHandle<()>>,
-    /// What was printed so far.
+    /// The output so far.
     complaints: Arc<Mutex<String>>,
 }
 
 impl Running {
-    /// Starts it. With `reads` as many lines of its output are read; then nobody does any more.
+    /// Starts it. With `reads` as many lines of its output are read, and no more.
     pub(super) fn start(line: &Line, reads: Option<usize>) -> Result<Self, String> {
         let mark = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
         let temporary = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
@@ -205,7 +205,7 @@ fn report(line: &str) -> Option<RankReport> {
     serde_json::from_str(&line[line.find('{')?..]).ok()
 }
 
-/// Keeps what is printed, up to a bound; reads on, so that nobody waits for it.
+/// Keeps the output up to a bound, and reads on, so that no writer blocks.
 fn collect(from: impl Read, kept: &Mutex<String>) {
     let mut from = BufReader::new(from);
     let (mut line, mut bytes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! What came of all jobs: counts, and each failure with the command that repeats it.
+//! The results of all jobs: counts, and each failure with the command that repeats it.
 
 use super::run::{JobEnd, RankReport};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// Lines of what a job has complained about that are shown.
 const TOLD: usize = 40;
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobOutcome {
     pub(super) kind: String,
     pub(super) ranks: u32,
-    /// What all ranks have received.
+    /// Messages and bytes that all ranks have received.
     pub(super) received: RankReport,
     /// Traces that were checked, and those of which something was changed.
     pub(super) checks: u64,
@@ -22,7 +22,7 @@ pub(super) struct JobOutcome {
     /// Its command line, and the one that does all to it that was done.
     pub(super) command: String,
     pub(super) repeat: String,
-    /// What it has printed to standard error.
+    /// Its standard error.
     pub(super) stderr: String,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Tally {
     collectives: u64,
     traces_checked: u64,
     changed_traces_checked: u64,
-    /// What could not be tested here, and why.
+    /// Tests that were skipped here, and why.
     pub(super) skipped: Vec<String>,
     pub(super) failures: Vec<Failure>,
 }

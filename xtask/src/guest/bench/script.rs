@@ -1,4 +1,4 @@
-//! What the guests do, and what they print while they do it.
+//! The script of the guests, and the reader of its output.
 
 use crate::bench::record::{self, Record};
 use crate::bench::results::{Results, Source};
@@ -8,13 +8,13 @@ use crate::guest::cases::PRELUDE;
 pub(super) const STEPS: u32 = 5;
 /// How lines begin by which the script says where it is.
 const MARK: &str = "== ";
-/// What the name of a measurement ends with when ours had to copy.
+/// The suffix of a measurement for which Carrousel had to copy.
 const COPIED: &str = "_copied";
 /// Lines of a step that has failed, which are shown.
 const LAST_LINES: usize = 6;
 
 /// Guest 1 waits for orders, which are servers of perftest to be started, and looks at nothing meanwhile, so that it
-/// disturbs nobody. UCX finds its peers by datagrams, which it can send with global identifier 0 only.
+/// disturbs no other rank. UCX finds its peers by datagrams, which it can send with global identifier 0 only.
 const STEPS_OF_A_ROUND: &str = r#"
 if [ $NODE_ID = 1 ]; then
     mkfifo /tmp/orders /tmp/answers
@@ -185,7 +185,7 @@ impl ScriptStep {
         }
     }
 
-    /// What was measured, and whose it is.
+    /// The measurement, and its library.
     fn records(&self) -> Result<Vec<(Source, Record)>, String> {
         let records = match &self.measurement[..] {
             "latency" => vec![self.perftest("t_typical[usec]", 1.0, "us")?],
