@@ -31,6 +31,7 @@
 
 pub mod action;
 mod applicable;
+pub mod atomics;
 pub mod chart;
 mod context;
 pub mod cycle;
