@@ -2,9 +2,9 @@
 //!
 //! `carrousel run -n 2 --hosts a,b -- nodes [latency] [eager] [overlap] [bandwidth]`
 //!
-//! Its twin for MPI, call by call, is xtask/peers/nodes.c, with overlap.h: who changes one changes both. Only ours measures what ends with
-//! `_copied`, in turn with what does not. Rank 0 prints one JSON object a line. Rounds are counted, not timed: on emulated
-//! nodes a second is a long time, and both ranks know when they are done.
+//! Its twin for MPI, call by call, is xtask/peers/nodes.c, with overlap.h: a change of one is a change of both. Only
+//! ours measures what ends with `_copied`, in turn with what does not. Rank 0 prints one JSON object a line. Rounds are
+//! counted, not timed: on emulated nodes a second is a long time, and both ranks know when they are done.
 
 use carrousel::{Communicator, Error, ScopedRequest};
 use carrousel_bench::{Case, Summary};
@@ -52,7 +52,7 @@ struct Node<'a> {
 enum Way {
     /// From where it is, if its buffer is used often enough and a table says when that is.
     Isend,
-    /// Copied, unless the library is told otherwise: who waits for an acknowledgement does nothing meanwhile.
+    /// Copied, unless the library is told otherwise: a rank that waits for an acknowledgement does nothing meanwhile.
     Send,
 }
 

@@ -3,7 +3,7 @@
 //! Rank 0 decides, and tells the others between batches how to go on.
 
 use crate::benchmark::Clock;
-use crate::calls::Part;
+use crate::calls::RankInMeasurement;
 use crate::clock::monotonic;
 use crate::error::Error;
 use crate::exchange::{Exchange, Took};
@@ -30,7 +30,7 @@ pub(crate) struct Batches<'a> {
     /// For what is said between batches: none of the measured messages can be taken for it.
     control: &'a Communicator,
     step: Step,
-    pub(crate) part: Part<'a>,
+    pub(crate) part: RankInMeasurement<'a>,
     stamp: u8,
     /// Whether the ranks share a node, and with it a clock.
     share_clock: bool,
@@ -46,19 +46,20 @@ struct Batch {
 
 impl<'a> Batches<'a> {
     pub(crate) fn new(world: &'a Communicator, control: &'a Communicator, step: Step) -> Result<Self, Error> {
-        let part = Part::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
+        let part = RankInMeasurement::new(world, step).map_err(|bytes| no_memory(step, bytes))?;
         let share_clock = step.case.is_some() && control.split_by_node()?.size() == control.size();
         Ok(Self { world, control, step, part, stamp: 0, share_clock })
     }
 
-    /// What a call takes, in seconds. At rank 0; the others get what they know, which is nothing.
+    /// The duration of a call, in seconds, at rank 0; empty at the others.
     pub(crate) fn of_calls(&mut self, calls: u32, budget: Budget) -> Result<Summary, Error> {
         let mut times =
             self.repeated(budget, |batches| Ok(batches.one(calls)?.seconds / f64::from(calls)))?;
         Ok(Summary::of(&mut times).unwrap_or(Summary::NONE))
     }
 
-    /// What the calls of an overlap take, exchange by exchange. Rank 0 knows it of both ranks, the other of itself.
+    /// The durations of the calls of an overlap, exchange by exchange. Rank 0 knows those of both ranks, the other its
+    /// own.
     pub(crate) fn exchanges(&mut self, case: Case, budget: Budget) -> Result<Vec<Exchange>, Error> {
         self.repeated(budget, |batches| batches.exchange(case))
     }
@@ -164,7 +165,7 @@ impl<'a> Batches<'a> {
     /// Messages of all ranks behind a barrier, of which those that have come are looked at.
     fn checked<T>(
         &mut self,
-        run: impl FnOnce(&mut Part<'a>) -> Result<T, carrousel::Error>,
+        run: impl FnOnce(&mut RankInMeasurement<'a>) -> Result<T, carrousel::Error>,
     ) -> Result<T, Error> {
         let Step { benchmark, size, .. } = self.step;
         // Never what fresh memory holds, which is 0 or 255.
@@ -203,7 +204,7 @@ impl<'a> Batches<'a> {
         self.world.size() / 2
     }
 
-    /// What rank 0 says.
+    /// The decision of rank 0.
     pub(crate) fn agree(&self, value: u32) -> Result<u32, Error> {
         let mut decided = [value];
         if self.control.rank() > 0 {

@@ -1,4 +1,4 @@
-//! What can be measured: names, units and definitions.
+//! The benchmarks: names, units and definitions.
 
 use serde::Serialize;
 
@@ -93,7 +93,7 @@ impl Benchmark {
         Self::Barrier,
     ];
 
-    /// What it is called, in command lines and results.
+    /// Its name in command lines and results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -132,7 +132,7 @@ impl Benchmark {
         }
     }
 
-    /// What it measures, in a line.
+    /// Its definition, in a line.
     pub fn says(self) -> &'static str {
         match self {
             Self::Latency => "half a round trip of send and recv",

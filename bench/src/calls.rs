@@ -1,6 +1,6 @@
-//! What is measured: the calls of the library, one function for each pattern of them.
+//! The measured calls of the library, one function for each pattern of them.
 //!
-//! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: who changes one changes
+//! The same patterns, call by call, are in xtask/peers/pt2pt.c for other libraries: a change of one is a change of
 //! both. `exchange` has one more of them. Not there are those of rank 0 with several partners, in `connections`, and
 //! those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// The tag of messages without any bytes, that only tell.
 const TOKEN: u32 = 2;
 
-/// One rank's part in a measurement.
+/// One rank in a measurement: its peers and its buffers.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct RankInMeasurement<'a> {
     pub(crate) world: &'a Communicator,
     /// The other rank of the pair, or one of the partners; none for a rank that is left over.
     pub(crate) peer: Option<u32>,
@@ -27,10 +27,10 @@ pub(crate) struct Part<'a> {
     /// Whether this rank is the one that sends in what has a direction.
     pub(crate) leads: bool,
     pub(crate) size: usize,
-    /// What all messages are sent from; with a place for each of the messages of an overlap.
+    /// The buffer that all messages are sent from; with a place for each of the messages of an overlap.
     pub(crate) outgoing: Buffer,
-    /// Where messages come; with a place for each of a window, of rank 0's partners, or of an overlap, where there are
-    /// such.
+    /// The buffer that messages come into; with a place for each of a window, of rank 0's partners, or of an overlap,
+    /// where there are such.
     pub(crate) incoming: Buffer,
     /// Memory instead of both, where some of it has to be new.
     fresh: Option<Fresh>,
@@ -38,7 +38,7 @@ pub(crate) struct Part<'a> {
     pub(crate) compute: Duration,
 }
 
-impl<'a> Part<'a> {
+impl<'a> RankInMeasurement<'a> {
     /// The part of this rank. On failure, how many bytes there are not.
     pub(crate) fn new(world: &'a Communicator, step: Step) -> Result<Self, usize> {
         let (benchmark, me) = (step.benchmark, world.rank());
@@ -98,7 +98,7 @@ impl<'a> Part<'a> {
             Benchmark::Bibandwidth => self.both_ways(peer, calls),
             Benchmark::HiddenSend => self.sender_computes(peer, calls),
             Benchmark::HiddenReceive => self.receiver_computes(peer, calls),
-            // An overlap is no time of a batch: see `Part::exchange`.
+            // An overlap is no time of a batch: see `RankInMeasurement::exchange`.
             Benchmark::Overlap | Benchmark::Allreduce | Benchmark::Barrier => Ok(0.0),
         }
     }
@@ -157,7 +157,7 @@ impl<'a> Part<'a> {
         self.world.recv::<u8>(&mut [], peer, TOKEN).map(|_| ())
     }
 
-    /// What ends a window: its sender knows that it has been received.
+    /// Ends a window: its sender knows that it has been received.
     fn acknowledge(&self, peer: u32) -> Result<(), Error> {
         if self.leads { self.take_token(peer) } else { self.give_token(peer) }
     }
@@ -262,7 +262,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Starts a window of sends. They share a buffer, which nobody writes to.
+/// Starts a window of sends. They share a buffer, which is only read.
 fn post_sends<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     outgoing: &'env [u8],

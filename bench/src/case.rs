@@ -24,7 +24,7 @@ impl Case {
     pub const ALL: [Self; 4] =
         [Self::ReceiverEarly, Self::ReceiverEarlyTwo, Self::SenderEarly, Self::SenderEarlyTwo];
 
-    /// What it is called, in results.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReceiverEarly => "receiver_early",
@@ -91,7 +91,7 @@ impl CallKind {
 }
 
 impl Call {
-    /// What it is called, in results: `irecv`, `recv_wait`, `isend`, `send_wait`; of the second message with a `2`.
+    /// Its name in results: `irecv`, `recv_wait`, `isend`, `send_wait`; of the second message with a `2`.
     pub fn name(self) -> &'static str {
         match (self.kind, self.message) {
             (CallKind::Irecv, 0) => "irecv",
@@ -112,7 +112,7 @@ impl Serialize for Call {
     }
 }
 
-/// What a value of an overlap is about.
+/// The subject of a value of an overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Overlapped {
     /// Which rank begins.

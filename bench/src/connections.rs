@@ -1,13 +1,13 @@
-//! What is measured of rank 0 and several partners: its calls. A partner does what it does with one peer, see
+//! The calls of rank 0 with several partners. A partner makes the calls of a rank with one peer, see
 //! `calls`.
 
 use crate::benchmark::DATA;
 use crate::benchmark::WINDOW;
-use crate::calls::Part;
+use crate::calls::RankInMeasurement;
 use carrousel::Error;
 use std::time::Instant;
 
-impl Part<'_> {
+impl RankInMeasurement<'_> {
     /// A message to each partner in turn, then one from each: all connections are busy at once, as in the tests
     /// with pre-established connections of speculative-rendezvous 3. Half of the time, by their number.
     pub(crate) fn round_robin(&mut self, calls: u32) -> Result<f64, Error> {

@@ -1,4 +1,4 @@
-//! What can go wrong while measuring.
+//! Errors of a measurement.
 
 use crate::Benchmark;
 use thiserror::Error;
@@ -10,10 +10,10 @@ pub enum Error {
     /// The library refused, or a peer is gone.
     #[error(transparent)]
     Library(#[from] carrousel::Error),
-    /// What came is not what was sent: a mistake of the library.
+    /// The data that arrived is not the data that was sent: a mistake of the library.
     #[error("{} of {size} bytes: what came is not what was sent; please report this", benchmark.name())]
     Corrupt {
-        /// What was measured.
+        /// The measurement.
         benchmark: Benchmark,
         /// Bytes of a message.
         size: u64,
@@ -21,7 +21,7 @@ pub enum Error {
     /// No buffers.
     #[error("no {bytes} bytes of memory for {}: choose smaller sizes (--size)", benchmark.name())]
     Memory {
-        /// What was to be measured.
+        /// The measurement.
         benchmark: Benchmark,
         /// The bytes that could not be had.
         bytes: usize,

@@ -1,11 +1,11 @@
 //! One exchange of an overlap: each rank's calls, and what they take.
 //!
 //! The ranks of a node begin by a clock that they share (CLOCK_MONOTONIC), the late one [`DELAY`] after the early one;
-//! ranks of two nodes begin by the barrier. xtask/peers/pt2pt.c has the same for other libraries: who changes one
+//! ranks of two nodes begin by the barrier. xtask/peers/pt2pt.c has the same for other libraries: a change of one
 //! changes both.
 
 use crate::benchmark::DATA;
-use crate::calls::Part;
+use crate::calls::RankInMeasurement;
 use crate::case::{Call, CallKind, Case, MESSAGES_MAX};
 use crate::clock::{compute, monotonic};
 use carrousel::ScopedRequest;
@@ -19,7 +19,7 @@ pub(crate) struct Took {
     /// When it began, and when its first calls had returned, by the clock of its node.
     began: f64,
     started: f64,
-    /// What its first calls and its waits took, message by message.
+    /// The durations of its first calls and its waits, message by message.
     calls: [f64; MESSAGES_MAX],
     waits: [f64; MESSAGES_MAX],
 }
@@ -49,7 +49,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// What a call took.
+    /// The duration of a call.
     pub(crate) fn of(&self, Call { kind, message }: Call) -> f64 {
         match kind {
             CallKind::Irecv => self.receiver.calls[message],
@@ -67,7 +67,7 @@ impl Exchange {
     }
 }
 
-impl Part<'_> {
+impl RankInMeasurement<'_> {
     /// Carries out this rank's part in one exchange. The early rank begins at `start`; without a `start`, at once.
     pub(crate) fn exchange(&mut self, case: Case, start: Option<Duration>) -> Result<Took, carrousel::Error> {
         let Self { world, leads, size, peer, compute, .. } = *self;

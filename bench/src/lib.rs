@@ -1,4 +1,4 @@
-//! What messages of the library cost: measurements between the ranks of a job; and what memory costs.
+//! The cost of messages of the library, measured between the ranks of a job, and the cost of memory.
 //!
 //! Every rank calls [`measure`] with the same [`Plan`]; rank 0 gets the results. The measurements are those
 //! of the characterization in speculative-rendezvous 3; what xtask/peers/pt2pt.c measures of other libraries, too, is

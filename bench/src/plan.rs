@@ -1,4 +1,4 @@
-//! What is to be measured, and for how long.
+//! Plans: the measurements, and how long each takes.
 
 use crate::benchmark::SIZE_MAX;
 use crate::{Benchmark, Case};
@@ -56,14 +56,14 @@ impl Default for Budget {
     }
 }
 
-/// What is to be measured. Every rank has the same one.
+/// The measurements of a job. Every rank has the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub(crate) steps: Vec<Step>,
     pub(crate) budget: Budget,
 }
 
-/// What cannot be measured.
+/// Why a plan is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -149,7 +149,7 @@ impl Plan {
         Ok(Self { steps: steps.collect(), budget })
     }
 
-    /// What is measured, in this order.
+    /// The measurements, in their order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

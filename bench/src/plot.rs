@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use std::ops::Range;
 use thiserror::Error;
 
-/// What a plot has lines for.
+/// The benchmarks that a plot has lines for.
 pub const PLOTTED: [Benchmark; 11] = [
     Benchmark::Latency,
     Benchmark::ReuseNone,
@@ -26,7 +26,7 @@ pub const PLOTTED: [Benchmark; 11] = [
 /// Width and height of a panel, in pixels.
 const PANEL: (u32, u32) = (680, 440);
 const FONT: &str = "sans-serif";
-/// Colours that are told apart by everybody, by lightness too (Okabe and Ito).
+/// Colours that the colour-blind tell apart, by lightness too (Okabe and Ito).
 const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -56,7 +56,7 @@ pub enum PlotError {
 struct Panel<'a> {
     title: &'static str,
     unit: &'static str,
-    /// What each is called, and its points.
+    /// The name of each, and its points.
     lines: Vec<(String, Vec<&'a Measured>)>,
 }
 
@@ -103,7 +103,7 @@ fn failed(error: impl std::fmt::Display) -> PlotError {
 }
 
 impl<'a> Panel<'a> {
-    /// What has this unit, and is about this case of an overlap or about none.
+    /// The results with this unit, of this case of an overlap or without one.
     fn new(title: &'static str, unit: &'static str, case: Option<Case>, results: &'a Results) -> Self {
         let mut lines: Vec<(String, Vec<&'a Measured>)> = Vec::new();
         for benchmark in PLOTTED.into_iter().filter(|benchmark| benchmark.unit() == unit) {

@@ -1,4 +1,4 @@
-//! What came of it.
+//! The results of a plan.
 
 use crate::case::Overlapped;
 use crate::statistics::Summary;
@@ -8,14 +8,14 @@ use serde::Serialize;
 /// A result in short: what `cargo xtask bench peers` reads, of us as of others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Record {
-    /// What was measured.
+    /// The measurement.
     pub bench: Benchmark,
     /// Bytes of a message; 0 where there are none.
     pub size: u64,
     /// Partners of rank 0, where there are several of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
-    /// What the value is about, if it is one of an overlap.
+    /// The subject of the value, if it is one of an overlap.
     #[serde(flatten)]
     pub overlapped: Option<Overlapped>,
     /// The median over the batches.
@@ -53,7 +53,7 @@ impl Measured {
         Self { record, quartiles: spreads.then_some([summary.lower, summary.upper]) }
     }
 
-    /// What a call of an overlap takes.
+    /// The result of a call of an overlap.
     pub(crate) fn of_call(step: Step, summary: Summary, overlapped: Overlapped) -> Self {
         let mut measured = Self::new(step, summary);
         measured.record.overlapped = Some(overlapped);

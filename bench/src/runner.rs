@@ -16,7 +16,7 @@ const STEPS_MAX: u32 = 12;
 /// Hidden is what makes the whole at most so many times as long.
 const LONGER: f64 = 1.1;
 
-/// What rank 0 hears while a plan is carried out.
+/// The progress of a plan, as rank 0 is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
     /// A measurement begins.

@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     )]
     #[arg(help = "Colours: auto, always or never; NO_COLOR and CLICOLOR_FORCE are respected")]
     pub(crate) color: Color,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -56,14 +56,14 @@ Exit status of every command but run and bench:
 /// The commands. Their help is that of their arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Verify(verify::Args),
-    Sim(sim::Args),
-    Run(run::Args),
-    Check(check::Args),
-    Bench(bench::Args),
-    Fmt(fmt::Args),
-    Info(info::Args),
-    Schema(schema::Args),
+    Verify(verify::VerifyArgs),
+    Sim(sim::SimArgs),
+    Run(run::RunArgs),
+    Check(check::CheckArgs),
+    Bench(bench::BenchArgs),
+    Fmt(fmt::FmtArgs),
+    Info(info::InfoArgs),
+    Schema(schema::SchemaArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }

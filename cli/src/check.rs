@@ -1,4 +1,4 @@
-//! `carrousel check`: what a run has recorded, compared with the model.
+//! `carrousel check`: the trace of a run, compared with the model.
 
 use crate::failure::Failure;
 use crate::numbers::{bytes, count, grouped};
@@ -14,9 +14,9 @@ use carrousel_verify::replay::{self, Departure, Gap, Misuse, Progress, Report, V
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The version of [`Printed`], by the rule of `schema/README.md`.
+/// The version of [`CheckReport`], by the rule of `schema/README.md`.
 const VERSION: u32 = 1;
-/// Gaps that are told one by one.
+/// Gaps that are reported one by one.
 const TOLD: usize = 16;
 
 /// Compare what a run has recorded with the model that `verify` explores
@@ -54,8 +54,8 @@ removed, added or moved is found before the model is asked.
 Exit status: 0 the model allows all of it; 1 it does not, or MPI does not allow
 what the program does; 2 this is no trace, or not what was recorded; 3 the model
 allows what could be followed, and there is more.")]
-pub(crate) struct Args {
-    /// What `--trace` has named
+pub(crate) struct CheckArgs {
+    /// The directory of the trace: that of `--trace`
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
     /// How to print the result
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 }
 
 /// `carrousel check`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     // A trace has a part for each rank, and all are read together.
     raise_open_files();
     let trace = Trace::open(&args.directory).map_err(refused_trace)?;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     match args.format {
         Format::Json => {
             let trace = &args.directory.display().to_string();
-            out.line(&json(&Printed { version: VERSION, trace, report: &report })?)?;
+            out.line(&json(&CheckReport { version: VERSION, trace, report: &report })?)?;
         }
         Format::Human => {
             human(&args.directory, &report, out)?;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
 
 /// A report as it is printed for programs.
 #[derive(Serialize)]
-struct Printed<'a> {
+struct CheckReport<'a> {
     version: u32,
     /// The directory, as it was named.
     trace: &'a str,
@@ -130,7 +130,7 @@ fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure
     Ok(())
 }
 
-/// What the program did that MPI forbids.
+/// Prints calls of the program that MPI forbids.
 fn misused(misuses: &[Misuse], out: &mut Out) -> Result<(), Failure> {
     if misuses.is_empty() {
         return Ok(());

@@ -23,7 +23,7 @@ Examples:
   carrousel fmt --stdin < late.scn           from an editor
 
 Exit status: 0 done; 1 with --check, when a file differs; 2 when a file is wrong.")]
-pub(crate) struct Args {
+pub(crate) struct FmtArgs {
     /// The files; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "stdin")]
     files: Vec<PathBuf>,
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 /// `carrousel fmt`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &FmtArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let stdin = [PathBuf::from("-")];
     let files = if args.stdin { &stdin[..] } else { &args.files[..] };
     let mut worst = Status::Fine;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     Ok(worst)
 }
 
-fn one(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+fn one(args: &FmtArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let bytes = input::read(file)?;
     let ast = parse(&input::name(file), &bytes)
         .map_err(|error| Failure::diagnostic(error.render(errors.color), Status::Wrong))?;
@@ -74,7 +74,7 @@ fn one(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status,
     Ok(Status::Fine)
 }
 
-/// Replaces a file's text at once: whoever reads it sees the old text or the new.
+/// Replaces a file's text atomically: a reader sees the old text or the new.
 fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     // A symbolic link stays one.
     let target = fs::canonicalize(file).map_err(|error| Failure::of_file("write", file, &error))?;

@@ -1,4 +1,4 @@
-//! What is generated from the command line's own description.
+//! Completions and manual pages, generated from the description of the command line.
 
 use crate::failure::Failure;
 use crate::out::Out;

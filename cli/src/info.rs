@@ -10,7 +10,6 @@ use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use crate::verify::memory;
-use crate::wrap::wrapped;
 use carrousel_options::{Origin, Settings, VerbsScope};
 use carrousel_transport_sim::{Network, Protocol};
 use serde::Serialize;
@@ -26,7 +25,7 @@ Examples:
   carrousel info
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel info
   carrousel info --format json | jq '.options[].name'")]
-pub(crate) struct Args {
+pub(crate) struct InfoArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -72,7 +71,7 @@ struct Named {
 }
 
 /// `carrousel info`.
-pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn run(args: &InfoArgs, out: &mut Out) -> Result<Status, Failure> {
     let info = collect(&input::settings()?)?;
     match args.format {
         Format::Json => out.line(&json(&info)?)?,
@@ -122,7 +121,7 @@ fn host() -> Host {
     }
 }
 
-/// What ranks of a job can talk over, and why or why not.
+/// The networks of a job: each is available, or says what is missing.
 fn transports(settings: &Settings) -> Vec<Named> {
     // Which processes the system lets copy from and to another process of the same user (Yama, Linux's
     // Documentation/admin-guide/LSM/Yama.rst); ranks permit each other what 1 leaves to them.
@@ -217,9 +216,7 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
     for rule in &info.rules {
         let head = format!("{} {}, {}", rule.protocol, rule.name, rule.source);
         out.line(&format!("  {}  {}", rule.id, style.paint(Paint::Faint, &head)))?;
-        for line in wrapped(&rule.says, style.width() - 4) {
-            out.line(&format!("    {line}"))?;
-        }
+        out.line(&style.wrapped("    ", &rule.says))?;
     }
     Ok(())
 }

@@ -43,12 +43,12 @@ fn read_by(path: &Path, read: impl Fn(&mut dyn Read) -> io::Result<Vec<u8>>) -> 
     }
 }
 
-/// What messages call a file.
+/// The name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
-/// What the environment, and the file that it names, set.
+/// The options that the environment sets, and the file that it names.
 pub(crate) fn settings() -> Result<Settings, Failure> {
     let explain = |error: OptionError| {
         let failure = Failure::wrong(&error);

@@ -27,7 +27,6 @@ mod stderr;
 mod style;
 mod table;
 mod verify;
-mod wrap;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};

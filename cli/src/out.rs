@@ -1,4 +1,4 @@
-//! Standard output, which may be a pipe that nobody reads to its end.
+//! Standard output, which may be a pipe whose reader leaves early.
 
 use crate::failure::Failure;
 use crate::status::Status;

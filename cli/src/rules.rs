@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use carrousel_verify::rules::{RULES, RuleSet};
 use serde::{Deserialize, Serialize};
 
-/// The register, which stands beside the code of the rules.
+/// The register, next to the code of the rules.
 const REGISTER: &str = include_str!("../../protocols/rendezvous/rules.toml");
 
 /// One rule that can be switched off.
@@ -18,7 +18,7 @@ pub(crate) struct Rule {
     pub(crate) name: String,
     /// Where it comes from.
     pub(crate) source: String,
-    /// What it says.
+    /// Its sentence.
     pub(crate) says: String,
 }
 

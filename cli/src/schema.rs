@@ -15,15 +15,15 @@ use clap::ValueEnum;
 Examples:
   carrousel schema verify > verify.schema.json
   carrousel schema verify | jq '.\"$defs\".step.properties'    the fields of a step")]
-pub(crate) struct Args {
+pub(crate) struct SchemaArgs {
     /// Which report
     #[arg(value_name = "REPORT", value_enum)]
-    report: Report,
+    report: ReportSchema,
 }
 
 /// The reports that have a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Report {
+enum ReportSchema {
     /// `verify FILE`: verdicts and counterexamples
     Verify,
     /// `verify --suite` and `verify --merge`: the table of a suite
@@ -36,12 +36,12 @@ enum Report {
 }
 
 /// `carrousel schema`.
-pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn run(args: &SchemaArgs, out: &mut Out) -> Result<Status, Failure> {
     out.text(match args.report {
-        Report::Verify => include_str!("../../schema/verify.schema.json"),
-        Report::Suite => include_str!("../../schema/suite.schema.json"),
-        Report::Run => include_str!("../../schema/run.schema.json"),
-        Report::Check => include_str!("../../schema/check.schema.json"),
+        ReportSchema::Verify => include_str!("../../schema/verify.schema.json"),
+        ReportSchema::Suite => include_str!("../../schema/suite.schema.json"),
+        ReportSchema::Run => include_str!("../../schema/run.schema.json"),
+        ReportSchema::Check => include_str!("../../schema/check.schema.json"),
     })?;
     Ok(Status::Fine)
 }

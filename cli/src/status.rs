@@ -1,4 +1,4 @@
-//! What the exit status says.
+//! Exit statuses.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ pub(crate) enum Status {
     Violated,
     /// The request cannot be carried out: a wrong file, a wrong argument.
     Wrong,
-    /// What a job that was run has made of it.
+    /// The status of a job that was run.
     Job(u8),
 }
 

@@ -1,4 +1,4 @@
-//! Standard error: what a person reads beside a result.
+//! Standard error: messages to a person, next to the result.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,11 @@
 //! Colours, where a person reads.
 
+use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ValueEnum;
 use std::env;
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{stderr, stdout};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -17,7 +19,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What a piece of text is, rather than what it looks like.
+/// The meaning of a piece of text, which decides its look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// A heading, a name.
@@ -28,9 +30,9 @@ pub(crate) enum Paint {
     Good,
     /// As it should not be.
     Bad,
-    /// To be noticed, not wrong.
+    /// A remark, not an error.
     Note,
-    /// What to do.
+    /// Advice.
     Hint,
 }
 
@@ -46,27 +48,24 @@ pub(crate) struct Style {
 impl Style {
     /// For standard output.
     pub(crate) fn of_stdout(color: Color) -> Self {
-        Self::decide(color, stdout().is_terminal())
+        Self::decide(color, &stdout())
     }
 
     /// For standard error.
     pub(crate) fn of_stderr(color: Color) -> Self {
-        Self::decide(color, stderr().is_terminal())
+        Self::decide(color, &stderr())
     }
 
-    fn decide(color: Color, terminal: bool) -> Self {
-        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    fn decide<S: RawStream>(color: Color, stream: &S) -> Self {
         let color = match color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto if set("NO_COLOR") => false,
-            Color::Auto if env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
-            Color::Auto => terminal && env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            Color::Auto => AutoStream::choice(stream) != ColorChoice::Never,
         };
-        Self { color, terminal }
+        Self { color, terminal: stream.is_terminal() }
     }
 
-    /// `text` as what it is.
+    /// `text` in the look of `paint`.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         if !self.color {
             return text.to_owned();
@@ -80,6 +79,18 @@ impl Style {
             Paint::Hint => AnsiColor::Cyan.on_default(),
         };
         format!("{style}{text}{style:#}")
+    }
+
+    /// `text` in lines that fit, each behind `indent`, broken between words.
+    pub(crate) fn wrapped(self, indent: &str, text: &str) -> String {
+        let options = Options::new(self.width())
+            .initial_indent(indent)
+            .subsequent_indent(indent)
+            .break_words(false)
+            .word_separator(WordSeparator::AsciiSpace)
+            .word_splitter(WordSplitter::NoHyphenation)
+            .wrap_algorithm(WrapAlgorithm::FirstFit);
+        textwrap::fill(text, options)
     }
 
     /// Columns that a line may have.

@@ -1,18 +1,15 @@
 //! Columns that are as wide as they need to be.
 
 use crate::style::{Paint, Style};
+use comfy_table::{ColumnConstraint, ContentArrangement, presets};
 
-/// Where the text of a column stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
-}
+pub(crate) use comfy_table::CellAlignment as Align;
+
+/// Blanks between two columns.
+const GAP: u16 = 2;
 
 /// One cell.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
     paint: Option<Paint>,
@@ -34,86 +31,83 @@ impl<T: Into<String>> From<T> for Cell {
 /// A table, two blanks between its columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    columns: Vec<(String, Align)>,
+    columns: Vec<Align>,
+    /// The headings are the first of them, if there are any.
     rows: Vec<Vec<Cell>>,
-    headed: bool,
 }
 
 impl Table {
     /// With a heading over each column.
     pub(crate) fn headed(columns: &[(&str, Align)]) -> Self {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        Self { columns, rows: Vec::new(), headed: true }
+        let headings = columns.iter().map(|(name, _)| Cell::painted(*name, Paint::Faint)).collect();
+        Self { columns: columns.iter().map(|(_, align)| *align).collect(), rows: vec![headings] }
     }
 
     /// Without headings.
     pub(crate) fn plain(columns: &[Align]) -> Self {
-        let columns = columns.iter().map(|align| (String::new(), *align)).collect();
-        Self { columns, rows: Vec::new(), headed: false }
+        Self { columns: columns.to_vec(), rows: Vec::new() }
     }
 
     /// Appends a row; missing cells are empty.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
-        self.rows.push(cells.into_iter().collect());
+        let mut row: Vec<Cell> = cells.into_iter().collect();
+        row.resize(self.columns.len(), Cell::default());
+        self.rows.push(row);
     }
 
-    /// The text, each line behind `indent` blanks.
+    /// The text, each line behind `indent` blanks. No line ends with a blank.
     pub(crate) fn render(&self, indent: usize, style: Style) -> String {
-        let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let mut text = String::new();
-        if self.headed {
-            let heading: Vec<Cell> =
-                self.columns.iter().map(|(name, _)| Cell::painted(name.as_str(), Paint::Faint)).collect();
-            self.line(&mut text, &heading, &widths, indent, style);
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| &cell.text)));
+        for (column, align) in table.column_iter_mut().zip(&self.columns) {
+            column.set_padding((0, GAP)).set_constraint(ColumnConstraint::ContentWidth);
+            column.set_cell_alignment(*align);
         }
-        for row in &self.rows {
-            self.line(&mut text, row, &widths, indent, style);
-        }
-        text
+        let line = |(line, row): (String, &Vec<Cell>)| {
+            format!("{}{}\n", " ".repeat(indent), painted(line.trim_end(), row, style))
+        };
+        table.lines().zip(&self.rows).map(line).collect()
     }
+}
 
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.chars().count());
-        cells.chain([self.columns[column].0.chars().count()]).max().unwrap_or(0)
-    }
-
-    fn line(&self, text: &mut String, row: &[Cell], widths: &[usize], indent: usize, style: Style) {
-        let mut line = " ".repeat(indent);
-        // Blanks are written when something follows them, so that no line ends with one.
-        let mut due = 0;
-        for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
-            if at > 0 {
-                due += 2;
-            }
-            let padding = width - cell.text.chars().count();
-            let right = self.columns[at].1 == Align::Right;
-            if !cell.text.is_empty() {
-                due += if right { padding } else { 0 };
-                line.extend(std::iter::repeat_n(' ', due));
-                line += &match cell.paint {
-                    Some(paint) => style.paint(paint, &cell.text),
-                    None => cell.text.clone(),
-                };
-                due = if right { 0 } else { padding };
-            } else {
-                due += width;
-            }
+/// A line of a table with the cells' paint. It is laid out without, as escape sequences would count as characters.
+fn painted(line: &str, row: &[Cell], style: Style) -> String {
+    let (mut text, mut rest) = (String::with_capacity(line.len()), line);
+    for Cell { text: cell, paint } in row {
+        let Some((before, after)) = rest.split_once(cell.as_str()) else { break };
+        text += before;
+        match paint {
+            Some(paint) if !cell.is_empty() => text += &style.paint(*paint, cell),
+            _ => text += cell,
         }
-        text.push_str(&line);
-        text.push('\n');
+        rest = after;
     }
+    text + rest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn table() -> Table {
+        let mut table = Table::headed(&[("name", Align::Left), ("n", Align::Right), ("note", Align::Left)]);
+        table.row(["a".into(), Cell::painted("12", Paint::Good), "".into()]);
+        table.row(["long".into(), "3".into(), "yes".into()]);
+        table
+    }
+
     #[test]
     fn columns_are_aligned_and_no_line_ends_with_a_blank() {
-        let mut table = Table::headed(&[("name", Align::Left), ("n", Align::Right), ("note", Align::Left)]);
-        table.row(["a".into(), "12".into(), "".into()]);
-        table.row(["long".into(), "3".into(), "yes".into()]);
         let plain = Style { color: false, terminal: false };
-        assert_eq!(table.render(2, plain), "  name   n  note\n  a     12\n  long   3  yes\n");
+        assert_eq!(table().render(2, plain), "  name   n  note\n  a     12\n  long   3  yes\n");
+    }
+
+    #[test]
+    fn paint_takes_no_room() {
+        let style = Style { color: true, terminal: false };
+        let text = table().render(0, style);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1..], ["a     \u{1b}[32m12\u{1b}[0m", "long   3  yes"]);
     }
 }

@@ -121,7 +121,7 @@ fn run(test: &str) -> Result<i32, i32> {
 /// From now on a system call of this thread ends the process: by a signal, unless that is what it is for.
 fn forbid_system_calls() {
     let arch = env::consts::ARCH.try_into().expect("it is known");
-    let but = BTreeMap::from([(nix::libc::SYS_exit_group, Vec::new())]);
+    let but = BTreeMap::from([(libc::SYS_exit_group, Vec::new())]);
     let filter = SeccompFilter::new(but, SeccompAction::KillProcess, SeccompAction::Allow, arch);
     let filter: BpfProgram = filter.and_then(TryInto::try_into).expect("it is right");
     apply_filter(&filter).expect("filters are permitted");
@@ -129,12 +129,12 @@ fn forbid_system_calls() {
 
 fn end() -> ! {
     // SAFETY: it ends the process, and nothing else.
-    unsafe { nix::libc::_exit(WELL) }
+    unsafe { libc::_exit(WELL) }
 }
 
 #[test]
 fn a_message_of_steady_state_is_no_system_call() {
-    assert_eq!(run(LOUD), Err(nix::libc::SIGSYS), "system calls are noticed");
+    assert_eq!(run(LOUD), Err(libc::SIGSYS), "system calls are noticed");
     assert_eq!(run(SILENT), Ok(WELL));
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Built {
     pub(crate) name: &'static str,
 }
 
-/// What it is to cargo.
+/// The kind of a target, as cargo names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bin,
@@ -64,15 +64,15 @@ impl Built {
     }
 }
 
-/// What cargo says of something that it has built; there is more to it.
+/// The fields that are read of cargo's message about an artifact.
 #[derive(Deserialize)]
 struct Artifact {
-    target: Target,
+    target: BuiltTarget,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct BuiltTarget {
     kind: Vec<String>,
     name: String,
 }

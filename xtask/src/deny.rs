@@ -1,7 +1,7 @@
 //! Steps of `cargo xtask test` about dependencies: what may come in (`deny.toml`), and what is known against it.
 
 use crate::bench::process::output;
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{self, cargo, need};
 use std::env;
 use std::fs;
@@ -19,10 +19,10 @@ pub(crate) fn dependencies() -> Result<(), String> {
     tools::run(cargo(&["deny", "--locked", "--workspace", "check", "bans", "licenses", "sources"]))
 }
 
-/// Vulnerabilities that are known of dependencies, and crates that nobody maintains or that were withdrawn. The
+/// Vulnerabilities that are known of dependencies, and crates that are unmaintained or were withdrawn. The
 /// database of RustSec is on GitHub, which not every build host reaches, and no registry has a copy of it. One that
 /// was fetched before is used where today's cannot be had; `deny.toml` says how old it may be.
-pub(crate) fn advisories() -> Result<Ended, String> {
+pub(crate) fn advisories() -> Result<StepOutcome, String> {
     need("deny", DENY)?;
     let fetched = output(cargo(&["deny", "--locked", "--workspace", "fetch", "db"]), FETCH);
     let mut check = cargo(&["deny", "--locked", "--workspace", "check"]);
@@ -30,13 +30,13 @@ pub(crate) fn advisories() -> Result<Ended, String> {
         let databases = databases();
         let copy = databases.as_ref().is_some_and(has_directory);
         if !copy {
-            return Ok(Ended::Skipped(unreachable_because(&why)));
+            return Ok(StepOutcome::Skipped(unreachable_because(&why)));
         }
         eprintln!("{}; a copy from before is used", unreachable_because(&why));
         check.arg("--disable-fetch");
     }
     check.arg("advisories");
-    tools::run(check).map(|()| Ended::Passed)
+    tools::run(check).map(|()| StepOutcome::Passed)
 }
 
 /// Where cargo-deny keeps databases.

@@ -9,14 +9,15 @@ use serde::Deserialize;
 use std::fs::{self, File};
 use std::process::Command;
 
-/// What a suite has explored: the fields of its report (`schema/suite.schema.json`) that the README has figures of.
+/// The size of what a suite has explored: the fields of its report (`schema/suite.schema.json`) that the README has
+/// figures of.
 #[derive(Debug, Deserialize)]
-struct Report {
-    rows: Vec<Row>,
+struct SuiteReport {
+    rows: Vec<SuiteRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Row {
+struct SuiteRow {
     states: u64,
     programs: u64,
     programs_in_all: u64,
@@ -41,7 +42,7 @@ pub(crate) fn suite(name: &str) -> Result<(), String> {
     compare(name, &report, &readme)
 }
 
-fn compare(name: &str, Report { rows }: &Report, readme: &str) -> Result<(), String> {
+fn compare(name: &str, SuiteReport { rows }: &SuiteReport, readme: &str) -> Result<(), String> {
     let start = format!("| `carrousel verify --suite {name}` | ");
     let row = readme
         .lines()
@@ -83,8 +84,8 @@ fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn row(states: u64, programs: u64) -> Row {
-        Row { states, programs, programs_in_all: 2 * programs }
+    fn row(states: u64, programs: u64) -> SuiteRow {
+        SuiteRow { states, programs, programs_in_all: 2 * programs }
     }
 
     const README: &str = "\
@@ -97,18 +98,18 @@ The rendezvous suite explores 1,000 programs, which stand for 2,000.
 
     #[test]
     fn a_figure_that_is_not_the_readmes_is_named() {
-        let report = |states| Report { rows: vec![row(states, 600), row(567, 400)] };
+        let report = |states| SuiteReport { rows: vec![row(states, 600), row(567, 400)] };
         assert_eq!(compare("rendezvous", &report(1_234_000), README), Ok(()));
         let error = |what: &str| Err(format!("README.md does not say of the suite rendezvous: {what}"));
         assert_eq!(compare("rendezvous", &report(1_234_001), README), error("1,234,568 distinct states"));
         // 34,567 is no 1,234,567.
         assert_eq!(compare("rendezvous", &report(34_000), README), error("34,567 distinct states"));
-        let other = Report { rows: vec![row(1_234_567, 999)] };
+        let other = SuiteReport { rows: vec![row(1_234_567, 999)] };
         let wrong = error("1 families; 999 programs, which stand for 1,998");
         assert_eq!(compare("rendezvous", &other, README), wrong);
-        assert_eq!(compare("ablations", &Report { rows: vec![row(12, 1)] }, README), Ok(()));
+        assert_eq!(compare("ablations", &SuiteReport { rows: vec![row(12, 1)] }, README), Ok(()));
         assert!(
-            compare("link", &Report { rows: Vec::new() }, README)
+            compare("link", &SuiteReport { rows: Vec::new() }, README)
                 .is_err_and(|error| error.contains("no figures"))
         );
     }

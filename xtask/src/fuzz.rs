@@ -13,7 +13,7 @@ use std::process::{ExitCode, Stdio};
 const FUZZ: &str = "0.13.2";
 /// An input that takes longer is a finding. The language promises a second; the sanitizer takes its share.
 const INPUT_SECONDS_MAX: u32 = 20;
-/// What stands for all targets.
+/// The name that stands for all targets.
 pub(crate) const ALL: &str = "all";
 /// Each target, and the package whose test `corpus` replays what was found, with the features that it needs.
 const TARGETS: [(&str, &str, Option<&str>); 9] = [
@@ -28,9 +28,9 @@ const TARGETS: [(&str, &str, Option<&str>); 9] = [
     ("trace", "carrousel-verify", None),
 ];
 
-/// What came of feeding a target.
+/// The result of feeding a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-struct Outcome {
+struct FuzzOutcome {
     target: String,
     /// How long it was fed.
     seconds: u64,
@@ -76,12 +76,12 @@ pub(crate) fn run(target: &str, seconds: u64, format: Format) -> Result<ExitCode
         replay.stdout(io::stderr());
         replay
     })?;
-    let is_clean = |outcome: &Outcome| outcome.findings.is_empty() && outcome.error.is_none();
+    let is_clean = |outcome: &FuzzOutcome| outcome.findings.is_empty() && outcome.error.is_none();
     Ok(if outcomes.iter().all(is_clean) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Feeds one target. What the fuzzer says is passed on.
-fn feed(target: &str, seconds: u64) -> Result<Outcome, String> {
+fn feed(target: &str, seconds: u64) -> Result<FuzzOutcome, String> {
     let added = format!("fuzz/target/corpus/{target}");
     let kept = format!("fuzz/corpus/{target}");
     for directory in [&added, &kept] {
@@ -95,7 +95,7 @@ fn feed(target: &str, seconds: u64) -> Result<Outcome, String> {
         cargo_of(NIGHTLY, &["fuzz", "run", target, &added, &kept, "--", &duration, &timeout, statistics]);
     let wrong = |error: io::Error| format!("the fuzzer cannot be started: {error}");
     let mut child = fuzzer.stdout(io::stderr()).stderr(Stdio::piped()).spawn().map_err(wrong)?;
-    let mut outcome = Outcome { target: target.to_owned(), seconds, ..Outcome::default() };
+    let mut outcome = FuzzOutcome { target: target.to_owned(), seconds, ..FuzzOutcome::default() };
     if let Some(said) = child.stderr.take() {
         outcome.listen(said, |line| eprintln!("{line}")).map_err(wrong)?;
     }
@@ -111,7 +111,7 @@ fn feed(target: &str, seconds: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-impl Outcome {
+impl FuzzOutcome {
     /// Takes what libFuzzer says on standard error.
     fn listen(&mut self, from: impl Read, mut show: impl FnMut(&str)) -> io::Result<()> {
         /// A line that is longer is taken as several: an input may be shown in it.
@@ -141,7 +141,7 @@ impl Outcome {
     }
 }
 
-fn table(outcomes: &[Outcome]) -> String {
+fn table(outcomes: &[FuzzOutcome]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["target", "seconds", "executions", "coverage", "findings"]);
@@ -152,7 +152,7 @@ fn table(outcomes: &[Outcome]) -> String {
             ([], Some(error)) => error.clone(),
             (files, _) => files.join("\n"),
         };
-        let Outcome { target, seconds, executions, coverage, .. } = outcome;
+        let FuzzOutcome { target, seconds, executions, coverage, .. } = outcome;
         table.add_row([
             target.clone(),
             seconds.to_string(),
@@ -184,7 +184,7 @@ stat::number_of_executed_units: 777
 
     #[test]
     fn what_the_fuzzer_says_is_understood() {
-        let (mut outcome, mut shown) = (Outcome::default(), 0);
+        let (mut outcome, mut shown) = (FuzzOutcome::default(), 0);
         outcome.listen(SAID.as_bytes(), |_| shown += 1).unwrap();
         assert_eq!((outcome.executions, outcome.coverage, shown), (Some(777), Some(25), 5));
         assert!(outcome.findings.is_empty());
@@ -197,13 +197,13 @@ stat::number_of_executed_units: 777
     fn a_fuzzer_that_says_one_endless_line_is_listened_to_in_pieces() {
         let mut longest = 0;
         let endless = io::repeat(b'x').take(1 << 20);
-        Outcome::default().listen(endless, |line| longest = line.len().max(longest)).unwrap();
+        FuzzOutcome::default().listen(endless, |line| longest = line.len().max(longest)).unwrap();
         assert_eq!(longest, 64 << 10);
     }
 
     #[test]
     fn a_table_has_a_line_for_each_target() {
-        let run = |target: &str, executions, findings: &[&str]| Outcome {
+        let run = |target: &str, executions, findings: &[&str]| FuzzOutcome {
             target: target.to_owned(),
             seconds: 60,
             executions,

@@ -2,16 +2,16 @@
 //! valgrind, and memory, watched by AddressSanitizer and Miri.
 
 use crate::nightly::{self, NIGHTLY};
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{self, cargo, cargo_of, output_of, root};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Counts the instructions of messages. The limits are in the benchmarks.
-pub(crate) fn instructions() -> Result<Ended, String> {
+pub(crate) fn instructions() -> Result<StepOutcome, String> {
     if output_of(Command::new("valgrind").arg("--version")).is_err() {
-        return Ok(Ended::Skipped("valgrind is missing".to_owned()));
+        return Ok(StepOutcome::Skipped("valgrind is missing".to_owned()));
     }
     let mut path = env::var_os("PATH").unwrap_or_default();
     if let Some(directory) = gungraun_runner()? {
@@ -31,7 +31,7 @@ pub(crate) fn instructions() -> Result<Ended, String> {
             return Err("a benchmark counts no instructions: what it is to count is not called".to_owned());
         }
     }
-    Ok(Ended::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 /// Whether a line of a benchmark's report says that it has counted nothing.
@@ -65,9 +65,9 @@ fn gungraun_runner() -> Result<Option<PathBuf>, String> {
 
 /// Tests of the library, whose `unsafe` code hands memory of the application to the endpoint and back, under
 /// AddressSanitizer.
-pub(crate) fn address_sanitizer() -> Result<Ended, String> {
+pub(crate) fn address_sanitizer() -> Result<StepOutcome, String> {
     if !nightly::is_obtainable() {
-        return Ok(Ended::Skipped(format!("{NIGHTLY} is missing, and rustup to install it")));
+        return Ok(StepOutcome::Skipped(format!("{NIGHTLY} is missing, and rustup to install it")));
     }
     nightly::install()?;
     tools::run(sanitized(&["--lib", "--test", "messages", "--test", "collectives"])?)?;
@@ -81,7 +81,7 @@ pub(crate) fn address_sanitizer() -> Result<Ended, String> {
         }
         println!("AddressSanitizer notices: {control}");
     }
-    Ok(Ended::Passed)
+    Ok(StepOutcome::Passed)
 }
 
 /// Tests of `carrousel/tests/sanitizer.rs`, which use memory that is gone.
@@ -106,14 +106,14 @@ fn sanitized(arguments: &[&str]) -> Result<Command, String> {
 
 /// What Miri can interpret: ARCHITECTURE.md says what it cannot. It stays isolated, so that chance is the same
 /// each time.
-pub(crate) fn miri() -> Result<Ended, String> {
+pub(crate) fn miri() -> Result<StepOutcome, String> {
     if !nightly::is_obtainable() {
-        return Ok(Ended::Skipped(format!("{NIGHTLY} is missing, and rustup to install it")));
+        return Ok(StepOutcome::Skipped(format!("{NIGHTLY} is missing, and rustup to install it")));
     }
     nightly::install()?;
     let mut command = cargo_of(NIGHTLY, &["miri", "test", "--locked", "--quiet", "--lib"]);
     command.args(["--package", "carrousel-engine", "--package", "carrousel-transport-shm"]);
-    tools::run(command).map(|()| Ended::Passed)
+    tools::run(command).map(|()| StepOutcome::Passed)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What tells the tests where it is.
+/// The variable that tells the tests where it is.
 pub(crate) const VARIABLE: &str = "HYDRA_MPIEXEC";
 /// The version that is installed where the variable is not set.
 const MPICH: &str = "5.0.2";

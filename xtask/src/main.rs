@@ -57,10 +57,10 @@ enum Chore {
         #[arg(long, value_enum, default_value_t = bench::Format::Table)]
         format: bench::Format,
     },
-    /// Measure beside other libraries
+    /// Compare measurements with other libraries
     Bench {
         #[command(subcommand)]
-        what: bench::Bench,
+        what: bench::BenchCommand,
     },
     /// Test what needs InfiniBand, in small virtual machines that have Soft-RoCE
     ///

@@ -1,6 +1,6 @@
 //! A Slurm of this machine alone, for as long as the tests take: what our ranks have to start under, too.
 
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{find, output_of};
 use std::fs::{self, Permissions};
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What tells Slurm's programs where it is.
+/// The variable that tells Slurm's programs where it is.
 pub(crate) const VARIABLE: &str = "SLURM_CONF";
 /// From the start of the daemons to the first job.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,22 +24,22 @@ pub(crate) struct Slurm {
 
 impl Slurm {
     /// Starts it, if it is installed, and this user may.
-    pub(crate) fn start(found: &mut Option<Self>) -> Result<Ended, String> {
+    pub(crate) fn start(found: &mut Option<Self>) -> Result<StepOutcome, String> {
         let needed = ["munged", "slurmctld", "slurmd", "srun"];
         if let Some(missing) = needed.into_iter().find(|name| find(name).is_none()) {
-            return Ok(Ended::Skipped(format!("{missing} is not installed")));
+            return Ok(StepOutcome::Skipped(format!("{missing} is not installed")));
         }
         if output_of(Command::new("id").arg("-u"))?.trim() != "0" {
-            return Ok(Ended::Skipped("its daemons run as root only".to_owned()));
+            return Ok(StepOutcome::Skipped("its daemons run as root only".to_owned()));
         }
         let mut slurm = Self::default();
         // That it does not start on some machine says nothing of the library.
         Ok(match slurm.begin() {
             Ok(()) => {
                 *found = Some(slurm);
-                Ended::Passed
+                StepOutcome::Passed
             }
-            Err(why) => Ended::Skipped(format!("it does not start: {why}")),
+            Err(why) => StepOutcome::Skipped(format!("it does not start: {why}")),
         })
     }
 
@@ -100,7 +100,7 @@ impl Slurm {
 impl Drop for Slurm {
     fn drop(&mut self) {
         while let Some(mut daemon) = self.daemons.pop() {
-            // What cannot be ended or deleted is nothing that a test depends on.
+            // No test depends on a process or file that is left behind.
             let _ = daemon.kill();
             let _ = daemon.wait();
         }
@@ -137,7 +137,7 @@ fn configuration(directory: &Path) -> Result<String, String> {
     ))
 }
 
-/// A port that nobody listens at.
+/// A free port.
 fn free_port() -> Result<u16, String> {
     let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|error| format!("no port is free: {error}"))

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 /// How a step ended that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum StepOutcome {
     Passed,
-    /// What it needs cannot be had here, and why.
+    /// A requirement of the step is missing here, and why.
     Skipped(String),
 }
 
-impl From<()> for Ended {
+impl From<()> for StepOutcome {
     fn from((): ()) -> Self {
         Self::Passed
     }
@@ -20,7 +20,7 @@ impl From<()> for Ended {
 /// The steps so far.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// What the name of a step has to contain for it to be taken.
+    /// The text that the name of a step has to contain for it to be taken.
     only: String,
     passed: u32,
     skipped: Vec<String>,
@@ -34,7 +34,11 @@ impl Steps {
     }
 
     /// Takes a step. One that fails does not keep the others from being taken.
-    pub(crate) fn step<E: Into<Ended>>(&mut self, name: &str, work: impl FnOnce() -> Result<E, String>) {
+    pub(crate) fn step<E: Into<StepOutcome>>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> Result<E, String>,
+    ) {
         if !name.contains(&self.only) {
             return;
         }
@@ -43,11 +47,11 @@ impl Steps {
         let done = work();
         let seconds = began.elapsed().as_secs_f64();
         match done.map(Into::into) {
-            Ok(Ended::Passed) => {
+            Ok(StepOutcome::Passed) => {
                 self.passed += 1;
                 println!("==> {name}: passed, {seconds:.1} s\n");
             }
-            Ok(Ended::Skipped(why)) => {
+            Ok(StepOutcome::Skipped(why)) => {
                 self.skipped.push(format!("{name}: {why}"));
                 println!("==> {name}: SKIPPED: {why}\n");
             }

@@ -30,7 +30,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
             let lint = ["clippy", "--workspace", "--all-targets", "--locked"];
             tools::run(cargo(&[&lint[..], features, &["--", "--deny", "warnings"]].concat()))
         };
-        // What most people build, then all that there is: the features need libibverbs and hwloc.
+        // The default build, then all features: these need libibverbs and hwloc.
         lint(&[])?;
         lint(&["--all-features"])
     });

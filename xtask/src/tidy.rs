@@ -1,7 +1,7 @@
-//! What a reader meets, as far as a program can judge it: how comments begin, names that stand for several types, and the
-//! subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
+//! The first impressions of a reader that a program can judge: how comments begin, names that stand for several types,
+//! and the subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
 
-use crate::steps::Ended;
+use crate::steps::StepOutcome;
 use crate::tools::{output_of, root};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,12 +11,12 @@ use std::process::Command;
 
 /// How a comment does not begin: with a pronoun, or an indirect question, in place of the thing that it is about.
 const OPENINGS: [&str; 6] = ["Who ", "Whoever ", "Whom ", "Whose ", "One that ", "Those that "];
-/// What a comment does not say: a word of the field is shorter.
+/// Phrases that no comment has: a word of the field is shorter.
 const PHRASES: [&str; 3] = ["that there is not", "that there are not", "besides"];
 /// The longest subject of a commit.
 const SUBJECT_MAX: usize = 72;
 
-/// What is not tidy yet.
+/// The exceptions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -29,9 +29,9 @@ struct Known {
 }
 
 /// Compares the sources and the commits with what is known of them.
-pub(crate) fn check() -> Result<Ended, String> {
+pub(crate) fn check() -> Result<StepOutcome, String> {
     if !root().join(".git").exists() {
-        return Ok(Ended::Skipped(
+        return Ok(StepOutcome::Skipped(
             "this is not a git repository, which says which files there are".to_owned(),
         ));
     }
@@ -82,7 +82,7 @@ pub(crate) fn check() -> Result<Ended, String> {
     }
     wrong.extend(long_subjects(&known.commits_since)?);
     if wrong.is_empty() {
-        Ok(Ended::Passed)
+        Ok(StepOutcome::Passed)
     } else {
         Err(format!("xtask/tidy.toml does not say so:\n  {}", wrong.join("\n  ")))
     }
@@ -96,7 +96,7 @@ fn sources() -> Result<BTreeMap<String, Files>, String> {
     let list = output_of(Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()))?;
     let mut sources: BTreeMap<String, Files> = BTreeMap::new();
     for file in list.lines() {
-        // What was moved or deleted, and is not committed yet.
+        // A file that was moved or deleted, which is not committed yet.
         let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
         let mut parts = file.split('/');
         let first = parts.next().unwrap_or_default();

@@ -34,7 +34,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 pub(crate) fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", toolchain, "cargo"]).args(arguments).current_dir(root());
-    // What the outer cargo has set is about its own toolchain.
+    // The outer cargo has set these for its own toolchain.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
@@ -51,7 +51,7 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// What a program prints to standard output, if it succeeds. It is shown as well, line by line: of a program that fails,
+/// The standard output of a program that succeeds. It is shown as well, line by line: of a program that fails,
 /// too.
 pub(crate) fn shown_output_of(command: &mut Command) -> Result<String, String> {
     let name = format!("{} {}", command.get_program().display(), arguments(command));
@@ -72,7 +72,7 @@ pub(crate) fn shown_output_of(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// What a program prints to standard output, if it succeeds.
+/// The standard output of a program that succeeds.
 pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
     let name = format!("{} {}", command.get_program().display(), arguments(command));
     let output = command.output().map_err(|error| format!("`{name}` cannot be started: {error}"))?;

@@ -1,4 +1,4 @@
-//! What copying memory costs.
+//! The cost of copying memory.
 
 use super::{MemoryError, repeated, touched, us_since};
 use crate::Budget;

@@ -1,4 +1,4 @@
-//! What an eager message saves that is sent from where it is.
+//! The time that a zero-copy send saves an eager message.
 
 use super::{Adapter, MemoryError, repeated, us_since};
 use crate::Budget;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// So many in one way, then as many in the other: what disturbs one disturbs the other.
 const TURN: usize = 10;
-/// Looks for a message in vain, which takes seconds: whoever waits for it then hears of a peer that cannot be reached.
+/// Fruitless polls, which take seconds: a rank that waits then hears of a peer that cannot be reached.
 const LOOKS: u32 = 2_000_000;
 const TAG: u32 = 1;
 

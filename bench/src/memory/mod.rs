@@ -1,4 +1,4 @@
-//! What memory costs, in one process and without a job: registering it with an adapter, copying it, and looking
+//! The cost of memory, in one process and without a job: registering it with an adapter, copying it, and looking
 //! for a registration.
 
 mod copies;
@@ -34,7 +34,7 @@ pub enum MemoryError {
         adapter: String,
         /// Of how many bytes.
         bytes: usize,
-        /// What the system says.
+        /// The system's answer.
         #[source]
         why: VerbsError,
     },
@@ -43,7 +43,7 @@ pub enum MemoryError {
     Silent {
         /// The name of the adapter.
         adapter: String,
-        /// What becomes of them.
+        /// The purpose of the bytes.
         #[source]
         why: carrousel::Error,
     },

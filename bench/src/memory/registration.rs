@@ -1,4 +1,4 @@
-//! What registering memory costs, beside copying it.
+//! The cost of registering memory, and of copying it.
 
 use super::{Adapter, MemoryError, copies, repeated, touched, us_since};
 use crate::Budget;
@@ -10,10 +10,10 @@ use std::time::Instant;
 const KI: usize = 1 << 10;
 const MI: usize = 1 << 20;
 
-/// What is registered: from a page to the largest message.
+/// The sizes that are registered: from a page to the largest message.
 pub const REGISTERED_SIZES: [usize; 7] = [4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI, 16 * MI];
 
-/// What memory of one size costs, in us (speculative-rendezvous 3).
+/// The cost of memory of one size, in us (speculative-rendezvous 3).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RegistrationCost {
     /// Bytes, of whole pages that are there.
@@ -39,8 +39,8 @@ pub fn registration_costs(
     for size in sizes {
         let cost = RegistrationCost {
             size: *size,
-            register: time(adapter, *size, budget, Part::Begin)?,
-            deregister: time(adapter, *size, budget, Part::End)?,
+            register: time(adapter, *size, budget, RegistrationPhase::Begin)?,
+            deregister: time(adapter, *size, budget, RegistrationPhase::End)?,
             copy: copies::copy(*size, budget)?,
         };
         costs.push(cost);
@@ -48,9 +48,9 @@ pub fn registration_costs(
     Ok(costs)
 }
 
-/// What of a registration is measured.
+/// The measured part of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RegistrationPhase {
     Begin,
     End,
     Both,
@@ -61,7 +61,7 @@ pub(super) fn time(
     adapter: &Adapter,
     bytes: usize,
     budget: Budget,
-    part: Part,
+    part: RegistrationPhase,
 ) -> Result<Summary, MemoryError> {
     let mut memory = touched(bytes)?;
     repeated(budget, || {
@@ -75,9 +75,9 @@ pub(super) fn time(
         let ends = Instant::now();
         trial.end();
         Ok(match part {
-            Part::Begin => begun,
-            Part::End => us_since(ends),
-            Part::Both => us_since(begins),
+            RegistrationPhase::Begin => begun,
+            RegistrationPhase::End => us_since(ends),
+            RegistrationPhase::Both => us_since(begins),
         })
     })
 }

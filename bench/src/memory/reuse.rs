@@ -13,7 +13,7 @@
 
 use super::copies::{self, scattered};
 use super::loans::Loans;
-use super::registration::{Part, time};
+use super::registration::{RegistrationPhase, time};
 use super::{Adapter, MemoryError, PAGE, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
@@ -28,7 +28,7 @@ const LOANS: f64 = 5.0;
 /// Bytes of a size class.
 const CLASS_BYTES: usize = 1 << 10;
 
-/// What a message of one size class costs beside its transfer, in us.
+/// The cost of a message of one size class in addition to its transfer, in us.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClassCosts {
     /// Which class, see [`CLASSES`].
@@ -39,7 +39,7 @@ pub struct ClassCosts {
     pub copy: Summary,
     /// To find the registration of its buffer, and to give it back (V).
     pub look_up: Summary,
-    /// What an eager message saves as a whole that is not copied (C - V); less than nothing if that takes longer.
+    /// The time that an eager message without a copy saves as a whole (C - V); negative if that takes longer.
     pub saved: Summary,
     /// To register the pages of its buffer, and to end that (R).
     pub registration: Summary,
@@ -47,7 +47,7 @@ pub struct ClassCosts {
 
 impl ClassCosts {
     /// From how many uses on registering pays: by the medians, if it pays at all as far as they are sure. Where what is
-    /// saved cannot be told from nothing, who copies loses nothing.
+    /// saved cannot be told from nothing, copying loses nothing.
     pub fn uses(&self, path: Path) -> u32 {
         let [_, worst] = self.spread(path);
         if worst == Thresholds::NEVER {
@@ -63,8 +63,8 @@ impl ClassCosts {
         [uses_that_pay(cheapest, most), uses_that_pay(dearest, least)]
     }
 
-    /// What a use saves, and between what that is sure. A put or a get is of one piece, and is waited for, also from staging
-    /// memory.
+    /// The time that a use saves, and the interval in which that is sure. A put or a get is of one piece, and is waited
+    /// for, also from staging memory.
     fn saving(&self, path: Path) -> (f64, [f64; 2]) {
         let Self { copy, look_up, saved, .. } = self;
         match path {
@@ -107,7 +107,7 @@ pub fn thresholds(costs: &[ClassCosts]) -> Thresholds {
 pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>, MemoryError> {
     let mut costs = Vec::new();
     let mut loans = Loans::new(adapter, CLASSES * CLASS_BYTES)?;
-    // What is saved is small beside a message, of which there are few in a time.
+    // The time saved is small compared with a message, of which few fit into a time.
     let longer = Budget { seconds: budget.seconds * LOANS, ..budget };
     for class in 0..CLASSES {
         let size = size_of_class(class);
@@ -117,7 +117,7 @@ pub fn reuse_costs(adapter: &Adapter, budget: Budget) -> Result<Vec<ClassCosts>,
             copy: copies::copy(size, budget)?,
             look_up: look_up(size, budget),
             saved: loans.saved(size, longer)?,
-            registration: time(adapter, size.next_multiple_of(PAGE), budget, Part::Both)?,
+            registration: time(adapter, size.next_multiple_of(PAGE), budget, RegistrationPhase::Both)?,
         };
         costs.push(cost);
     }

@@ -7,10 +7,8 @@ use super::status::Status;
 use crate::{Element, Error};
 use carrousel_engine::{Awaited, CallSite, WaitStrategy};
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// A [`Request`] or a [`ScopedRequest`]: what [`wait_any`] and [`wait_all`] wait for.
 #[expect(private_bounds, reason = "requests are the library's: nobody else makes them")]
@@ -122,29 +120,9 @@ impl<T: Element> Future for Request<T> {
 /// The library knows a request by its handle, so it may be moved.
 impl<T: Element> Unpin for Request<T> {}
 
-/// Set when the task is woken.
-struct Flag(AtomicBool);
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
 /// Runs a future to its end in this thread, with the same progress as in a call that waits.
 ///
-/// A future that waits for something else may be woken by another thread; until then this thread yields the processor.
+/// A future that waits for something else may be woken by another thread; until then this thread sleeps.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    let flag = Arc::new(Flag(AtomicBool::new(false)));
-    let waker = Waker::from(Arc::clone(&flag));
-    let mut context = Context::from_waker(&waker);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
-        }
-        while !flag.0.swap(false, Ordering::Acquire) {
-            std::thread::yield_now();
-        }
-    }
+    pollster::block_on(future)
 }

@@ -1,4 +1,4 @@
-//! How far the measurements are, on the terminal of the person who waits.
+//! The progress of the measurements, on the user's terminal.
 
 use carrousel_bench::{Plan, Progress};
 use carrousel_scenario::units;

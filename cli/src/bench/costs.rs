@@ -1,4 +1,4 @@
-//! What the measurements of one process have in common: arguments, the adapter, and how a cost is printed.
+//! Common parts of measurements in one process: arguments, the adapter, and how a cost is printed.
 
 use super::digits::digits;
 use super::pt2pt::seconds;
@@ -39,7 +39,7 @@ pub(super) fn settle() -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// What to do where nothing can be measured.
+/// Advice where nothing can be measured.
 pub(super) fn failure(error: MemoryError) -> Failure {
     match error {
         MemoryError::NoAdapter(_) => Failure::wrong(&error).with_help(

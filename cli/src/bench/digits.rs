@@ -1,5 +1,5 @@
-//! Measured numbers as a person reads them. A file of the chores, too (`cargo xtask bench`), whose tables have
-//! these numbers beside those of other libraries.
+//! Measured numbers as a person reads them. `cargo xtask bench` shares the file: its tables have these numbers next
+//! to those of other libraries.
 
 /// Digits that mean something: three of them, and all before the point; millions are `M`.
 pub(super) fn digits(value: f64) -> String {

@@ -1,4 +1,4 @@
-//! `carrousel bench`: what the library costs.
+//! `carrousel bench`: the cost of messages and of memory.
 
 mod bar;
 mod costs;
@@ -17,24 +17,24 @@ use crate::style::Style;
 
 /// Measure messages between ranks, and what memory costs
 ///
-/// Messages beside other libraries, in turns: `cargo xtask bench peers`.
+/// `cargo xtask bench peers` compares messages with those of other libraries, in turns.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
-pub(crate) struct Args {
-    /// What to measure
+pub(crate) struct BenchArgs {
+    /// The measurement
     #[command(subcommand)]
     what: What,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    Pt2pt(pt2pt::Args),
-    Registration(registration::Args),
-    Reuse(reuse::Args),
+    Pt2pt(pt2pt::Pt2ptArgs),
+    Registration(registration::RegistrationArgs),
+    Reuse(reuse::ReuseArgs),
 }
 
 /// `carrousel bench`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &BenchArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     match &args.what {
         What::Pt2pt(args) => start::run(args, out, errors),
         What::Registration(args) => registration::run(args, out),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+pub(super) enum MeasurementFormat {
     /// Tables, for a person.
     #[default]
     Human,
@@ -82,7 +82,7 @@ Examples:
 Exit status: 0 when all is measured; 1 when what came is not what was sent, or
 the library failed; 2 for a wrong command line, or too little memory; that of
 a rank which died otherwise.")]
-pub(crate) struct Args {
+pub(crate) struct Pt2ptArgs {
     /// How many ranks
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(super) ranks: Option<u32>,
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     repetitions: Option<u32>,
     /// How to print the results: human, json (one object) or jsonl (a result a line)
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
-    pub(super) format: Format,
+    pub(super) format: MeasurementFormat,
     /// Draw latency, bandwidth, reuse_ratio and overlap over the size
     #[arg(long, value_name = "OUT.svg")]
     pub(super) plot: Option<PathBuf>,
@@ -111,13 +111,13 @@ pub(crate) struct Args {
     pub(super) terminal: Option<PathBuf>,
 }
 
-impl Args {
+impl Pt2ptArgs {
     /// How much of each.
     pub(super) fn budget(&self) -> Budget {
         Budget { seconds: self.seconds, repetitions: self.repetitions }
     }
 
-    /// What a job of so many ranks measures.
+    /// The plan for a job of so many ranks.
     pub(super) fn plan(&self, ranks: u32) -> Result<Plan, Failure> {
         if let Some(asked) = self.ranks.filter(|asked| *asked != ranks) {
             return Err(Failure::wrong(format_args!("-n asks for {asked} ranks, and the job has {ranks}"))

@@ -2,7 +2,7 @@
 
 use super::bar::Bar;
 use super::human;
-use super::pt2pt::{Args, Format};
+use super::pt2pt::{MeasurementFormat, Pt2ptArgs};
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::report::json;
@@ -15,7 +15,12 @@ use carrousel_options::Settings;
 use std::fs;
 
 /// Takes part; rank 0 prints what came of it.
-pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(super) fn run(
+    args: &Pt2ptArgs,
+    settings: &Settings,
+    out: &mut Out,
+    errors: Style,
+) -> Result<Status, Failure> {
     let job = carrousel::init_with(settings).map_err(Failure::wrong)?;
     let (rank, size) = (job.world().rank(), job.world().size());
     let plan = match args.plan(size) {
@@ -54,7 +59,7 @@ pub(super) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style
 
 /// Measures; the inner result is about what is printed meanwhile.
 fn carry_out(
-    args: &Args,
+    args: &Pt2ptArgs,
     job: &Job,
     plan: &Plan,
     out: &mut Out,
@@ -66,7 +71,9 @@ fn carry_out(
         if let Some(bar) = &bar {
             bar.show(progress);
         }
-        if let (Progress::Done(measured), Format::Jsonl, Ok(())) = (progress, args.format, &printed) {
+        if let (Progress::Done(measured), MeasurementFormat::Jsonl, Ok(())) =
+            (progress, args.format, &printed)
+        {
             printed = measured.iter().try_for_each(|measured| line(&measured.record, out));
         }
     })?;
@@ -79,12 +86,12 @@ fn line(record: &carrousel_bench::Record, out: &mut Out) -> Result<(), Failure> 
     out.flush()
 }
 
-fn print(args: &Args, results: &Results, out: &mut Out) -> Result<(), Failure> {
+fn print(args: &Pt2ptArgs, results: &Results, out: &mut Out) -> Result<(), Failure> {
     match args.format {
-        Format::Human => human::print(results, out)?,
-        Format::Json => out.line(&json(results)?)?,
+        MeasurementFormat::Human => human::print(results, out)?,
+        MeasurementFormat::Json => out.line(&json(results)?)?,
         // Printed already.
-        Format::Jsonl => {}
+        MeasurementFormat::Jsonl => {}
     }
     if let Some(path) = &args.plot {
         let text = svg(results).map_err(Failure::wrong)?;

@@ -25,13 +25,13 @@ Examples:
 
 Exit status: 0 when all is measured; 2 without an adapter, or for a wrong
 command line.")]
-pub(crate) struct Args {
+pub(crate) struct RegistrationArgs {
     #[command(flatten)]
     costs: Costs,
 }
 
 #[derive(Serialize)]
-struct Report {
+struct RegistrationReport {
     unit: &'static str,
     adapters: Vec<OfAdapter>,
 }
@@ -43,9 +43,9 @@ struct OfAdapter {
 }
 
 /// `carrousel bench registration`.
-pub(super) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(super) fn run(args: &RegistrationArgs, out: &mut Out) -> Result<Status, Failure> {
     let settings = settle()?;
-    let mut report = Report { unit: "us", adapters: Vec::new() };
+    let mut report = RegistrationReport { unit: "us", adapters: Vec::new() };
     for adapter in Adapter::all(&carrousel::verbs_choice(&settings)).map_err(failure)? {
         let costs = registration_costs(&adapter, &REGISTERED_SIZES, args.costs.budget()).map_err(failure)?;
         report.adapters.push(OfAdapter { name: adapter.name().to_owned(), costs });

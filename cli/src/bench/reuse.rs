@@ -45,7 +45,7 @@ Examples:
 
 Exit status: 0 when all is measured; 2 without an adapter, for a file that
 cannot be written, or for a wrong command line.")]
-pub(crate) struct Args {
+pub(crate) struct ReuseArgs {
     #[command(flatten)]
     costs: Costs,
     /// Write the parameter file
@@ -54,7 +54,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct ReuseReport {
     adapter: String,
     unit: &'static str,
     classes: Vec<Class>,
@@ -72,7 +72,7 @@ struct Class {
 }
 
 /// `carrousel bench reuse`.
-pub(super) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(super) fn run(args: &ReuseArgs, out: &mut Out) -> Result<Status, Failure> {
     let settings = settle()?;
     let adapter = Adapter::open(&carrousel::verbs_choice(&settings)).map_err(failure)?;
     let costs = reuse_costs(&adapter, args.costs.budget()).map_err(failure)?;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-/// What the parameter file says.
+/// The text of the parameter file.
 fn file(adapter: &str, costs: &[ClassCosts]) -> String {
     format!("# Measured with {adapter} by `carrousel bench reuse`.\n{}", thresholds(costs))
 }
@@ -135,14 +135,14 @@ fn uses_table(costs: &[ClassCosts]) -> Table {
     table
 }
 
-fn report(adapter: &str, costs: &[ClassCosts]) -> Report {
+fn report(adapter: &str, costs: &[ClassCosts]) -> ReuseReport {
     let number = |uses: u32| Some(uses).filter(|uses| *uses != Thresholds::NEVER);
     let found = thresholds(costs);
     let classes = costs.iter().map(|cost| Class {
         costs: *cost,
         spread: Way::ALL.map(|way| (way.name(), cost.spread(way).map(number))).into(),
     });
-    Report {
+    ReuseReport {
         adapter: adapter.to_owned(),
         unit: "us",
         classes: classes.collect(),

@@ -1,6 +1,6 @@
 //! `carrousel bench pt2pt`: starts the ranks, or is one.
 
-use super::pt2pt::{Args, Format};
+use super::pt2pt::{MeasurementFormat, Pt2ptArgs};
 use super::rank;
 use crate::failure::Failure;
 use crate::input;
@@ -13,18 +13,18 @@ use std::env;
 use std::io::{IsTerminal, stdout};
 
 /// `carrousel bench pt2pt`: this process is a rank, or starts them.
-pub(super) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(super) fn run(args: &Pt2ptArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let settings = input::settings()?;
     if run::is_rank() {
         return rank::run(args, &settings, out, errors);
     }
     let ranks = args.ranks.unwrap_or(2);
-    // What is wrong is told once, and not by every rank.
+    // An error is reported once, and not by every rank.
     args.plan(ranks)?;
     let mut job = Job::new(run::own_path()?, ranks);
     job.programs[0].arguments = env::args_os().skip(1).collect();
     // Lines that come one by one would be written through the bar.
-    if errors.terminal && !(args.format == Format::Jsonl && stdout().is_terminal()) {
+    if errors.terminal && !(args.format == MeasurementFormat::Jsonl && stdout().is_terminal()) {
         let terminal = format!("/proc/{}/fd/2", std::process::id());
         job.programs[0].arguments.extend(["--terminal".into(), terminal.into()]);
     }

@@ -1,4 +1,4 @@
-//! What `carrousel run` is told: its options, and the words of its command line that are programs.
+//! Arguments of `carrousel run`: its options, and the words of its command line that are programs.
 
 use crate::failure::Failure;
 use crate::report::Format;
@@ -40,7 +40,7 @@ use std::time::Duration;
 /// cannot be ended is named. If the command itself is killed by SIGKILL, a guard ends the ranks and all that carries
 /// their environment; a process that has left its rank's group and has emptied its environment stays.
 ///
-/// When nobody reads the output any more, the job is ended without a word, as a program in a pipeline would be.
+/// When the reader of the output has left, the job is ended silently, as a program in a pipeline would be.
 ///
 /// A rank that waits in one call for longer than `hang_report` (30s; see `carrousel info`) says what for, and so
 /// does each that waits when it gets SIGUSR1; what they say is put together: who waits for whom.
@@ -89,7 +89,7 @@ started, or their output was not read; 124 after --timeout; 141 when nobody
 reads the output; 255 when a host is lost; 127 when there is no such program,
 126 when it cannot be started; 2 for a wrong command line, or output that cannot
 be written.")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// How many ranks, also -np N; a scenario says so itself
     #[arg(short = 'n', long, value_name = "N", required_unless_present_any = ["agent", "file"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -163,7 +163,7 @@ impl From<Binding> for Bind {
     }
 }
 
-impl Args {
+impl RunArgs {
     /// The programs of the job, each with its ranks.
     pub(super) fn programs(&self) -> Result<Vec<Program>, Failure> {
         let mut parts = self.program.split(|word| word == SEPARATOR);
@@ -188,7 +188,7 @@ impl Args {
     }
 }
 
-/// What stands behind a `:`.
+/// The words behind a `:`.
 #[derive(Debug, clap::Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
 struct Part {
@@ -238,7 +238,7 @@ fn part_options() -> Options {
 }
 
 /// The words behind `run`, or behind a `:`, with a `--` before the program. A first word with the ending `scenario`,
-/// and standard input, is none.
+/// and standard input, is not an option.
 fn normal(words: Vec<OsString>, options: &Options, scenario: Option<&str>) -> Vec<OsString> {
     let mut normal = Vec::with_capacity(words.len() + 1);
     let mut words = words.into_iter().peekable();
@@ -295,7 +295,7 @@ impl Options {
         self
     }
 
-    /// How many words the option takes that this one is; `None` if it is none.
+    /// The number of words that this option takes; `None` if the word is not an option.
     fn length(&self, word: &OsStr) -> Option<usize> {
         let text = word.to_string_lossy();
         let is_option = text.starts_with('-') && text.len() > 1 && text != "--";

@@ -4,7 +4,7 @@ mod args;
 mod rank;
 mod timeline;
 
-pub(crate) use self::args::{Args, normal_command_line};
+pub(crate) use self::args::{RunArgs, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
 use crate::failure::Failure;
@@ -26,11 +26,11 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{self, Path, PathBuf};
 
-/// Failures that are told one by one; of a thousand ranks that fail alike, nobody reads all.
+/// Failures that are reported one by one; a thousand ranks that fail alike are cut short.
 const TOLD: usize = 4;
 
 /// `carrousel run`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &RunArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if args.agent {
         return agent().map(|()| Status::Fine).map_err(Failure::wrong);
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
 }
 
 /// Runs a scenario: this process is one of its ranks, or starts them.
-fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let settings = input::settings()?;
     let scenario = input::scenario(file, &settings, errors)?;
     let programs = rank::programs_of(&scenario, errors)?;
@@ -96,7 +96,7 @@ fn run_scenario(args: &Args, file: &Path, out: &mut Out, errors: Style) -> Resul
     start(&args.place(job)?, Some(&scenario), errors)
 }
 
-impl Args {
+impl RunArgs {
     /// The job, where and how it is asked for.
     fn place(&self, mut job: Job) -> Result<Job, Failure> {
         job.prefix = self.prefix;
@@ -131,7 +131,7 @@ impl Args {
         self.trace.as_deref().map(absolute).transpose()
     }
 
-    /// A program that is none of ours has recorded nothing.
+    /// A program without the library has recorded nothing.
     fn say_untraced(&self, ranks: u32, errors: Style) {
         let parts = 0..ranks;
         if let Some(directory) = &self.trace
@@ -150,7 +150,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     path::absolute(path).map_err(|error| Failure::of_file("find", path, &error))
 }
 
-/// What this command is called, for whoever starts it again.
+/// The path of this command, to start it again.
 pub(crate) fn own_path() -> Result<PathBuf, Failure> {
     env::current_exe()
         .map_err(|error| Failure::wrong(format_args!("cannot tell where carrousel is, to start it: {error}")))
@@ -201,7 +201,7 @@ pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Re
     }
 }
 
-/// Why a job was ended of which no rank has failed; nothing, if whoever would read it has gone.
+/// Why a job was ended although no rank has failed; nothing if the reader of the output has left.
 fn stopped(stop: StopReason, ranks: &[u32]) -> String {
     let names: Vec<String> = ranks.iter().take(TOLD).map(u32::to_string).collect();
     let more = ranks.len().saturating_sub(TOLD);
@@ -215,7 +215,7 @@ fn stopped(stop: StopReason, ranks: &[u32]) -> String {
     }
 }
 
-/// What can be said against a trace.
+/// The failure for a trace that was refused.
 pub(crate) fn refused_trace(error: TraceError) -> Failure {
     let failure = Failure::wrong(&error);
     match error.help() {
@@ -224,7 +224,7 @@ pub(crate) fn refused_trace(error: TraceError) -> Failure {
     }
 }
 
-/// What a shell on another host is to run.
+/// The command line for a shell on another host.
 fn agent_command(own: &Path) -> OsString {
     let mut command = OsString::from("exec '");
     // The only character that has a meaning between such quotes.

@@ -7,7 +7,7 @@ use crate::out::Out;
 use crate::report::{Format, json};
 use crate::sim::draw;
 use crate::sim::human;
-use crate::sim::overlap::Printed;
+use crate::sim::overlap::SimulationReport;
 use crate::status::Status as Ended;
 use crate::style::Style;
 use crate::verify::Drawing;
@@ -65,7 +65,7 @@ pub(super) fn run(
             report.timeline = timeline(programs, &all, settings.protocol().eager_threshold);
         }
         match format {
-            Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
+            Format::Json => out.line(&json(&SimulationReport::new(&scenario.file, &report))?)?,
             Format::Human => human::print(scenario, &report, out)?,
         }
         if let Some((path, drawing)) = drawn {

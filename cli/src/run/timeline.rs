@@ -1,4 +1,4 @@
-//! What the ranks of a real run did over time, to be drawn as a simulated run is.
+//! The timeline of a real run, drawn as a simulated run is.
 
 use carrousel_program::{Action, Operation, Program, Send, Statement};
 use carrousel_runner::Done;
@@ -20,7 +20,7 @@ pub(super) fn timeline(programs: &[Arc<Program>], all: &[Vec<Done>], eager_thres
     Timeline { lanes, messages: messages(programs, all, eager_threshold) }
 }
 
-/// What a rank does in a statement. How long a call that may wait has waited is not known, so it counts as a whole.
+/// The state of a rank in a statement. How long a call that may wait has waited is not known, so it counts as a whole.
 fn state(action: &Action<'_>) -> State {
     match action {
         Action::Compute { .. } | Action::Touch { .. } => State::Computing,

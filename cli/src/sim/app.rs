@@ -1,8 +1,8 @@
 //! `carrousel sim --app`: a program simulates its ranks, and hands back what came of it.
 
-use super::args::Args;
+use super::args::SimArgs;
 use super::human;
-use super::overlap::Printed;
+use super::overlap::SimulationReport;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
@@ -57,7 +57,7 @@ impl Drop for Letter {
 }
 
 /// Simulates a program.
-pub(super) fn run(args: &Args, program: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
     for option in input::settings()?.written() {
         to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, program: &Path, out: &mut Out, errors: Style) -> 
         }
     };
     match args.format {
-        Format::Json => out.line(&json(&Printed::new(&handover.title, &report))?)?,
+        Format::Json => out.line(&json(&SimulationReport::new(&handover.title, &report))?)?,
         Format::Human => human::print_app(&report, &statistics, out)?,
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {
@@ -111,11 +111,11 @@ pub(super) fn run(args: &Args, program: &Path, out: &mut Out, errors: Style) -> 
     Ok(Status::Fine)
 }
 
-fn start(args: &Args, program: &Path, handover: &str) -> Result<Child, Failure> {
+fn start(args: &SimArgs, program: &Path, handover: &str) -> Result<Child, Failure> {
     let mut command = Command::new(program);
     command.args(&args.arguments).env(VARIABLE, handover);
     if args.format == Format::Json {
-        // What the program prints must not stand in the JSON.
+        // The program's output must not stand in the JSON.
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         let stderr =
             stderr.map_err(|error| Failure::wrong(format_args!("standard error is closed: {error}")))?;

@@ -33,7 +33,7 @@ Exit status:
   0  done
   1  deadlock, a message too long for its receive, a rank that failed, or a limit of the run
   2  the file or the request is wrong, or holds what cannot be simulated yet")]
-pub(crate) struct Args {
+pub(crate) struct SimArgs {
     /// The scenario; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "app")]
     pub(super) file: Option<PathBuf>,

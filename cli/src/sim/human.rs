@@ -48,7 +48,7 @@ fn print_as(
     out.line(&format!("{heading}: {makespan} over {}", report.network))?;
     let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(report, written) };
     out.text(&table.render(2, style))?;
-    // Of a real run nobody has counted.
+    // A real run has no counters.
     if statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(statistics))) }
 }
 
@@ -80,7 +80,7 @@ fn every(report: &Report) -> Table {
             op.to_string().into(),
             microseconds(*begin_us).into(),
             microseconds(*end_us).into(),
-            // What is complete when the call returns needs no second look.
+            // A request that is complete when its call returns is faint.
             if *complete_us == Some(*end_us) {
                 Cell::painted(complete, Paint::Faint)
             } else {
@@ -92,7 +92,7 @@ fn every(report: &Report) -> Table {
     table
 }
 
-/// What the executions of one line took.
+/// The durations of the executions of one line.
 #[derive(Default)]
 struct Sum {
     statement: String,

@@ -5,9 +5,9 @@ mod args;
 pub(crate) mod human;
 pub(crate) mod overlap;
 
-pub(crate) use self::args::Args;
+pub(crate) use self::args::SimArgs;
 
-use self::overlap::Printed;
+use self::overlap::SimulationReport;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
@@ -22,7 +22,7 @@ use std::fs;
 use std::path::Path;
 
 /// `carrousel sim`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &SimArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if let Some(program) = &args.app {
         return app::run(args, program, out, errors);
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, F
     config.timeline = drawing.is_some();
     let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
     match args.format {
-        Format::Json => out.line(&json(&Printed::new(&scenario.file, &report))?)?,
+        Format::Json => out.line(&json(&SimulationReport::new(&scenario.file, &report))?)?,
         Format::Human => human::print(&scenario, &report, out)?,
     }
     if let (Some(path), Some(drawing)) = (&args.timeline, drawing) {

@@ -1,11 +1,11 @@
-//! What a rank did while its requests were open: whether it computed while data moved, or waited.
+//! Overlap: whether a rank computed or waited while its requests were open.
 //!
 //! All of it follows from the times of the statements, in virtual time as in real time.
 
 use carrousel_transport_sim::{Report, Statement};
 use serde::Serialize;
 
-/// What its rank did between the return of the call that started a request and the request's completion.
+/// The time of a rank between the return of the call that started a request and the request's completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Overlap {
     /// How long it computed, or read and wrote its own buffers, in microseconds.
@@ -14,29 +14,29 @@ pub(crate) struct Overlap {
     pub(crate) waited_us: f64,
 }
 
-/// The version of [`Printed`], by the rule of `schema/README.md`.
+/// The version of [`SimulationReport`], by the rule of `schema/README.md`.
 const VERSION: u32 = 1;
 
 /// A report as it is printed for programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Printed<'a> {
+pub(crate) struct SimulationReport<'a> {
     version: u32,
     file: &'a str,
     scenario: &'a str,
     network: &'a str,
     makespan_us: f64,
-    statements: Vec<PrintedStatement<'a>>,
+    statements: Vec<StatementReport<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct PrintedStatement<'a> {
+struct StatementReport<'a> {
     #[serde(flatten)]
     statement: &'a Statement,
     #[serde(flatten)]
     overlap: Option<Overlap>,
 }
 
-impl<'a> Printed<'a> {
+impl<'a> SimulationReport<'a> {
     /// The report on `file`, a scenario or a program, as it was named.
     pub(crate) fn new(file: &'a str, report: &'a Report) -> Self {
         let Report { scenario, network, makespan_us, statements, timeline: _, statistics: _ } = report;
@@ -44,7 +44,7 @@ impl<'a> Printed<'a> {
         let statements = statements
             .iter()
             .zip(overlaps)
-            .map(|(statement, overlap)| PrintedStatement { statement, overlap });
+            .map(|(statement, overlap)| StatementReport { statement, overlap });
         let statements = statements.collect();
         Self { version: VERSION, file, scenario, network, makespan_us: *makespan_us, statements }
     }

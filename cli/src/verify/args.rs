@@ -35,7 +35,7 @@ Exit status:
   2  a file is wrong, or holds what cannot be explored yet
   3  inconclusive: a bound was hit, or Ctrl-C pressed, before all was explored
 Of several files, the worst: 2, then 1, then 3. With --suite: 1 when a line is not as it must be.")]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// Scenarios; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["suite", "merge"])]
     pub(crate) files: Vec<PathBuf>,
@@ -115,7 +115,7 @@ pub(crate) enum Protocol {
     Published,
 }
 
-impl Args {
+impl VerifyArgs {
     /// Threads that explore.
     pub(crate) fn threads(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,6 +1,6 @@
 //! A report for a person: the verdicts, then each counterexample.
 
-use super::args::{Args, Protocol};
+use super::args::{Protocol, VerifyArgs};
 use super::verdict::Conclusion;
 use crate::failure::Failure;
 use crate::numbers::{count, seconds};
@@ -8,14 +8,13 @@ use crate::out::Out;
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
-use crate::wrap::wrapped;
 use carrousel_scenario::{Check, Scenario};
 use carrousel_verify::explore::Stopped;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
 
 /// Prints a report.
 pub(crate) fn print(
-    args: &Args,
+    args: &VerifyArgs,
     scenario: &Scenario,
     report: &Report,
     conclusion: &Conclusion,
@@ -39,9 +38,7 @@ pub(crate) fn print(
             out.line("")?;
             let paint = if check.check.is_note() { Paint::Note } else { Paint::Bad };
             out.line(&style.paint(paint, &format!("{} is violated", check.name)))?;
-            for line in wrapped(&counterexample.summary, style.width() - 2) {
-                out.line(&format!("  {line}"))?;
-            }
+            out.line(&style.wrapped("  ", &counterexample.summary))?;
             out.line("")?;
             out.text(&steps(scenario, counterexample, style))?;
             let chart = counterexample.chart.text(style.width(), style.color);
@@ -57,7 +54,7 @@ pub(crate) fn print(
     expectations(scenario, report, conclusion, out)
 }
 
-fn heading(args: &Args, scenario: &Scenario, report: &Report, style: Style) -> String {
+fn heading(args: &VerifyArgs, scenario: &Scenario, report: &Report, style: Style) -> String {
     let mut how = Vec::new();
     if args.portable {
         how.push("under every MPI".to_owned());

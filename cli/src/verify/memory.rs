@@ -1,7 +1,7 @@
 //! How much memory an exploration may take: a run that ends inconclusively is better than one that the system kills,
 //! or a host that swaps.
 //!
-//! What is left is the least that anybody leaves: the host, every control group that this process is in, and its own
+//! The memory that is left is the minimum over the host, every control group of this process, and its own
 //! resource limits.
 
 use carrousel_verify::explore::Footprint;
@@ -13,7 +13,7 @@ pub(crate) fn of_host() -> Option<(u64, u64)> {
     of_host_under(Path::new("/"))
 }
 
-/// What this process may have when nobody says: three quarters of what is left, and the limits of its address space
+/// The default limit of this process: three quarters of the memory that is left, and the limits of its address space
 /// and data. `resident` is what the user has said.
 pub(crate) fn bounds(resident: Option<u64>) -> Footprint {
     let root = Path::new("/");
@@ -31,7 +31,7 @@ fn of_host_under(root: &Path) -> Option<(u64, u64)> {
     Some((field("MemTotal")?, field("MemAvailable")?))
 }
 
-/// What the host and the control groups have left for this process; `root` is where their file systems are.
+/// The memory that the host and the control groups have left; `root` is where their file systems are.
 fn left(root: &Path) -> Option<u64> {
     of_host_under(root).map(|(_, available)| available).into_iter().chain(of_groups(root)).min()
 }
@@ -47,7 +47,7 @@ fn limits(root: &Path) -> Footprint {
     Footprint { resident: None, address_space: soft("Max address space"), data: soft("Max data size") }
 }
 
-/// What each control group with a limit has left, of all that this process is in: its own, and all above it.
+/// The memory that each control group with a limit has left: this process's own, and all above it.
 fn of_groups(root: &Path) -> Vec<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
@@ -77,7 +77,7 @@ struct Version {
     /// Any of these is a limit.
     limits: &'static [&'static str],
     usage: &'static str,
-    /// Lines of `memory.stat`: what the system takes back when somebody needs memory.
+    /// Lines of `memory.stat`: memory that the system reclaims under pressure.
     reclaimed: [&'static str; 2],
 }
 
@@ -96,7 +96,7 @@ const SECOND: Version = Version {
 };
 
 impl Version {
-    /// What a group with a limit has left.
+    /// The memory that a group with a limit has left.
     fn left(&self, group: &Path) -> Option<u64> {
         let number = |name: &str| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let limit = self.limits.iter().filter_map(|name| number(name)).min()?;

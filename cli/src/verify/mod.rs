@@ -10,7 +10,7 @@ mod scenario;
 mod suite;
 mod verdict;
 
-pub(crate) use args::Args;
+pub(crate) use args::VerifyArgs;
 pub(crate) use charts::Drawing;
 pub(crate) use progress::Line;
 
@@ -21,7 +21,7 @@ use crate::status::Status;
 use crate::style::Style;
 
 /// `carrousel verify`.
-pub(crate) fn run(args: &Args, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &VerifyArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if !args.merge.is_empty() {
         return suite::merge(args, out);
     }

@@ -11,7 +11,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line for what is called `name`; none where nobody watches.
+    /// A line that begins with `name`; empty without a terminal.
     pub(crate) fn new(name: &str, errors: Style) -> Self {
         let bar = errors.terminal.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

@@ -1,6 +1,6 @@
 //! Verifying scenarios.
 
-use super::args::{Args, Protocol};
+use super::args::{Protocol, VerifyArgs};
 use super::verdict::conclude;
 use super::{Drawing, charts, human, interrupt, memory, progress};
 use crate::failure::Failure;
@@ -20,7 +20,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Verifies each file; the status is the worst one.
-pub(crate) fn run(args: &Args, settings: &Settings, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(
+    args: &VerifyArgs,
+    settings: &Settings,
+    out: &mut Out,
+    errors: Style,
+) -> Result<Status, Failure> {
     if args.chart.is_some() && args.files.len() > 1 {
         return Err(Failure::wrong("--chart draws the counterexamples of one file, not of several")
             .with_help("verify one file at a time, each with a --chart of its own"));
@@ -54,7 +59,7 @@ fn say_environment(settings: &Settings, errors: Style) {
 }
 
 fn one(
-    args: &Args,
+    args: &VerifyArgs,
     file: &Path,
     drawing: Option<Drawing>,
     settings: &Settings,
@@ -83,7 +88,7 @@ fn one(
 
 /// Serves the Explorer until the user has seen enough.
 pub(crate) fn serve(
-    args: &Args,
+    args: &VerifyArgs,
     address: SocketAddr,
     settings: &Settings,
     errors: Style,
@@ -106,7 +111,7 @@ pub(crate) fn serve(
     Ok(Status::Fine)
 }
 
-fn request<'a>(args: &Args, progress: &'a (dyn Fn(Progress) + Sync)) -> Request<'a> {
+fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(Progress) + Sync)) -> Request<'a> {
     Request {
         portable: args.portable,
         limits: Limits {

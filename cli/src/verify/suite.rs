@@ -1,6 +1,6 @@
 //! The built-in suites.
 
-use super::args::{Args, Suite};
+use super::args::{Suite, VerifyArgs};
 use super::human::verdict_cell;
 use super::{interrupt, memory, progress};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// Runs a suite.
-pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
+pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let interrupted = interrupt::catch()?;
     let report = {
         let line = progress::Line::new("suite", errors);
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, which: Suite, out: &mut Out, errors: Style) -> Re
 }
 
 /// Makes one report of those of all shards.
-pub(crate) fn merge(args: &Args, out: &mut Out) -> Result<Status, Failure> {
+pub(crate) fn merge(args: &VerifyArgs, out: &mut Out) -> Result<Status, Failure> {
     let mut reports = Vec::with_capacity(args.merge.len());
     for path in &args.merge {
         reports.push(read(path)?);
@@ -76,7 +76,7 @@ fn read(path: &Path) -> Result<SuiteReport, Failure> {
     serde_json::from_slice(&text).map_err(refuse)
 }
 
-fn conclude(args: &Args, report: &SuiteReport, out: &mut Out) -> Result<Status, Failure> {
+fn conclude(args: &VerifyArgs, report: &SuiteReport, out: &mut Out) -> Result<Status, Failure> {
     match args.format {
         Format::Json => out.line(&json(report)?)?,
         Format::Human => print(report, out)?,

@@ -21,7 +21,7 @@ pub(crate) struct Conclusion {
 ///
 /// A note (match-determinism) may be expected; that it is violated unexpectedly changes nothing. A check
 /// that is neither proven nor found violated may yet be either, so it leaves the file inconclusive; but a
-/// file with `expect` lines is a test, and one that has not passed has failed, if nobody has interrupted it.
+/// file with `expect` lines is a test, and one that has not passed has failed, unless it was interrupted.
 pub(crate) fn conclude(scenario: &Scenario, report: &Report) -> Conclusion {
     let expected = |check: Check| scenario.expects.iter().any(|expect| expect.check == check);
     let with = |verdicts: &[Verdict], counts: &dyn Fn(Check) -> bool| -> Vec<Check> {

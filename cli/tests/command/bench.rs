@@ -1,4 +1,4 @@
-//! `carrousel bench`: what a user sees of it. The measurements themselves are tested beside their crate.
+//! `carrousel bench`: what a user sees of it. The measurements themselves are tested with their crate.
 
 use crate::common::{Place, Ran};
 use serde_json::Value;

@@ -154,7 +154,7 @@ fn a_trace_that_is_not_what_was_recorded_is_no_trace() {
     let part = "out/rank-0.jsonl";
     let whole = place.text(part);
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
-    // Without a packet that nobody answers, the model would have nothing against it.
+    // Without a packet that stays unanswered, the model would have nothing against it.
     let without = [&lines[..3], &lines[4..]].concat().concat();
     fs::write(place.path(part), without).expect("it can be written");
     let checked = place.run("check out").status(2);

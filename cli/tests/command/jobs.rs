@@ -221,7 +221,7 @@ fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
         // In bounded time; how soon exactly is measured elsewhere.
         assert!(begin.elapsed() < Duration::from_secs(10), "{role}: {:?}", begin.elapsed());
         for other in [0, 2, 3, 4, 5, 6, 7, 8, 9] {
-            // By then, who was told first may be gone as well.
+            // By then, the rank that was told first may be gone as well.
             let told = format!("told: {other}: MPI_ERR_PROC_FAILED: rank ");
             assert!(ran.out.contains(&told), "{role}: {told:?} is not in\n{}\n{}", ran.out, ran.err);
         }

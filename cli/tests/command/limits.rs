@@ -1,4 +1,4 @@
-//! `carrousel verify` within what the system grants it, and when somebody ends it.
+//! `carrousel verify` within what the system grants it, and when it is ended.
 
 use crate::common::{Place, Ran};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// In all orders (`--no-reduction`), far more states than anybody waits for.
+/// In all orders (`--no-reduction`), far more states than a test can wait for.
 const ENDLESS: &str = "ranks 8\nrank *\n  repeat 40\n    isend to (me+1)%size tag 0 size 64KiB\n    \
                        irecv from (me+size-1)%size tag 0 size 64KiB\n    wait all\n  end\n";
 
@@ -38,7 +38,7 @@ fn limits_of_address_space_and_data_end_a_search_with_a_report() {
 }
 
 /// A few lines may be about tens of thousands of ranks, or be gone through tens of thousands of times. What is looked at
-/// for each of them beside all the others would take minutes, or all memory.
+/// for each of them next to all the others would take minutes, or all memory.
 #[test]
 fn small_files_about_very_much_end_in_time_and_memory() {
     let asking = "ranks 65535\nrank *\n  p = probe from any tag any\n  send to source(p) tag 0 size 8\n";
@@ -173,7 +173,7 @@ fn a_suite_that_is_ended_tells_the_families_so_far() {
     place.run("verify --merge half.json").status(2).complains("was interrupted before its end");
 }
 
-/// A pipe that nobody reads has no room, so a run whose first signal has come cannot tell what it knows and end.
+/// A pipe without a reader has no room, so a run whose first signal has come cannot tell what it knows and end.
 #[test]
 fn a_second_signal_ends_it_at_once() {
     use rustix::fs::{OFlags, fcntl_setfl};

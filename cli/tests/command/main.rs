@@ -1,4 +1,4 @@
-//! The command, as those meet it who run it.
+//! The command as its users meet it.
 
 mod app;
 mod bench;

@@ -1,4 +1,4 @@
-//! `carrousel run`: what a user sees of it. How it treats its ranks is tested beside the launcher.
+//! `carrousel run`: what a user sees of it. How it treats its ranks is tested with the launcher.
 
 use crate::common::{Place, Ran};
 use std::fs::File;
@@ -63,7 +63,7 @@ fn reaching_hosts(place: &Place, words: &str) -> Command {
     command
 }
 
-/// No login is needed where one is: this `ssh` finds nobody.
+/// A rank on this host needs no login: this `ssh` reaches no host.
 #[test]
 fn hosts_that_are_this_node_are_not_logged_in_to() {
     let own = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("it is there");
@@ -208,7 +208,7 @@ fn signalled(place: &Place, words: &str, signal: rustix::process::Signal) -> Ran
 
 #[test]
 fn a_signal_before_the_ranks_are_started_is_told_and_is_the_status() {
-    // The scenario is a pipe that nobody writes to: so it is read for ever.
+    // The scenario is a pipe without a writer: it is read for ever.
     let place = Place::new();
     let made = Command::new("mkfifo").arg(place.path("late.scn")).status().expect("there is mkfifo");
     assert!(made.success());
@@ -235,7 +235,7 @@ fn a_reader_who_leaves_ends_a_job_as_it_ends_a_program() {
         drop(child.stdout.take());
         let ran = Ran::from(child.wait_with_output().expect("it ends"));
         assert_eq!(ran.err, "", "{words}");
-        // A scenario may be over before anybody misses its reader.
+        // A scenario may be over before its reader is missed.
         assert!(ran.status == Some(141) || ran.status == Some(status), "{words}: {:?}", ran.status);
     }
 }

@@ -11,7 +11,7 @@ use crate::ring::CONTROL_WORDS_START;
 use crate::sync::AtomicU64;
 use crate::{Frame, Ring};
 use carrousel_transport::{Memory, Read, Regions, Write};
-use nix::unistd::Pid;
+use rustix::process::Pid;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;

@@ -3,10 +3,12 @@
 //!
 //! The system permits it to a process that may trace the peer. Yama permits it to ancestors only (`ptrace_scope` 1)
 //! unless the peer has agreed, and containers often forbid it; so a copy is tried when a peer connects.
+//!
+//! `nix` wraps these two calls; `rustix`, which the workspace calls the system by otherwise, does not have them.
 
 use nix::errno::Errno;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
-use nix::unistd::Pid;
+use rustix::process::Pid;
 use std::io::{IoSlice, IoSliceMut};
 
 /// The bytes that a peer reads to find out whether direct copies are permitted, and whether the process at the address
@@ -37,12 +39,17 @@ impl From<Errno> for DirectCopyError {
     }
 }
 
+/// The same process for `nix`.
+fn as_nix(pid: Pid) -> nix::unistd::Pid {
+    nix::unistd::Pid::from_raw(pid.as_raw_pid())
+}
+
 /// Copies from `address` in process `pid`.
 pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), DirectCopyError> {
     let mut base = address as usize;
     while !into.is_empty() {
         let remote = [RemoteIoVec { base, len: into.len() }];
-        let copied = process_vm_readv(pid, &mut [IoSliceMut::new(into)], &remote)?;
+        let copied = process_vm_readv(as_nix(pid), &mut [IoSliceMut::new(into)], &remote)?;
         if copied == 0 {
             return Err(DirectCopyError::Broken);
         }
@@ -57,7 +64,7 @@ pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), Direc
     let mut base = address as usize;
     while !from.is_empty() {
         let remote = [RemoteIoVec { base, len: from.len() }];
-        let copied = process_vm_writev(pid, &[IoSlice::new(from)], &remote)?;
+        let copied = process_vm_writev(as_nix(pid), &[IoSlice::new(from)], &remote)?;
         if copied == 0 {
             return Err(DirectCopyError::Broken);
         }
@@ -80,15 +87,13 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri knows no process_vm_readv")]
     fn memory_that_is_not_there_is_an_error() {
-        let own = Pid::this();
+        let own = rustix::process::getpid();
         assert!(is_permitted(own, &raw const PROBE as u64));
         assert!(!is_permitted(own, 8));
         assert_eq!(read(own, 8, &mut [0]), Err(DirectCopyError::Broken));
         assert_eq!(write(own, &[0], 8), Err(DirectCopyError::Broken));
         // The largest possible process number is 2^22.
-        assert_eq!(
-            read(Pid::from_raw(i32::MAX), &raw const PROBE as u64, &mut [0]),
-            Err(DirectCopyError::Broken)
-        );
+        let absent = Pid::from_raw(i32::MAX).expect("a positive number");
+        assert_eq!(read(absent, &raw const PROBE as u64, &mut [0]), Err(DirectCopyError::Broken));
     }
 }

@@ -14,9 +14,8 @@ use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write};
-use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::Pid as ProcessId;
+use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use zerocopy::IntoBytes;
@@ -128,7 +127,7 @@ impl Out {
         }
         // Behind the count: an owner that sees the peer sees that it rings.
         segment.announce(self.local_ranks.own).map_err(refused)?;
-        let pid = Pid::from_raw(address.pid as i32);
+        let pid = identity.pid;
         let direct = self.direct && direct::is_permitted(pid, address.probe);
         if process.pidfd().is_some() {
             self.probed.remove(&local_rank);
@@ -177,7 +176,7 @@ impl Out {
         if theirs != own && theirs != 0 && own != 0 {
             return Err(ConnectError::OtherPidNamespace { rank, theirs, own });
         }
-        let pid = ProcessId::from_raw(address.pid as i32).ok_or(ConnectError::ProcessEnded(rank))?;
+        let pid = Pid::from_raw(address.pid as i32).ok_or(ConnectError::ProcessEnded(rank))?;
         Ok(Identity { pid, began: address.began, in_proc: self.in_proc })
     }
 

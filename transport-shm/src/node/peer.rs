@@ -7,7 +7,7 @@ use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Producer, PushError, Ring};
 use carrousel_transport::{Context, Handle, Memory, Packet, Regions};
-use nix::unistd::Pid;
+use rustix::process::Pid;
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
 

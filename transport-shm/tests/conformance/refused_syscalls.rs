@@ -6,7 +6,7 @@ use super::{assert_conforms, modes, plans};
 use carrousel_transport::conformance::Event;
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
-use nix::libc::{self, c_long};
+use libc::c_long;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::fs;

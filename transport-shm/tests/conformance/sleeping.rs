@@ -4,7 +4,6 @@ use super::edge_cases::{RANKS, Recorder};
 use super::refused_syscalls::refuse_calls;
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Settings};
-use nix::libc;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};

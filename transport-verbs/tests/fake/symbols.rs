@@ -6,7 +6,6 @@ use super::objects::{
     Bell, Buffer, Channel, Context, Extended, Handle, Pair, Queue, Receives, Ring, end, make, object, zero,
 };
 use super::world::{ADAPTERS, adapter_of, world};
-use nix::errno::Errno;
 use rdma_sys as sys;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -23,9 +22,16 @@ const DEPTH_MAX: i32 = 1 << 14;
 const COMPLETIONS_MAX: i32 = 1 << 16;
 const EVENTS: usize = 64;
 /// How the kernel answers what makes no sense.
-pub(super) const REFUSED: c_int = Errno::EINVAL as c_int;
+pub(super) const REFUSED: c_int = libc::EINVAL;
 /// How the library answers when there is no room.
-pub(super) const FULL: c_int = Errno::ENOMEM as c_int;
+pub(super) const FULL: c_int = libc::ENOMEM;
+
+/// Refuses a call that returns an object.
+fn refuse<T>() -> *mut T {
+    // SAFETY: the C library has a word for each thread.
+    unsafe { *libc::__errno_location() = REFUSED };
+    null_mut()
+}
 
 /// A list of all adapters: a device is its number, counted from 1, in the shape of a pointer.
 struct List([*mut sys::ibv_device; ADAPTERS]);
@@ -226,8 +232,7 @@ extern "C" fn ibv_reg_mr(
     } else if matches!(state.newer, Newer::Paging(_)) {
         state.registered.on_demand += 1;
     } else {
-        Errno::set_raw(REFUSED);
-        return null_mut();
+        return refuse();
     }
     // Its own operations find it by its address, as does this adapter.
     start.expose_provenance();
@@ -325,8 +330,7 @@ extern "C" fn ibv_create_qp(
     let adapter = &world.adapters[adapter_of(base.context)];
     let is_reliable = wanted.qp_type == sys::ibv_qp_type::IBV_QPT_RC;
     if wanted.cap.max_inline_data > adapter.inline_max || is_reliable && adapter.connects_nothing {
-        Errno::set_raw(REFUSED);
-        return null_mut();
+        return refuse();
     }
     (base.send_cq, base.recv_cq, base.srq) = (wanted.send_cq, wanted.recv_cq, wanted.srq);
     (base.qp_type, base.state) = (wanted.qp_type, sys::ibv_qp_state::IBV_QPS_RESET);
@@ -390,8 +394,7 @@ extern "C" fn ibv_create_ah(domain: *mut sys::ibv_pd, attributes: *mut sys::ibv_
     let (adapter, way) = (adapter_of(context), Way::new(object(attributes)));
     let mut world = world();
     if !world.place(adapter, way.port).is_some_and(|place| way.is_valid(&place)) {
-        Errno::set_raw(REFUSED);
-        return null_mut();
+        return refuse();
     }
     world.adapters[adapter].ways.datagram = Some(way);
     make(Handle { base: sys::ibv_ah { context, pd: domain, handle: 0 }, way }).cast()

@@ -1,4 +1,4 @@
-//! What the machine does beside us.
+//! Other load on the machine.
 
 use std::fs;
 use std::thread;

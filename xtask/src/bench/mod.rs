@@ -1,14 +1,14 @@
-//! `cargo xtask bench peers`: our measurements beside those of other libraries.
+//! `cargo xtask bench peers`: measurements of Carrousel, compared with other libraries.
 //!
-//! Machines are never quiet, and what they do changes by the minute. So every round measures everybody, one
+//! Machines are never quiet, and what they do changes by the minute. So every round measures all libraries, one
 //! right after the other, and ratios are taken within a round. Begin reading at [`run`].
 
 // The same file, so that both tables show a number in the same way.
+pub(crate) mod baselines;
+mod carrousel_runner;
 #[path = "../../../cli/src/bench/digits.rs"]
 mod digits;
 pub(crate) mod machine;
-mod ours;
-pub(crate) mod peers;
 pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -16,10 +16,10 @@ pub(crate) mod results;
 pub(crate) mod statistics;
 pub(crate) mod targets;
 
+use carrousel_runner::CarrouselRunner;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use ours::Ours;
 use record::Record;
 use report::Conditions;
 use results::{Results, Source};
@@ -36,9 +36,9 @@ const BUDGETS_MAX: f64 = 100.0;
 /// Starts of a round, of which the median counts.
 const STARTS: u32 = 5;
 
-/// What to compare with.
+/// The comparison.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Bench {
+pub(crate) enum BenchCommand {
     /// Compare with MPICH and Open MPI, interleaved, and say which targets are met
     ///
     /// Installs both from Python wheels into target/peers (python3 with venv, and a way to the package
@@ -48,7 +48,7 @@ pub(crate) enum Bench {
     /// the median of the ratios within the rounds, by the peer whose median is best. A verdict is by that
     /// median; `rounds disagree` where the target lies within the spread.
     #[command(after_long_help = MEASUREMENTS)]
-    Peers(Peers),
+    Peers(PeersArgs),
 }
 
 const MEASUREMENTS: &str = "\
@@ -79,8 +79,8 @@ Everything else on the machine disturbs it, compilers most: the report says when
 
 /// Arguments of `bench peers`.
 #[derive(Debug, Args)]
-pub(crate) struct Peers {
-    /// How often everybody is measured
+pub(crate) struct PeersArgs {
+    /// How often all libraries are measured
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Time for each measurement of each round
@@ -102,12 +102,12 @@ pub(crate) struct Peers {
     /// A `carrousel` that is built already
     #[arg(long, value_name = "PROGRAM")]
     ours: Option<PathBuf>,
-    /// What is printed
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
-/// What is printed.
+/// The format of the output.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
     /// For people
@@ -124,8 +124,8 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Runs a chore of this kind.
-pub(crate) fn run(bench: &Bench) -> Result<(), String> {
-    let Bench::Peers(arguments) = bench;
+pub(crate) fn run(bench: &BenchCommand) -> Result<(), String> {
+    let BenchCommand::Peers(arguments) = bench;
     if machine::cores() < 2 {
         return Err(
             "two ranks that wait busily need two cores, and one is allowed: see taskset, cpuset".into()
@@ -133,7 +133,7 @@ pub(crate) fn run(bench: &Bench) -> Result<(), String> {
     }
     let mut notes = Vec::new();
     let sources = sources(arguments, &mut notes)?;
-    let libraries = peers::chosen(arguments.tuned).map(peers::Peer::describe).collect();
+    let libraries = baselines::chosen(arguments.tuned).map(baselines::Baseline::describe).collect();
     let busy_before_percent = machine::busy_percent();
     let results = rounds(arguments, &sources, &mut notes)?;
     let conditions = Conditions {
@@ -155,27 +155,32 @@ pub(crate) fn run(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds and installs what is to be measured; ours is none where it is left out.
-fn sources(arguments: &Peers, notes: &mut Vec<String>) -> Result<Option<Ours>, String> {
-    peers::prepare_cache_line()?;
-    for peer in peers::chosen(arguments.tuned) {
+/// Builds and installs everything that is to be measured. Carrousel may be left out.
+fn sources(arguments: &PeersArgs, notes: &mut Vec<String>) -> Result<Option<CarrouselRunner>, String> {
+    baselines::prepare_cache_line()?;
+    for peer in baselines::chosen(arguments.tuned) {
         peer.prepare()?;
     }
     if arguments.peers_only {
         notes.push("ours is left out: --peers-only".to_owned());
         return Ok(None);
     }
-    Ours::prepare(arguments.ours.as_deref(), notes).map(Some)
+    CarrouselRunner::prepare(arguments.ours.as_deref(), notes).map(Some)
 }
 
 /// All rounds. A run that fails is noted, and the others go on.
-fn rounds(arguments: &Peers, ours: &Option<Ours>, notes: &mut Vec<String>) -> Result<Results, String> {
+fn rounds(
+    arguments: &PeersArgs,
+    carrousel: &Option<CarrouselRunner>,
+    notes: &mut Vec<String>,
+) -> Result<Results, String> {
     let chosen = |group: &Group| {
         (arguments.bench.is_empty() || arguments.bench.iter().any(|name| name == group.bench))
             && !(arguments.targets_only && group.judged.is_empty())
     };
     let groups: Vec<&Group> = GROUPS.iter().filter(|group| chosen(group)).collect();
-    let steps: Vec<Step<'_>> = groups.iter().flat_map(|group| steps(group, ours, arguments)).collect();
+    let steps: Vec<MeasurementStep<'_>> =
+        groups.iter().flat_map(|group| steps(group, carrousel, arguments)).collect();
     let bar = bar(steps.len() as u64 * u64::from(arguments.rounds));
     let mut results = Results::new(&GROUPS);
     for round in 0..arguments.rounds {
@@ -192,7 +197,7 @@ fn rounds(arguments: &Peers, ours: &Option<Ours>, notes: &mut Vec<String>) -> Re
                 }
                 Err(message) => {
                     let note = format!("{} of {}: {message}", step.bench, step.source.name());
-                    // What fails once usually fails in every round; once is enough to know.
+                    // A measurement that fails once usually fails in every round; once is enough to know.
                     if !notes.contains(&note) {
                         notes.push(note);
                     }
@@ -206,35 +211,45 @@ fn rounds(arguments: &Peers, ours: &Option<Ours>, notes: &mut Vec<String>) -> Re
 }
 
 /// One run of one program.
-struct Step<'a> {
+struct MeasurementStep<'a> {
     source: Source,
     bench: &'static str,
     measure: Box<dyn Fn() -> Result<Vec<Record>, String> + 'a>,
 }
 
-/// What a round does for a group: everybody, one right after the other.
-fn steps<'a>(group: &Group, ours: &'a Option<Ours>, arguments: &Peers) -> Vec<Step<'a>> {
+/// The steps of a round for a group: all libraries, one right after the other.
+fn steps<'a>(
+    group: &Group,
+    carrousel: &'a Option<CarrouselRunner>,
+    arguments: &PeersArgs,
+) -> Vec<MeasurementStep<'a>> {
     let bench = group.bench;
     let seconds = arguments.seconds;
     let sizes = if arguments.targets_only { group.sizes_judged() } else { Vec::new() };
-    let mut steps: Vec<Step<'a>> = Vec::new();
-    let mut step = |source, measure| steps.push(Step { source, bench, measure });
+    let mut steps: Vec<MeasurementStep<'a>> = Vec::new();
+    let mut step = |source, measure| steps.push(MeasurementStep { source, bench, measure });
     if bench == STARTUP {
-        if let Some(ours) = ours.as_ref().filter(|ours| ours.starts) {
-            step(Source::Ours, Box::new(|| startup(|| ours.start(STARTUP_RANKS))));
+        if let Some(carrousel) = carrousel.as_ref().filter(|carrousel| carrousel.starts) {
+            step(Source::Carrousel, Box::new(|| startup(|| carrousel.start(STARTUP_RANKS))));
         }
-        let hydra = &peers::PEERS[0];
+        let hydra = &baselines::BASELINES[0];
         step(hydra.source, Box::new(|| startup(|| hydra.start(STARTUP_RANKS))));
         return steps;
     }
     if bench == "latency" {
-        step(Source::Machine, Box::new(move || measured(peers::cache_line(seconds), CACHE_LINE, seconds)));
+        step(
+            Source::Machine,
+            Box::new(move || measured(baselines::cache_line(seconds), CACHE_LINE, seconds)),
+        );
     }
-    if let Some(ours) = ours.as_ref().filter(|ours| ours.measures) {
+    if let Some(carrousel) = carrousel.as_ref().filter(|carrousel| carrousel.measures) {
         let sizes = sizes.clone();
-        step(Source::Ours, Box::new(move || measured(ours.measure(bench, &sizes, seconds), bench, seconds)));
+        step(
+            Source::Carrousel,
+            Box::new(move || measured(carrousel.measure(bench, &sizes, seconds), bench, seconds)),
+        );
     }
-    for peer in peers::chosen(arguments.tuned) {
+    for peer in baselines::chosen(arguments.tuned) {
         let sizes = sizes.clone();
         step(peer.source, Box::new(move || measured(peer.measure(bench, &sizes, seconds), bench, seconds)));
     }

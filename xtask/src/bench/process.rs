@@ -12,7 +12,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Bytes of the most that a program may print to either: a benchmark prints some hundred lines.
 const OUTPUT_BYTES_MAX: u64 = 64 << 20;
 
-/// What a program printed.
+/// The output of a program.
 #[derive(Debug)]
 pub(crate) struct Printed {
     pub(crate) stdout: String,
@@ -55,7 +55,7 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, Str
     if let Some(status) = child.wait_timeout(limit).map_err(wrong)? {
         return Ok(status);
     }
-    // It may have ended just now; then there is nobody to signal, which is as well.
+    // It may have ended just now; then the signal has no receiver, which is as well.
     let _ =
         rustix::process::kill_process(rustix::process::Pid::from_child(child), rustix::process::Signal::TERM);
     if child.wait_timeout(GRACE).map_err(wrong)?.is_none() {
@@ -71,11 +71,11 @@ pub(super) fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads what a program prints. One that prints without end is ended by that nobody reads on.
+/// Reads a program's output. A program that prints without end is ended as its pipe closes.
 fn reader(from: impl Read + Send + 'static) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is still worth showing.
+        // The part that was read before an error is still worth showing.
         let _ = from.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One measurement of one program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// What was measured.
+    /// The measurement.
     pub(crate) bench: String,
     /// Which rank begins, and which call the value is the time of; of an overlap only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

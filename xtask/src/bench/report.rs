@@ -1,13 +1,13 @@
 //! Results for people and for programs.
 
 use super::digits::digits;
-use super::results::{PEERS, Results, Row, Source, Verdict};
+use super::results::{BASELINES, ResultRow, Results, Source, Verdict};
 use super::statistics::Summary;
 use super::targets::{Group, STARTUP, Target, less_is_better};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
-/// What was measured with.
+/// The library that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Library {
     pub(crate) name: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct Library {
     pub(crate) transport: String,
 }
 
-/// What the numbers came about under.
+/// The conditions of the measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Conditions {
     pub(crate) cores: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Conditions {
     /// For each measurement of each round; none where calls are counted.
     pub(crate) seconds: Option<f64>,
     pub(crate) libraries: Vec<Library>,
-    /// What went wrong, or was left out.
+    /// Failures and omissions.
     pub(crate) notes: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Conditions {
 const BUSY_PERCENT_MAX: f64 = 5.0;
 
 impl Conditions {
-    /// Whether somebody else was at work.
+    /// Whether other processes were at work.
     pub(crate) fn disturbed(&self) -> bool {
         let busy = [self.busy_before_percent, self.busy_after_percent];
         busy.into_iter().flatten().any(|percent| percent > BUSY_PERCENT_MAX)
@@ -78,7 +78,7 @@ fn rows(results: &Results) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     // A peer that was not asked for has no column.
-    let peers: Vec<Source> = PEERS
+    let peers: Vec<Source> = BASELINES
         .into_iter()
         .chain([Source::Copying, Source::Perftest])
         .filter(|peer| results.has(*peer))
@@ -96,7 +96,7 @@ fn rows(results: &Results) -> String {
             let doubt = if unsure { " (rounds disagree)" } else { "" };
             format!("{met} {}{doubt}", asked(row, target, verdict))
         });
-        let mut cells = vec![row.name(), size(row), row.unit.clone(), cell(row.summary(Source::Ours))];
+        let mut cells = vec![row.name(), size(row), row.unit.clone(), cell(row.summary(Source::Carrousel))];
         cells.extend(peers.iter().map(|peer| cell(row.summary(*peer))));
         cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
         table.add_row(cells);
@@ -110,8 +110,8 @@ fn rows(results: &Results) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// What is asked for, with what was reached where the table does not have it yet.
-fn asked(row: &Row, target: Target, verdict: Option<Verdict>) -> String {
+/// The target, with the value reached where the table does not have it yet.
+fn asked(row: &ResultRow, target: Target, verdict: Option<Verdict>) -> String {
     let relation = if less_is_better(&row.unit) { "<=" } else { ">=" };
     match target {
         Target::OfBestPeer(factor) => format!("{relation} {factor} x best"),
@@ -135,7 +135,7 @@ fn spread(summary: Summary) -> String {
     format!("{} ({}..{})", digits(summary.median), digits(summary.min), digits(summary.max))
 }
 
-fn size(row: &Row) -> String {
+fn size(row: &ResultRow) -> String {
     match row.size {
         ranks if row.bench == STARTUP => format!("{ranks} ranks"),
         bytes if bytes >= 1 << 20 && bytes % (1 << 20) == 0 => format!("{}MiB", bytes >> 20),
@@ -154,7 +154,7 @@ pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &
     for group in groups {
         for (bytes, target) in group.judged {
             let rows = results.judged(group.bench, *bytes);
-            // What was not measured at all has no row.
+            // A measurement that failed has no row.
             let rows = if rows.is_empty() { vec![None] } else { rows.into_iter().map(Some).collect() };
             for row in rows {
                 let verdict = row.and_then(|row| {
@@ -164,7 +164,7 @@ pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &
                 let met = verdict.is_some_and(|(_, verdict)| verdict.met);
                 all &= met;
                 text += if met { "met      " } else { "NOT met  " };
-                let name = row.map_or_else(|| group.bench.to_owned(), Row::name);
+                let name = row.map_or_else(|| group.bench.to_owned(), ResultRow::name);
                 text += &match row.zip(verdict) {
                     Some((row, (target, verdict))) => {
                         let reached = spread(verdict.reached);
@@ -225,7 +225,7 @@ pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String,
         call: row.call.as_deref(),
         size: row.size,
         unit: &row.unit,
-        ours: row.summary(Source::Ours),
+        ours: row.summary(Source::Carrousel),
         mpich: row.summary(Source::Mpich),
         openmpi: row.summary(Source::OpenMpi),
         openmpi_ucx: row.summary(Source::OpenMpiUcx),
@@ -323,7 +323,7 @@ mod tests {
             ..record("overlap", 1 << 20, us, "us")
         };
         for (call, us) in [("irecv", 70.0), ("recv_wait", 0.5), ("isend", 0.4), ("send_wait", 9.0)] {
-            results.add(Source::Ours, 0, about(call, us)).unwrap();
+            results.add(Source::Carrousel, 0, about(call, us)).unwrap();
         }
         let group = super::super::targets::GROUPS.iter().filter(|group| group.bench == "overlap");
         let (text, all) = verdicts(&results, group);

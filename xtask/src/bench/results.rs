@@ -1,4 +1,4 @@
-//! The values of all rounds, and how ours compare.
+//! The values of all rounds, and how Carrousel compares.
 
 use super::record::Record;
 use super::statistics::Summary;
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// The libraries that were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    Ours,
+    Carrousel,
     Mpich,
     OpenMpi,
     /// Open MPI as its users can set it.
     OpenMpiUcx,
-    /// Ours, with the options by which it copies all small messages.
+    /// Carrousel, with the options by which it copies all small messages.
     Copying,
     /// No library: the bare verbs, which the programs of this name measure.
     Perftest,
@@ -21,14 +21,14 @@ pub(crate) enum Source {
     Machine,
 }
 
-/// The values that ours are compared with.
-pub(crate) const PEERS: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
+/// The libraries that Carrousel is compared with.
+pub(crate) const BASELINES: [Source; 3] = [Source::Mpich, Source::OpenMpi, Source::OpenMpiUcx];
 
 impl Source {
     /// For people.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Ours => "ours",
+            Self::Carrousel => "ours",
             Self::Mpich => "MPICH",
             Self::OpenMpi => "Open MPI",
             Self::OpenMpiUcx => "Open MPI/ucx",
@@ -41,7 +41,7 @@ impl Source {
 
 /// One measurement at one size: a value for each source and round.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct ResultRow {
     pub(crate) bench: String,
     /// Which rank begins, and which call it is; of an overlap only.
     pub(crate) case: Option<String>,
@@ -51,10 +51,10 @@ pub(crate) struct Row {
     values: BTreeMap<(Source, u32), f64>,
 }
 
-/// How a value of ours stands to one target.
+/// How a value of Carrousel stands to one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// What the target limits: a ratio, or the value.
+    /// The quantity that the target limits: a ratio, or the value.
     pub(crate) reached: Summary,
     /// By the median.
     pub(crate) met: bool,
@@ -62,8 +62,8 @@ pub(crate) struct Verdict {
     pub(crate) within_spread: bool,
 }
 
-impl Row {
-    /// What was measured, for people.
+impl ResultRow {
+    /// The measurement, for people.
     pub(crate) fn name(&self) -> String {
         let words = [Some(&self.bench), self.case.as_ref(), self.call.as_ref()];
         words.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
@@ -81,12 +81,12 @@ impl Row {
 
     /// The peer whose median is best.
     pub(crate) fn best_peer(&self) -> Option<Source> {
-        let medians = PEERS.into_iter().filter_map(|peer| Some((peer, self.summary(peer)?.median)));
+        let medians = BASELINES.into_iter().filter_map(|peer| Some((peer, self.summary(peer)?.median)));
         let sign = if targets::less_is_better(&self.unit) { 1.0 } else { -1.0 };
         medians.min_by(|left, right| (sign * left.1).total_cmp(&(sign * right.1))).map(|(peer, _)| peer)
     }
 
-    /// Ours divided by the best peer, round by round: what disturbs a round disturbs both.
+    /// Carrousel divided by the best peer, round by round: what disturbs a round disturbs both.
     pub(crate) fn ratio(&self) -> Option<Summary> {
         self.ratio_to(self.best_peer()?)
     }
@@ -97,7 +97,7 @@ impl Row {
     }
 
     fn ratios(&self, base: impl Fn(u32) -> Option<f64>) -> Option<Summary> {
-        let ours = self.values.iter().filter(|((from, _), _)| *from == Source::Ours);
+        let ours = self.values.iter().filter(|((from, _), _)| *from == Source::Carrousel);
         // Without a positive base there is no ratio: an overlap of 0 percent, for one.
         Summary::of(ours.filter_map(|((_, round), value)| {
             base(*round).filter(|base| *base > 0.0).map(|base| value / base)
@@ -109,8 +109,8 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(crate) struct Results {
     groups: &'static [Group],
-    rows: Vec<Row>,
-    /// Whether ours does not copy small messages, by size class: of so many KiB, and of the last or more.
+    rows: Vec<ResultRow>,
+    /// Whether Carrousel does not copy small messages, by size class: of so many KiB, and of the last or more.
     lent: Vec<bool>,
 }
 
@@ -120,26 +120,26 @@ impl Results {
         Self { groups, rows: Vec::new(), lent: Vec::new() }
     }
 
-    /// What is asked of a row.
-    pub(crate) fn targets(&self, row: &Row) -> impl Iterator<Item = Target> {
+    /// The targets of a row.
+    pub(crate) fn targets(&self, row: &ResultRow) -> impl Iterator<Item = Target> {
         let asked = targets::of(self.groups, &row.bench, row.size).filter(|_| row.is_judged());
         asked.map(|target| self.in_force(row, target))
     }
 
     /// The rows that a target of this measurement and size is about.
-    pub(crate) fn judged(&self, bench: &str, size: u64) -> Vec<&Row> {
+    pub(crate) fn judged(&self, bench: &str, size: u64) -> Vec<&ResultRow> {
         let mut rows = self.rows();
         rows.retain(|row| row.bench == bench && row.size == size && row.is_judged());
         rows
     }
 
-    /// Of these size classes, ours does not copy messages.
+    /// The size classes whose messages Carrousel does not copy.
     pub(crate) fn lends(&mut self, classes: Vec<bool>) {
         self.lent = classes;
     }
 
-    /// What is asked of a row where a target stands: what is not copied is not to be slower than what is.
-    pub(crate) fn in_force(&self, row: &Row, target: Target) -> Target {
+    /// The target in force for a row: a message that is not copied must not be slower than one that is.
+    pub(crate) fn in_force(&self, row: &ResultRow, target: Target) -> Target {
         let last = self.lent.len().saturating_sub(1);
         match target {
             Target::OfCopying(_) if self.lent.get(last.min(row.size as usize >> 10)) == Some(&true) => {
@@ -151,13 +151,13 @@ impl Results {
 
     /// Keeps a value.
     pub(crate) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
-        let is_of = |row: &Row| {
+        let is_of = |row: &ResultRow| {
             (&row.bench, &row.case, &row.call, row.size)
                 == (&record.bench, &record.case, &record.call, record.size)
         };
         let at = self.rows.iter().position(is_of).unwrap_or_else(|| {
             let Record { bench, case, call, size, unit, .. } = record.clone();
-            self.rows.push(Row { bench, case, call, size, unit, values: BTreeMap::new() });
+            self.rows.push(ResultRow { bench, case, call, size, unit, values: BTreeMap::new() });
             self.rows.len() - 1
         });
         let row = &mut self.rows[at];
@@ -176,9 +176,9 @@ impl Results {
     }
 
     /// The rows of libraries, in the order of the groups, then of sizes; those of one size as they came.
-    pub(crate) fn rows(&self) -> Vec<&Row> {
-        let place = |row: &Row| self.groups.iter().position(|group| group.bench == row.bench);
-        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
+    pub(crate) fn rows(&self) -> Vec<&ResultRow> {
+        let place = |row: &ResultRow| self.groups.iter().position(|group| group.bench == row.bench);
+        let mut rows: Vec<&ResultRow> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
         rows.sort_by_key(|row| (place(row).unwrap_or(self.groups.len()), row.size));
         rows
     }
@@ -193,12 +193,12 @@ impl Results {
         self.cache_line_row()?.summary(Source::Machine)
     }
 
-    fn cache_line_row(&self) -> Option<&Row> {
+    fn cache_line_row(&self) -> Option<&ResultRow> {
         self.rows.iter().find(|row| row.bench == CACHE_LINE)
     }
 
-    /// How ours stand to a target of the row; none while one of the two sides was not measured.
-    pub(crate) fn verdict(&self, row: &Row, target: Target) -> Option<Verdict> {
+    /// How Carrousel stands to a target of the row; none while one of the two sides was not measured.
+    pub(crate) fn verdict(&self, row: &ResultRow, target: Target) -> Option<Verdict> {
         let less = targets::less_is_better(&row.unit);
         let (reached, limit) = match target {
             Target::OfBestPeer(factor) => (row.ratio()?, factor),
@@ -212,7 +212,7 @@ impl Results {
                 })?;
                 (ratio, factor)
             }
-            Target::AtMost(limit) => (row.summary(Source::Ours)?, limit),
+            Target::AtMost(limit) => (row.summary(Source::Carrousel)?, limit),
         };
         let meets = |value: f64| if less { value <= limit } else { value >= limit };
         let within_spread = meets(reached.min) != meets(reached.max);
@@ -237,10 +237,10 @@ pub(crate) mod tests {
                 results.add(source, round, record(bench, size, value * disturbance, unit)).unwrap();
             };
             add(Source::Machine, CACHE_LINE, 64, 50.0, "ns");
-            add(Source::Ours, "latency", 8, 0.2, "us");
+            add(Source::Carrousel, "latency", 8, 0.2, "us");
             add(Source::Mpich, "latency", 8, 0.8, "us");
             add(Source::OpenMpi, "latency", 8, 0.25, "us");
-            add(Source::Ours, "message_rate", 8, 12e6, "messages/s");
+            add(Source::Carrousel, "message_rate", 8, 12e6, "messages/s");
             add(Source::Mpich, "message_rate", 8, 2e6, "messages/s");
             add(Source::OpenMpi, "message_rate", 8, 10e6, "messages/s");
             add(Source::Mpich, "bandwidth", 1 << 20, 9000.0, "MB/s");
@@ -272,7 +272,7 @@ pub(crate) mod tests {
         };
         // 0.8 of the best peer, and 4 cache lines.
         assert_eq!(met(0), [Some(true), Some(false)]);
-        // Not measured of ours.
+        // Not measured of Carrousel.
         assert_eq!(met(1), [None]);
         // 1.2 of the best, where 1.5 is asked for.
         assert_eq!(met(2), [Some(false)]);
@@ -286,14 +286,14 @@ pub(crate) mod tests {
             results.verdict(row, Target::OfBestPeer(1.5)).map(|verdict| (verdict.met, verdict.within_spread))
         };
         assert_eq!(verdict(&results), Some((false, false)));
-        results.add(Source::Ours, 0, record("message_rate", 8, 16e6, "messages/s")).unwrap();
+        results.add(Source::Carrousel, 0, record("message_rate", 8, 16e6, "messages/s")).unwrap();
         assert_eq!(verdict(&results), Some((false, true)));
     }
 
     #[test]
     fn different_units_are_refused() {
         let mut results = measured();
-        let error = results.add(Source::Ours, 3, record("latency", 8, 200.0, "ns")).unwrap_err();
+        let error = results.add(Source::Carrousel, 3, record("latency", 8, 200.0, "ns")).unwrap_err();
         assert!(error.contains("ns") && error.contains("us"), "{error}");
     }
 
@@ -307,12 +307,12 @@ pub(crate) mod tests {
                     call: Some(call.into()),
                     ..record("overlap", 1 << 20, us, "us")
                 };
-                results.add(Source::Ours, 0, about).unwrap();
+                results.add(Source::Carrousel, 0, about).unwrap();
             }
         }
         assert_eq!(results.rows().len(), 8);
         let judged = results.judged("overlap", 1 << 20);
-        let met = |row: &&Row| {
+        let met = |row: &&ResultRow| {
             let verdicts = results.targets(row).filter_map(|target| results.verdict(row, target));
             (row.name(), verdicts.map(|verdict| verdict.met).collect::<Vec<_>>())
         };
@@ -330,7 +330,7 @@ pub(crate) mod tests {
     #[test]
     fn there_is_no_ratio_to_nothing() {
         let mut results = Results::new(&GROUPS);
-        for (source, value) in [(Source::Ours, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
+        for (source, value) in [(Source::Carrousel, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
             results.add(source, 0, record("hidden_send", 65536, value, "percent")).unwrap();
         }
         assert_eq!(results.rows()[0].ratio(), None);

@@ -1,6 +1,6 @@
-//! What is measured, and what of it has to be reached.
+//! The measurements and their targets.
 
-/// How a value of ours is judged.
+/// How a value of Carrousel is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
     /// As a multiple of the best peer's value: at most that where less is better, else at least.
@@ -9,8 +9,8 @@ pub(crate) enum Target {
     OfCacheLine(f64),
     /// As a multiple of what perftest reaches without any library: at most that where less is better, else at least.
     OfPerftest(f64),
-    /// As a multiple of what ours reaches when it copies all small messages: at most that where less is better, else at
-    /// least.
+    /// As a multiple of what Carrousel reaches when it copies all small messages: at most that where less is better,
+    /// else at least.
     OfCopying(f64),
     /// At most that, in the measurement's own unit.
     AtMost(f64),
@@ -21,15 +21,15 @@ pub(crate) enum Target {
 pub(crate) struct Group {
     /// The name that programs know it by.
     pub(crate) bench: &'static str,
-    /// What rests on it: size and target. A size may stand twice. Of an overlap, every wait is judged.
+    /// Its targets: size and value. A size may stand twice. Of an overlap, every wait is judged.
     pub(crate) judged: &'static [(u64, Target)],
 }
 
-/// What `startup` is called. Its size is the number of ranks.
+/// The name of `startup`. Its size is the number of ranks.
 pub(crate) const STARTUP: &str = "startup";
 /// Ranks of `startup`.
 pub(crate) const STARTUP_RANKS: u64 = 64;
-/// What the bare hardware's measurement is called.
+/// The name of the bare hardware's measurement.
 pub(crate) const CACHE_LINE: &str = "cacheline";
 
 const KI: u64 = 1024;

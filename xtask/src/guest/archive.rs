@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file that everybody may read, and none run.
+/// A file that all users may read, and none run.
 pub(super) const PLAIN: u32 = 0o644;
 /// A file that only root may read, as ssh wants its keys.
 pub(super) const SECRET: u32 = 0o600;

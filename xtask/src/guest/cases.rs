@@ -1,16 +1,16 @@
-//! The tests in guests: a table. Who adds one adds an entry to [`CASES`].
+//! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
-use super::job::{End, Job, Program};
+use super::job::{End, GuestJob, Program};
 use super::packages;
 use super::run::Host;
 use crate::built::{Built, COMMAND, Kind, example};
-use crate::steps::{Ended, Steps};
+use crate::steps::{StepOutcome, Steps};
 use std::cell::OnceCell;
 use std::env;
 
 /// A command in guests, and what must come of it.
 #[derive(Debug)]
-struct Case {
+struct GuestCase {
     /// A sentence about what works.
     name: &'static str,
     /// The status that each guest's command ends with; there are as many guests.
@@ -28,8 +28,8 @@ struct Case {
     says: &'static [&'static str],
 }
 
-/// What a case has unless it says otherwise: one guest, whose command succeeds.
-const CASE: Case = Case {
+/// The defaults of a case: one guest, whose command succeeds.
+const CASE: GuestCase = GuestCase {
     name: "",
     statuses: &[0],
     programs: &[],
@@ -40,7 +40,7 @@ const CASE: Case = Case {
     says: &[],
 };
 
-/// What the commands of all cases begin with: `listens PORT` waits until a program of this guest does, `tell WORD`
+/// The beginning of the commands of all cases: `listens PORT` waits until a program of this guest does, `tell WORD`
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
 /// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
@@ -63,12 +63,12 @@ const SHM_CONFORMANCE: Built =
 const VERBS_CONFORMANCE: Built =
     Built { package: "carrousel-transport-verbs", kind: Kind::Test, name: "conformance" };
 
-/// What users do with the command, and the programs of its jobs.
+/// Uses of the command, and the programs of its jobs.
 const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test, name: "command" };
 
 /// Short ones first.
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[GuestCase] = &[
+    GuestCase {
         name: "a guest has an RDMA device, and writes to itself",
         programs: &["ibv_devinfo", "ib_write_lat"],
         command: r#"
@@ -81,7 +81,7 @@ const CASES: &[Case] = &[
         says: &["PORT_ACTIVE (4)", "active_mtu:\t\t4096 (5)", "t_typical[usec]", "1 packets received"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "a command that hangs is killed, and shows where it hangs",
         statuses: &[124],
         timeout_s: 1,
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
         says: &["thread sh of process", "fifo_open", "n0: killed after 1 s"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "a kernel's complaint fails a command that has succeeded",
         statuses: &[125],
         // To the kernel's log, as the kernel itself does.
@@ -97,7 +97,7 @@ const CASES: &[Case] = &[
         says: &["n0: its kernel complains", "WARNING: CPU: 0"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "shared memory in a guest keeps the contract of transports",
         built: &[SHM_CONFORMANCE],
         // Not those that play random plans, which are too long for an emulated processor.
@@ -105,7 +105,7 @@ const CASES: &[Case] = &[
         says: &["test hostile::frames_of_an_honest_peer_are_handled ... ok"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "two guests exchange messages",
         statuses: &[0, 0],
         programs: &["ibv_rc_pingpong"],
@@ -122,7 +122,7 @@ const CASES: &[Case] = &[
         says: &["[n0] 1000 iters", "[n1] 1000 iters"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "messages arrive although packets are lost and reordered",
         statuses: &[0, 0],
         programs: &["ibv_rc_pingpong"],
@@ -149,7 +149,7 @@ const CASES: &[Case] = &[
         says: &["[n0] 100 iters", "[n1] 100 iters"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "who has lost its peer goes on",
         statuses: &[0, 125],
         programs: &["ibv_rc_pingpong"],
@@ -177,7 +177,7 @@ const CASES: &[Case] = &[
         says: &["n1: the guest has died", "[n0] 100 iters"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "a job's ranks are in two guests",
         statuses: &[0, 0],
         built: &[COMMAND, example("pi")],
@@ -189,7 +189,7 @@ const CASES: &[Case] = &[
         says: &["[n0] [0] n0", "[n0] [1] n1", "[n0] pi is 3.141592653590 on 2 ranks"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "ranks of two guests that disagree, or leave a message, are told both lines",
         statuses: &[0, 0],
         built: &[COMMAND, COMMAND_TESTS],
@@ -218,7 +218,7 @@ const CASES: &[Case] = &[
         ],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "verbs keep the contract of transports, and kept registrations are never stale",
         built: &[VERBS_CONFORMANCE],
         timeout_s: 240,
@@ -227,7 +227,7 @@ const CASES: &[Case] = &[
         says: &["test result: ok. 18 passed"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "verbs keep the contract between guests",
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
@@ -236,7 +236,7 @@ const CASES: &[Case] = &[
         says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "verbs keep the contract although packets are lost and reordered",
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
@@ -249,7 +249,7 @@ const CASES: &[Case] = &[
         says: &["[n0] test result: ok. 1 passed", "[n1] test result: ok. 1 passed"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "a guest that is switched off is lost to the ranks of others",
         statuses: &[0, 125],
         built: &[VERBS_CONFORMANCE],
@@ -258,7 +258,7 @@ const CASES: &[Case] = &[
         says: &["[n0] test result: ok. 1 passed", "n1: the guest has died"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "who only waits is told that its own port is down, its peer that it is silent",
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
@@ -277,7 +277,7 @@ const CASES: &[Case] = &[
         ],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "what registering costs is measured, and from how many uses on it pays is written down",
         built: &[COMMAND],
         timeout_s: 120,
@@ -291,7 +291,7 @@ const CASES: &[Case] = &[
         says: &["rxe0: us to register memory", "16MiB", "# KiB from   ", "there is no device `other`"],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "jobs over shared memory and verbs at once, and their traces are what the model allows",
         statuses: &[0, 0],
         built: &[COMMAND, example("pi"), example("heat"), example("workers")],
@@ -333,7 +333,7 @@ const CASES: &[Case] = &[
         ],
         ..CASE
     },
-    Case {
+    GuestCase {
         name: "a job ends when a guest of its ranks is switched off",
         statuses: &[0, 125],
         built: &[COMMAND, example("workers")],
@@ -365,16 +365,16 @@ pub(crate) fn steps(steps: &mut Steps) {
     for case in CASES {
         steps.step(&format!("guests: {}", case.name), || {
             match host.get_or_init(|| packages::install_missing().and_then(|()| Host::prepare())) {
-                Ok(host) => case.run(host).map(|()| Ended::Passed),
+                Ok(host) => case.run(host).map(|()| StepOutcome::Passed),
                 // Where everything can be installed, nothing is left out.
                 Err(why) if env::var("CI").is_ok_and(|ci| ci == "true") => Err(why.clone()),
-                Err(why) => Ok(Ended::Skipped(why.clone())),
+                Err(why) => Ok(StepOutcome::Skipped(why.clone())),
             }
         });
     }
 }
 
-impl Case {
+impl GuestCase {
     fn run(&self, host: &Host) -> Result<(), String> {
         let mut printed = Vec::new();
         let ends = host.run(&self.job()?, &mut |line| {
@@ -384,13 +384,13 @@ impl Case {
         self.judge(&ends, &printed)
     }
 
-    fn job(&self) -> Result<Job, String> {
+    fn job(&self) -> Result<GuestJob, String> {
         let mut programs: Vec<Program> =
             self.programs.iter().map(|name| Program::find(name)).collect::<Result<_, _>>()?;
         for built in self.built {
             programs.push(Program { name: built.name.to_owned(), path: built.build()? });
         }
-        Ok(Job {
+        Ok(GuestJob {
             nodes: self.statuses.len(),
             programs,
             files: Vec::new(),
@@ -422,7 +422,7 @@ impl Case {
 mod tests {
     use super::*;
 
-    const TWO: Case = Case { statuses: &[0, 125], says: &["fine"], ..CASE };
+    const TWO: GuestCase = GuestCase { statuses: &[0, 125], says: &["fine"], ..CASE };
 
     #[test]
     fn statuses_are_compared_node_by_node() {

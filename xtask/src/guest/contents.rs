@@ -1,7 +1,7 @@
-//! What is in a guest: busybox, programs with their shared libraries, drivers, settings, and the command.
+//! The contents of a guest: busybox, programs with their shared libraries, drivers, settings, and the command.
 
 use super::archive::{Archive, PLAIN, PROGRAM};
-use super::job::{Job, Program};
+use super::job::{GuestJob, Program};
 use super::kernel::{self, Kernel};
 use super::packages::{PROVIDER, command, program};
 use super::paths::absolute;
@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What guests load. `crc32_generic` comes first: `rdma_rxe` asks the kernel's cryptography for it by name, and
-/// as there is no modprobe in a guest, `rdma link add` would fail without.
+/// The modules that guests load. `crc32_generic` comes first: `rdma_rxe` asks the kernel's cryptography for it by name,
+/// and as there is no modprobe in a guest, `rdma link add` would fail without.
 const MODULES: [&str; 11] = [
     "crc32_generic",
     "crc32_pclmul",
@@ -33,7 +33,7 @@ const PROVIDER_LIBRARY: &str = "libibverbs/librxe-rdmav";
 ///
 /// # Errors
 /// When a program, a file or a library is missing; it is named.
-pub(super) fn contents(job: &Job, kernel: &Kernel, directory: &Path) -> Result<Archive, String> {
+pub(super) fn contents(job: &GuestJob, kernel: &Kernel, directory: &Path) -> Result<Archive, String> {
     let mut archive = Archive::new();
     for path in ["/dev", "/mnt", "/proc", "/root", "/run", "/sys", "/tmp", "/usr/local/bin"] {
         archive.directory(path);
@@ -69,7 +69,7 @@ pub(super) fn contents(job: &Job, kernel: &Kernel, directory: &Path) -> Result<A
     Ok(archive)
 }
 
-fn put_settings(archive: &mut Archive, job: &Job, hosts: &[String]) {
+fn put_settings(archive: &mut Archive, job: &GuestJob, hosts: &[String]) {
     archive.bytes("/etc/passwd", format!("root:x:0:0:root:/root:/bin/sh\n{}", ssh::USER), PLAIN);
     archive.bytes("/etc/group", format!("root:x:0:\n{}", ssh::GROUP), PLAIN);
     archive.bytes("/etc/nsswitch.conf", "hosts: files\n", PLAIN);

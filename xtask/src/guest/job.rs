@@ -1,20 +1,20 @@
-//! What is to be run in guests, and how it ended.
+//! The job that guests run, and how it ended.
 
 use super::packages;
 use super::paths::absolute;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// What a shell's `timeout` says, too.
+/// The exit status of a shell's `timeout`, too.
 pub(super) const LATE: u8 = 124;
 /// Nothing that the command has said: a guest has died, or its kernel has complained.
 pub(super) const BROKEN: u8 = 125;
-/// Processors of a guest, at most, unless somebody wants more.
+/// Processors of a guest, at most, unless a case asks for more.
 const CPUS_MAX: usize = 4;
 
 /// A command, and the guests that it runs in.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct GuestJob {
     /// How many guests, 1 to 9.
     pub(super) nodes: usize,
     pub(super) programs: Vec<Program>,
@@ -36,7 +36,7 @@ pub(super) struct Job {
     pub(super) out: Option<PathBuf>,
 }
 
-impl Job {
+impl GuestJob {
     /// Processors of each guest.
     pub(super) fn cpus(&self) -> usize {
         let here = thread::available_parallelism().map_or(1, usize::from);

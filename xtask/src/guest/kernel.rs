@@ -1,6 +1,6 @@
 //! The guests' kernel: Debian's own, from its package, which is unpacked and not installed.
 //!
-//! It lies in `target/vm`, once downloaded, and stays of that version until somebody deletes the directory.
+//! It lies in `target/vm`, once downloaded, and stays of that version until the directory is deleted.
 
 use super::packages::{self, command};
 use crate::tools::{self, output_of};
@@ -104,7 +104,7 @@ impl Kernel {
         Ok(version.to_owned())
     }
 
-    /// What QEMU boots.
+    /// The image that QEMU boots.
     pub(super) fn image(&self) -> PathBuf {
         self.package.join("vmlinux")
     }
@@ -126,7 +126,7 @@ impl Kernel {
     }
 }
 
-/// What is in a module's file; later Debians compress them.
+/// The contents of a module's file; later Debians compress them.
 pub(super) fn module(path: &Path) -> Result<Vec<u8>, String> {
     let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if bytes.starts_with(XZ) { decompress(bytes) } else { Ok(bytes) }
@@ -149,7 +149,7 @@ fn decompress_kernel(from: &Path, to: &Path) -> Result<(), String> {
     .map_err(|error| format!("cannot write {}: {error}", to.display()))
 }
 
-/// What is in an xz file. There may be something else behind it, as in a kernel.
+/// The contents of an xz file. Other data may follow it, as in a kernel.
 fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let wrong = |error: io::Error| format!("xz does not decompress: {error}");
     let mut xz: Command = command("xz")?;

@@ -21,7 +21,7 @@ pub(crate) use cases::steps;
 
 use crate::steps::Steps;
 use clap::{Args, Subcommand};
-use job::{BROKEN, End, Job, Program};
+use job::{BROKEN, End, GuestJob, Program};
 use run::Host;
 use std::fs;
 use std::io::Write;
@@ -55,7 +55,7 @@ enum What {
     Run(Run),
     /// Measure our transport, the bare verbs, and MPI libraries over UCX, side by side
     #[command(long_about = bench::ABOUT)]
-    Bench(bench::Bench),
+    Bench(bench::GuestBench),
 }
 
 const AFTER_HELP: &str = "\
@@ -143,11 +143,11 @@ pub(crate) fn run(guest: &Guest) -> ExitCode {
 }
 
 impl Run {
-    fn job(&self) -> Result<Job, String> {
+    fn job(&self) -> Result<GuestJob, String> {
         if let Some(out) = &self.out {
             fs::create_dir_all(out).map_err(|error| format!("cannot make {}: {error}", out.display()))?;
         }
-        Ok(Job {
+        Ok(GuestJob {
             nodes: self.nodes.into(),
             programs: self.binaries.iter().map(|named| Program::find(named)).collect::<Result<_, _>>()?,
             files: self.files.clone(),

@@ -1,4 +1,4 @@
-//! What guests need of this machine: programs and files of Debian packages.
+//! The requirements of guests on this machine: programs and files of Debian packages.
 
 use crate::tools::{self, find};
 use std::io;
@@ -26,7 +26,7 @@ const PROGRAMS: [(&str, &str); 18] = [
     ("ibv_rc_pingpong", "ibverbs-utils"),
     ("ib_write_lat", "perftest"),
 ];
-/// What is needed to measure MPI libraries over UCX in guests; a header that a package has stands for it.
+/// The packages to measure MPI libraries over UCX in guests; each is known by a header.
 pub(super) const MPI: [(&str, &str); 8] = [
     ("mpicc.mpich", "mpich"),
     ("mpiexec.hydra", "mpich"),
@@ -44,7 +44,7 @@ const PROVIDER_PACKAGE: &str = "ibverbs-providers";
 /// Where a program is.
 ///
 /// # Errors
-/// When there is none: says which package has it, if that is known.
+/// The error for a missing file: says which package has it, if that is known.
 pub(super) fn program(name: &str) -> Result<PathBuf, String> {
     find(name).ok_or_else(|| {
         let package = PROGRAMS.iter().find(|(program, _)| *program == name);
@@ -111,7 +111,7 @@ pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
     update()?;
     let mut install = command("apt-get")?;
     install.args(["install", "--quiet", "--yes", "--no-install-recommends"]).args(packages);
-    // What apt says is no output of a guest.
+    // The output of apt is not that of a guest.
     install.env("DEBIAN_FRONTEND", "noninteractive").stdout(io::stderr());
     tools::run(install)
 }

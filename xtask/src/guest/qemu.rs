@@ -1,12 +1,12 @@
 //! The command line of QEMU for each guest.
 
-use super::job::Job;
+use super::job::GuestJob;
 use super::kernel::Kernel;
 use super::packages::command;
 use std::env;
 use std::process::Command;
 
-/// What sets the accelerator of QEMU.
+/// The variable that sets the accelerator of QEMU.
 const ACCELERATOR_VARIABLE: &str = "GUEST_ACCEL";
 /// Emulation: slow, but there are machines on whose `/dev/kvm` guests hang.
 const ACCELERATOR: &str = "tcg,thread=multi";
@@ -30,7 +30,7 @@ pub(super) fn socket(node: usize) -> String {
 
 /// A QEMU that runs this guest, and ends when this process does. It has to be started in the run's directory,
 /// because a socket's path has at most 107 bytes.
-pub(super) fn qemu(job: &Job, kernel: &Kernel, node: usize) -> Result<Command, String> {
+pub(super) fn qemu(job: &GuestJob, kernel: &Kernel, node: usize) -> Result<Command, String> {
     let program = super::packages::program("qemu-system-x86_64")?;
     // The kernel ends it, however this process ends: none of our own destructors runs upon SIGKILL.
     let mut qemu = command("setpriv")?;
@@ -44,7 +44,7 @@ pub(super) fn qemu(job: &Job, kernel: &Kernel, node: usize) -> Result<Command, S
     qemu.args(["-append", &kernel_command_line(job, node)]);
     let shared = format!("local,path={SHARED},mount_tag=host,security_model=none,multidevs=remap");
     qemu.args(["-virtfs", &shared]);
-    // What the guest prints: a serial line would be slow, and the kernel's messages would be among it.
+    // The guest's output: a serial line would be slow, and would mix it with the kernel's messages.
     qemu.args(["-device", "virtio-serial", "-chardev", "file,id=out,path=/dev/stdout"]);
     qemu.args(["-device", "virtserialport,chardev=out"]);
     qemu.args(network(job.nodes, node));
@@ -52,7 +52,7 @@ pub(super) fn qemu(job: &Job, kernel: &Kernel, node: usize) -> Result<Command, S
 }
 
 /// The kernel hands the words that it does not know to `init.sh`, as variables.
-fn kernel_command_line(job: &Job, node: usize) -> String {
+fn kernel_command_line(job: &GuestJob, node: usize) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 oops=panic mitigations=off NODE_ID={node} NODE_COUNT={} TIMEOUT={}",
         job.nodes, job.timeout_s
@@ -73,7 +73,7 @@ fn network(nodes: usize, node: usize) -> Vec<String> {
         nic = format!("lan{node}");
         netdev(stream(node, "off"));
     } else {
-        // Alone it waits for nobody, and has its Ethernet all the same.
+        // A guest that is alone has its Ethernet all the same.
         let peers = 1..nodes.max(2);
         peers.clone().for_each(|peer| netdev(stream(peer, "on")));
         if nodes > 2 {

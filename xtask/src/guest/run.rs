@@ -5,7 +5,7 @@
 //! guest I.
 
 use super::contents::contents;
-use super::job::{End, Job};
+use super::job::{End, GuestJob};
 use super::kernel::{self, Kernel};
 use super::packages;
 use super::qemu::{INITRAMFS, SHARED, console, qemu, socket};
@@ -32,7 +32,7 @@ const LAST_LINES: usize = 30;
 /// Bytes of a line that are passed on at once.
 const LINE_MAX: u64 = 64 << 10;
 
-/// What guests need of this machine.
+/// The requirements of guests on this machine.
 pub(super) struct Host {
     kernel: Kernel,
     signals: Signals,
@@ -51,7 +51,7 @@ impl Host {
     ///
     /// # Errors
     /// When the guests cannot be started.
-    pub(super) fn run(&self, job: &Job, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
+    pub(super) fn run(&self, job: &GuestJob, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
         for program in ["setpriv", "qemu-system-x86_64"] {
             packages::program(program)?;
         }
@@ -97,7 +97,7 @@ impl Directory {
     }
 
     /// How the nodes ended; tells what there is to tell, and keeps what is to be kept.
-    fn ends(&self, job: &Job, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
+    fn ends(&self, job: &GuestJob, show: &mut dyn FnMut(&str)) -> Result<Vec<End>, String> {
         let mut ends = Vec::new();
         for node in 0..job.nodes {
             let control = |name: &str| control(self.path(), name, node);
@@ -132,13 +132,13 @@ impl Directory {
     }
 }
 
-/// Removes what killed runs have left: those whose lock nobody holds.
+/// Removes the directories of killed runs: those without a lock.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let is_run = entry.file_name().to_string_lossy().starts_with(RUN);
         let held = File::open(entry.path().join(RUN_LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
         if is_run && !held {
-            // What cannot be removed takes room, and does no other harm.
+            // A directory that cannot be removed takes room, and does no other harm.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -194,7 +194,7 @@ struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    fn start(job: &Job, host: &Host, directory: &'a Path) -> Result<Self, String> {
+    fn start(job: &GuestJob, host: &Host, directory: &'a Path) -> Result<Self, String> {
         let (sender, events) = mpsc::channel();
         let interrupted = sender.clone();
         host.signals.tell(move |signal| interrupted.send(Event::Signal(signal)).is_ok());
@@ -281,11 +281,11 @@ impl Drop for Crew<'_> {
     }
 }
 
-/// What is in a file of a guest; nothing if there is none. Of one that the guest goes on writing, the beginning.
+/// The contents of a file of a guest; empty without a file. Of a file that the guest goes on writing, the beginning.
 fn read_some(path: &Path) -> Vec<u8> {
     const BYTES_MAX: u64 = 64 << 20;
     let mut bytes = Vec::new();
-    // What was read before an error is still worth looking at.
+    // The part that was read before an error is still worth looking at.
     let _ = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes));
     bytes
 }

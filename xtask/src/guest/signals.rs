@@ -1,4 +1,4 @@
-//! Ctrl-C and its like: while guests run, whoever runs them is told and cleans up first.
+//! Ctrl-C and its like: while guests run, the run is told and cleans up first.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as Arriving;
@@ -9,7 +9,7 @@ use std::thread;
 /// Takes a signal, or says that it is not there any more.
 type Listener = Box<dyn Fn(i32) -> bool + Send>;
 
-/// Signals that end this process, as they do anyway unless somebody listens.
+/// Signals that end this process, as they do by default.
 pub(super) struct Signals(Arc<Mutex<Option<Listener>>>);
 
 impl Signals {
@@ -38,6 +38,6 @@ impl Signals {
 
 /// Ends this process as if the signal had not been caught.
 pub(super) fn end_by(signal: i32) {
-    // It fails for signals that nobody can catch only.
+    // It fails only for signals that cannot be caught.
     let _ = emulate_default_handler(signal);
 }

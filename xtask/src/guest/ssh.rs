@@ -6,7 +6,7 @@ use crate::tools;
 use std::fs;
 use std::path::Path;
 
-/// What the server does other than by default. Its users are looked up in the guest's files: there is no PAM.
+/// The server's settings that differ from the default. Its users are looked up in the guest's files: there is no PAM.
 const SERVER: &str = "\
 HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin prohibit-password
@@ -18,7 +18,7 @@ PidFile none
 /// The user as whom the server does what needs no rights, and his directory, which must be root's.
 pub(super) const USER: &str = "sshd:x:100:100::/run/sshd:/bin/false\n";
 pub(super) const GROUP: &str = "sshd:x:100:\n";
-/// What the server starts for each connection; since version 9.8 these are programs of their own.
+/// The programs that the server starts for each connection; since version 9.8 these are programs of their own.
 pub(super) const HELPERS: [&str; 2] = ["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"];
 
 /// Adds keys and settings for guests of these names. The keys are made in `directory`.

@@ -1,8 +1,8 @@
 //! Jobs that are the same each time: those whose memory or time has a bound, and those that no seed would find.
 
 use super::moments;
-use super::run::{CONTAINER, Ended, Line, Programs, Running, may_contain};
-use super::tally::Outcome;
+use super::run::{CONTAINER, JobEnd, Line, Programs, Running, may_contain};
+use super::tally::JobOutcome;
 use std::time::Duration;
 
 /// How long each may take; far more than it does.
@@ -10,29 +10,34 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// A job, and what must hold of it.
 #[derive(Clone, Copy)]
-struct Case {
+struct SoakCase {
     name: &'static str,
     ranks: u32,
     /// So many jobs, one after the other, until one fails.
     times: u32,
-    /// What stands before the program.
+    /// The words before the program.
     before: &'static [&'static str],
     arguments: &'static [&'static str],
-    /// What is wrong with its end.
-    judge: fn(&Ended) -> Vec<String>,
+    /// Errors in how it ended.
+    judge: fn(&JobEnd) -> Vec<String>,
 }
 
 /// Memory that ranks have made to share where 64 of them have only met: each has talked to a few others.
 const START_COMMITTED_KIB_MAX: u64 = 64 << 10;
-/// What a rank may have needed whose peer looks at nothing: the window, the rings, and the program itself.
+/// The memory of a rank whose peer makes no progress: the window, the rings, and the program itself.
 const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
-/// What 40,000 sends, or 100,000 sends and receives, may keep a processor busy.
+/// The most processor time of 40,000 sends, or of 100,000 sends and receives.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
-const CASES: [Case; 9] = [
+const CASES: [SoakCase; 9] = [
     EMPTY,
-    Case { name: "32 ranks that do nothing", ranks: 32, judge: |ended| success(ended, 32, None), ..EMPTY },
-    Case {
+    SoakCase {
+        name: "32 ranks that do nothing",
+        ranks: 32,
+        judge: |ended| success(ended, 32, None),
+        ..EMPTY
+    },
+    SoakCase {
         name: "64 ranks meet, with little memory",
         ranks: 64,
         times: 1,
@@ -45,7 +50,7 @@ const CASES: [Case; 9] = [
             }))
         },
     },
-    Case {
+    SoakCase {
         name: "a sender that is faster than its receiver",
         ranks: 2,
         times: 1,
@@ -61,7 +66,7 @@ const CASES: [Case; 9] = [
             )
         },
     },
-    Case {
+    SoakCase {
         name: "40,000 sends under way",
         ranks: 2,
         times: 1,
@@ -69,7 +74,7 @@ const CASES: [Case; 9] = [
         arguments: &["--case", "outstanding"],
         judge: busy_for_a_bounded_time,
     },
-    Case {
+    SoakCase {
         name: "100,000 sends and as many receives under way",
         ranks: 2,
         times: 1,
@@ -78,7 +83,7 @@ const CASES: [Case; 9] = [
         arguments: &["--case", "posted"],
         judge: busy_for_a_bounded_time,
     },
-    Case {
+    SoakCase {
         name: "70,000 communicators, one after the other",
         ranks: 2,
         times: 1,
@@ -86,7 +91,7 @@ const CASES: [Case; 9] = [
         arguments: &["--case", "communicators"],
         judge: |ended| success(ended, 2, None),
     },
-    Case {
+    SoakCase {
         name: "each rank in a PID namespace of its own",
         ranks: 2,
         times: 1,
@@ -100,7 +105,7 @@ const CASES: [Case; 9] = [
             )],
         },
     },
-    Case {
+    SoakCase {
         name: "ranks that leave processes behind",
         ranks: 3,
         times: 1,
@@ -111,7 +116,7 @@ const CASES: [Case; 9] = [
 ];
 
 /// Ranks that begin and end, in whatever order that is.
-const EMPTY: Case = Case {
+const EMPTY: SoakCase = SoakCase {
     name: "64 ranks that do nothing",
     ranks: 64,
     times: 5,
@@ -121,7 +126,7 @@ const EMPTY: Case = Case {
 };
 
 /// A job that has to succeed, at all of its ranks; and what else may be wrong with it.
-fn success(ended: &Ended, ranks: usize, more: Option<String>) -> Vec<String> {
+fn success(ended: &JobEnd, ranks: usize, more: Option<String>) -> Vec<String> {
     let mut wrong = Vec::new();
     if ended.code() != Some(0) || ended.reports.len() != ranks {
         let said = ended.reports.len();
@@ -135,7 +140,7 @@ fn success(ended: &Ended, ranks: usize, more: Option<String>) -> Vec<String> {
 }
 
 /// A job of two ranks that has to succeed without much computing.
-fn busy_for_a_bounded_time(ended: &Ended) -> Vec<String> {
+fn busy_for_a_bounded_time(ended: &JobEnd) -> Vec<String> {
     let cpu = ended.reports.iter().map(|report| report.cpu_ms).max().unwrap_or(0);
     let more = (cpu > OUTSTANDING_CPU_MS_MAX)
         .then(|| format!("a rank has computed for {cpu} ms, expected at most {OUTSTANDING_CPU_MS_MAX}"));
@@ -146,7 +151,7 @@ fn busy_for_a_bounded_time(ended: &Ended) -> Vec<String> {
 pub(super) const COUNT: usize = CASES.len() + moments::ALL.len();
 
 /// Runs the case at this place. `Err` says why it cannot be run here.
-pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<Outcome>, String> {
+pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<JobOutcome>, String> {
     let Some(case) = CASES.get(at) else {
         let moment = at.checked_sub(CASES.len()).and_then(|at| moments::ALL.get(at));
         return moment.ok_or("there is no such case")?(programs).map(|outcome| vec![outcome]);
@@ -159,11 +164,11 @@ pub(super) fn run(at: usize, programs: &Programs) -> Result<Vec<Outcome>, String
     line.push(case.before.iter());
     line.push([programs.soak.as_os_str()]);
     line.push(case.arguments.iter());
-    let once = || -> Result<Outcome, String> {
+    let once = || -> Result<JobOutcome, String> {
         let running = Running::start(&line, None)?;
         let launcher = running.child.id() as i32;
         let ended = running.end(LIMIT, launcher);
-        let mut outcome = Outcome::of(&ended, case.name, case.ranks, line.shown());
+        let mut outcome = JobOutcome::of(&ended, case.name, case.ranks, line.shown());
         outcome.repeat = line.shown();
         outcome.wrong.extend((case.judge)(&ended));
         Ok(outcome)

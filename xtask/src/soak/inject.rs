@@ -4,8 +4,8 @@
 //! an allocator of which a call fails. The job has to end soon: right, if there is another way, or with an error of
 //! its own; never by a panic or a signal of memory.
 
-use super::run::{Ended, Line, Programs, Running, signal_of};
-use super::tally::Outcome;
+use super::run::{JobEnd, Line, Programs, Running, signal_of};
+use super::tally::JobOutcome;
 use crate::tools::find;
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ impl Injection {
         line
     }
 
-    fn start(&self, programs: &Programs, log: &Path) -> Result<(Ended, Line), String> {
+    fn start(&self, programs: &Programs, log: &Path) -> Result<(JobEnd, Line), String> {
         let line = self.line(programs, log);
         let running = Running::start(&line, None)?;
         let launcher = running.launcher(&programs.carrousel);
@@ -145,19 +145,19 @@ impl Injection {
     }
 
     /// Runs it, and judges it.
-    pub(super) fn run(&self, programs: &Programs) -> Result<Outcome, String> {
+    pub(super) fn run(&self, programs: &Programs) -> Result<JobOutcome, String> {
         let place = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
         let log = place.path().join("strace");
         let (ended, line) = self.start(programs, &log)?;
         let of = if self.of == Of::Launcher { "the launcher" } else { "a rank" };
         let kind = format!("{} of {of} fails", self.call.map_or("allocation", |(call, _)| call));
-        let mut outcome = Outcome::of(&ended, &kind, 2, line.shown());
+        let mut outcome = JobOutcome::of(&ended, &kind, 2, line.shown());
         outcome.repeat = line.shown().replace(&log.display().to_string(), "/tmp/strace.log");
         outcome.wrong.extend(self.judge(&ended));
         Ok(outcome)
     }
 
-    fn judge(&self, ended: &Ended) -> Vec<String> {
+    fn judge(&self, ended: &JobEnd) -> Vec<String> {
         if ended.status.is_none() {
             return Vec::new();
         }
@@ -185,7 +185,7 @@ impl Injection {
     }
 }
 
-/// What the runtime of Rust calls before `main`, in the end and for the second time: it says which stack signals have.
+/// The call of Rust's runtime that comes last before `main`, for the second time: it says which stack signals have.
 const LAST_BEFORE_MAIN: &str = "sigaltstack";
 
 /// The numbers of the calls that a program makes from `main` on, in what `strace` has written. It counts those of each

@@ -1,10 +1,10 @@
-//! What a random job is: derived from its seed.
+//! A random job, derived from its seed.
 
 use fastrand::Rng;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// What is done to a job while it runs, or how it is started.
+/// The fault that a job gets while it runs, or how it is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// Nothing.
@@ -45,7 +45,7 @@ impl Fault {
 
 /// A job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Job {
+pub(super) struct SoakJob {
     pub(super) seed: u64,
     pub(super) ranks: u32,
     /// So many that it does not end by itself, if a fault ends it.
@@ -76,7 +76,7 @@ const OPTIONS: [(&str, &[&str]); 7] = [
     ("hang_report", &["0", "1s", "60s"]),
 ];
 
-impl Job {
+impl SoakJob {
     /// The job of a seed.
     pub(super) fn of(seed: u64, ranks: &RangeInclusive<u32>) -> Self {
         let mut rng = Rng::with_seed(seed);
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn a_seed_is_a_job() {
-        assert_eq!(Job::of(7, &(2..=64)), Job::of(7, &(2..=64)));
-        let jobs: Vec<Job> = (0..500).map(|seed| Job::of(seed, &(2..=64))).collect();
+        assert_eq!(SoakJob::of(7, &(2..=64)), SoakJob::of(7, &(2..=64)));
+        let jobs: Vec<SoakJob> = (0..500).map(|seed| SoakJob::of(seed, &(2..=64))).collect();
         assert!(jobs.iter().all(|job| (2..=64).contains(&job.ranks)));
         for fault in [Fault::None, Fault::Pause, Fault::KillRank, Fault::Terminate, Fault::KillLauncher] {
             assert!(jobs.iter().any(|job| job.fault == fault && job.ranks > 32), "{fault:?}");

@@ -15,7 +15,7 @@ use crate::built::{Built, COMMAND, Kind};
 use crate::guest::packages;
 use fastrand::Rng;
 use indicatif::{ProgressBar, ProgressStyle};
-use job::Job;
+use job::SoakJob;
 use run::Programs;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use tally::{Outcome, Tally};
+use tally::{JobOutcome, Tally};
 
 /// The program that the ranks run.
 const SOAK: Built = Built { package: "carrousel", kind: Kind::Example, name: "soak" };
@@ -46,7 +46,7 @@ pub(crate) struct Soak {
     /// How long; jobs that have begun are ended
     #[arg(long, default_value_t = 3.0)]
     minutes: f64,
-    /// What the jobs are derived from
+    /// The number that all jobs are derived from
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many ranks a random job has: LEAST-MOST
@@ -113,7 +113,7 @@ pub(crate) fn run(soak: &Soak) -> Result<ExitCode, String> {
     let programs = soak.programs()?;
     let (tally, began) = (Mutex::new(Tally::new(soak.seed)), Instant::now());
     if let Some(seed) = soak.job {
-        let job = Job::of(seed, &soak.ranks);
+        let job = SoakJob::of(seed, &soak.ranks);
         lock(&tally).add(job.run(&programs)?);
     } else if soak.inject {
         inject(soak, &programs, &tally, None)?;
@@ -170,7 +170,7 @@ fn bar(length: u64, style: &str) -> ProgressBar {
 }
 
 /// Notes what came of a job, and shows a failure at once: the others may take an hour.
-fn note(outcome: Outcome, tally: &Mutex<Tally>, bar: &ProgressBar) {
+fn note(outcome: JobOutcome, tally: &Mutex<Tally>, bar: &ProgressBar) {
     if !outcome.wrong.is_empty() {
         let text =
             format!("failed: {}: {}\n  repeat: {}", outcome.kind, outcome.wrong.join("; "), outcome.repeat);
@@ -198,7 +198,7 @@ fn soak_all(soak: &Soak, programs: &Programs, tally: &Mutex<Tally>) -> Result<()
     let next = || seeds.lock().map(|mut seeds| seeds.u64(..)).unwrap_or_default();
     at_once(soak.at_once, || {
         while began.elapsed() < time {
-            let outcome = Job::of(next(), &soak.ranks).run(programs)?;
+            let outcome = SoakJob::of(next(), &soak.ranks).run(programs)?;
             note(outcome, tally, &bar);
             bar.set_position(began.elapsed().as_secs());
         }

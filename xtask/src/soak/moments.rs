@@ -1,8 +1,8 @@
 //! Jobs whose launcher gets a signal at a moment that chance would rarely hit. They are the same each time.
 
 use super::processes::{self, signal_to};
-use super::run::{Ended, Line, Programs, Running, signal_of};
-use super::tally::Outcome;
+use super::run::{JobEnd, Line, Programs, Running, signal_of};
+use super::tally::JobOutcome;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Runs such a job, and judges it.
-type Moment = fn(&Programs) -> Result<Outcome, String>;
+type Moment = fn(&Programs) -> Result<JobOutcome, String>;
 
 /// How long a launcher that got a signal may take to end: its grace periods, on a busy machine.
 const END: Duration = Duration::from_secs(40);
@@ -23,7 +23,7 @@ const RANKS: u32 = 3;
 pub(super) const ALL: [Moment; 2] = [killed_with_processes_left_behind, asked_to_end_before_its_ranks];
 
 /// Each rank has left a process behind that has left its session; then the launcher is killed.
-fn killed_with_processes_left_behind(programs: &Programs) -> Result<Outcome, String> {
+fn killed_with_processes_left_behind(programs: &Programs) -> Result<JobOutcome, String> {
     let mut line = Line::new([programs.carrousel.as_os_str()]);
     line.push(["run", "-n", &RANKS.to_string(), "--"]);
     line.push(["sh", "-c", "setsid sleep 600 & exec \"$@\"", "sh"]);
@@ -35,15 +35,15 @@ fn killed_with_processes_left_behind(programs: &Programs) -> Result<Outcome, Str
             processes::of_job(&running.mark).iter().filter(|process| process.rank.is_some()).count();
         (ranks, of_ranks) == (RANKS as usize, 2 * RANKS as usize)
     };
-    let judge = |ended: &Ended| match signal_of(ended) {
+    let judge = |ended: &JobEnd| match signal_of(ended) {
         Some(signal) if signal == Signal::KILL.as_raw() => None,
         _ => Some(format!("the launcher ended with {}, expected SIGKILL", ended.status())),
     };
     at("launcher killed, ranks have left processes", RANKS, &line, there, Signal::KILL, judge)
 }
 
-/// The launcher reads its file, a pipe that nobody writes to, and gets SIGTERM.
-fn asked_to_end_before_its_ranks(programs: &Programs) -> Result<Outcome, String> {
+/// The launcher reads its file, a pipe without a writer, and gets SIGTERM.
+fn asked_to_end_before_its_ranks(programs: &Programs) -> Result<JobOutcome, String> {
     let place = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
     let pipe = place.path().join("late.scn");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -52,14 +52,14 @@ fn asked_to_end_before_its_ranks(programs: &Programs) -> Result<Outcome, String>
     }
     let mut line = Line::new([programs.carrousel.as_os_str()]);
     line.push(["run".as_ref(), pipe.as_os_str()]);
-    // It can be opened as soon as somebody reads it, and is kept open: its end would be that of the file.
+    // It can be opened as soon as it has a reader, and is kept open: its end would be that of the file.
     let writer = RefCell::new(None);
     let there = |_: &Running| {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         *writer.borrow_mut() = rustix::fs::open(&pipe, flags, Mode::empty()).ok();
         writer.borrow().is_some()
     };
-    let judge = |ended: &Ended| {
+    let judge = |ended: &JobEnd| {
         let expected = 128 + Signal::TERM.as_raw();
         let told = ended.stderr.contains("ended by SIGTERM before any rank was started");
         (ended.code() != Some(expected) || !told)
@@ -75,8 +75,8 @@ fn at(
     line: &Line,
     there: impl Fn(&Running) -> bool,
     signal: Signal,
-    judge: impl Fn(&Ended) -> Option<String>,
-) -> Result<Outcome, String> {
+    judge: impl Fn(&JobEnd) -> Option<String>,
+) -> Result<JobOutcome, String> {
     let running = Running::start(line, None)?;
     let launcher = running.child.id() as i32;
     while !there(&running) && running.begun.elapsed() < MOMENT {
@@ -85,7 +85,7 @@ fn at(
     let in_time = running.begun.elapsed() < MOMENT;
     signal_to(launcher, signal);
     let ended = running.end(END, launcher);
-    let mut outcome = Outcome::of(&ended, name, ranks, line.shown());
+    let mut outcome = JobOutcome::of(&ended, name, ranks, line.shown());
     outcome.repeat = "cargo xtask soak --minutes 0".to_owned();
     outcome.wrong.extend((!in_time).then(|| "the moment has not come".to_owned()));
     outcome.wrong.extend(judge(&ended));

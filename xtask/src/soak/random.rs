@@ -1,9 +1,9 @@
 //! Random jobs: how each is started, what is done to it, and how it has to end.
 
-use super::job::{Fault, Job};
+use super::job::{Fault, SoakJob};
 use super::processes::{self, signal_to};
-use super::run::{CONTAINER, Ended, GONE, Line, Programs, Running, may_contain, signal_of};
-use super::tally::Outcome;
+use super::run::{CONTAINER, GONE, JobEnd, Line, Programs, Running, may_contain, signal_of};
+use super::tally::JobOutcome;
 use super::traces;
 use fastrand::Rng;
 use rustix::process::Signal;
@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How long it may take to end when it has to: the launcher's grace periods, on a busy machine.
 const END: Duration = Duration::from_secs(40);
 
-impl Job {
+impl SoakJob {
     /// How it is started. The trace goes to that directory.
     fn line(&self, programs: &Programs, trace: &Path) -> Line {
         let mut line = Line::default();
@@ -50,7 +50,7 @@ impl Job {
     }
 
     /// Runs it, and judges it.
-    pub(super) fn run(&self, programs: &Programs) -> Result<Outcome, String> {
+    pub(super) fn run(&self, programs: &Programs) -> Result<JobOutcome, String> {
         let place = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
         let trace = place.path().join("trace");
         let line = self.line(programs, &trace);
@@ -59,7 +59,7 @@ impl Job {
         let mut running = Running::start(&line, reads)?;
         let (hit, launcher) = self.harm(&mut running, programs, &mut rng);
         let ended = running.end(if self.fault.is_final() { END } else { LIMIT }, launcher);
-        let mut outcome = Outcome::of(&ended, self.fault.name(), self.ranks, line.shown());
+        let mut outcome = JobOutcome::of(&ended, self.fault.name(), self.ranks, line.shown());
         outcome.repeat = format!("cargo xtask soak --job {} --ranks {}", self.seed, self.ranks);
         if ended.status.is_some() {
             outcome.wrong.extend(self.judge(&ended, hit));
@@ -110,8 +110,8 @@ impl Job {
         (None, launcher)
     }
 
-    /// What is wrong with how it has ended.
-    fn judge(&self, ended: &Ended, hit: Option<u32>) -> Vec<String> {
+    /// Errors in how it ended.
+    fn judge(&self, ended: &JobEnd, hit: Option<u32>) -> Vec<String> {
         let mut wrong = Vec::new();
         let code = match self.fault {
             Fault::None | Fault::Pause => 0,
@@ -143,5 +143,5 @@ impl Job {
     }
 }
 
-/// What is left when the launcher is gone may take so long to be gone.
+/// Processes of a launcher that is gone may take so long to be gone.
 const _: () = assert!(GONE.as_secs() < END.as_secs());

@@ -20,7 +20,7 @@ const REPORT: Duration = Duration::from_secs(4);
 /// How long processes may take to be gone when their launcher is.
 pub(super) const GONE: Duration = Duration::from_secs(15);
 
-/// What runs a command in a PID namespace of its own, with its own `/proc`.
+/// The command that runs another in a PID namespace of its own, with its own `/proc`.
 pub(super) const CONTAINER: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
 /// Whether this process may make PID namespaces.
@@ -40,9 +40,9 @@ pub(super) struct Programs {
     pub(super) soak: PathBuf,
 }
 
-/// What a rank says in the end.
+/// A rank's last line of output.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Report {
+pub(super) struct RankReport {
     pub(super) messages: u64,
     pub(super) bytes: u64,
     pub(super) collectives: u64,
@@ -75,18 +75,18 @@ impl Line {
     }
 }
 
-/// What became of a job.
+/// How a job ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct JobEnd {
     /// None if it had to be killed.
     pub(super) status: Option<ExitStatus>,
-    pub(super) reports: Vec<Report>,
+    pub(super) reports: Vec<RankReport>,
     pub(super) stderr: String,
-    /// What is wrong, whatever the job was.
+    /// Errors that are none of the job's.
     pub(super) wrong: Vec<String>,
 }
 
-impl Ended {
+impl JobEnd {
     /// The exit status.
     pub(super) fn code(&self) -> Option<i32> {
         self.status.and_then(|status| status.code())
@@ -105,14 +105,14 @@ pub(super) struct Running {
     pub(super) begun: Instant,
     /// The job's own directory for temporary files.
     temporary: tempfile::TempDir,
-    stdout: Option<JoinHandle<Vec<Report>>>,
+    stdout: Option<JoinHandle<Vec<RankReport>>>,
     stderr: Option<JoinHandle<()>>,
-    /// What was printed so far.
+    /// The output so far.
     complaints: Arc<Mutex<String>>,
 }
 
 impl Running {
-    /// Starts it. With `reads` as many lines of its output are read; then nobody does any more.
+    /// Starts it. With `reads` as many lines of its output are read, and no more.
     pub(super) fn start(line: &Line, reads: Option<usize>) -> Result<Self, String> {
         let mark = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
         let temporary = tempfile::tempdir().map_err(|error| format!("cannot make a directory: {error}"))?;
@@ -169,7 +169,7 @@ impl Running {
     }
 
     /// Waits for its end, no longer than this. One that does not end is asked what it waits for, and killed.
-    pub(super) fn end(mut self, limit: Duration, launcher: i32) -> Ended {
+    pub(super) fn end(mut self, limit: Duration, launcher: i32) -> JobEnd {
         let mut wrong = Vec::new();
         let status = match self.child.wait_timeout(limit) {
             Ok(Some(status)) => Some(status),
@@ -196,16 +196,16 @@ impl Running {
         }
         let files = std::fs::read_dir(self.temporary.path()).into_iter().flatten().flatten();
         wrong.extend(files.map(|file| format!("{} is left", file.path().display())));
-        Ended { status, reports, stderr, wrong }
+        JobEnd { status, reports, stderr, wrong }
     }
 }
 
 /// A rank's report, where a line is one: behind the rank, if lines are tagged.
-fn report(line: &str) -> Option<Report> {
+fn report(line: &str) -> Option<RankReport> {
     serde_json::from_str(&line[line.find('{')?..]).ok()
 }
 
-/// Keeps what is printed, up to a bound; reads on, so that nobody waits for it.
+/// Keeps the output up to a bound, and reads on, so that no writer blocks.
 fn collect(from: impl Read, kept: &Mutex<String>) {
     let mut from = BufReader::new(from);
     let (mut line, mut bytes) = (Vec::new(), 0);
@@ -219,7 +219,7 @@ fn collect(from: impl Read, kept: &Mutex<String>) {
 }
 
 /// The signal that has ended a process.
-pub(super) fn signal_of(ended: &Ended) -> Option<i32> {
+pub(super) fn signal_of(ended: &JobEnd) -> Option<i32> {
     ended.status.and_then(|status| status.signal())
 }
 
@@ -227,7 +227,7 @@ pub(super) fn signal_of(ended: &Ended) -> Option<i32> {
 mod tests {
     use super::*;
 
-    fn run(script: &str, limit: u64) -> Ended {
+    fn run(script: &str, limit: u64) -> JobEnd {
         let job = Running::start(&Line::new(["sh", "-c", script]), None).expect("there is a shell");
         let pid = job.child.id() as i32;
         job.end(Duration::from_millis(limit), pid)

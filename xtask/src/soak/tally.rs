@@ -1,6 +1,6 @@
-//! What came of all jobs: counts, and each failure with the command that repeats it.
+//! The results of all jobs: counts, and each failure with the command that repeats it.
 
-use super::run::{Ended, Report};
+use super::run::{JobEnd, RankReport};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// Lines of what a job has complained about that are shown.
 const TOLD: usize = 40;
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct JobOutcome {
     pub(super) kind: String,
     pub(super) ranks: u32,
-    /// What all ranks have received.
-    pub(super) received: Report,
+    /// Messages and bytes that all ranks have received.
+    pub(super) received: RankReport,
     /// Traces that were checked, and those of which something was changed.
     pub(super) checks: u64,
     pub(super) corrupted: u64,
@@ -22,13 +22,13 @@ pub(super) struct Outcome {
     /// Its command line, and the one that does all to it that was done.
     pub(super) command: String,
     pub(super) repeat: String,
-    /// What it has printed to standard error.
+    /// Its standard error.
     pub(super) stderr: String,
 }
 
-impl Outcome {
-    pub(super) fn of(ended: &Ended, kind: &str, ranks: u32, command: String) -> Self {
-        let mut received = Report::default();
+impl JobOutcome {
+    pub(super) fn of(ended: &JobEnd, kind: &str, ranks: u32, command: String) -> Self {
+        let mut received = RankReport::default();
         for report in &ended.reports {
             received.messages += report.messages;
             received.bytes += report.bytes;
@@ -63,7 +63,7 @@ pub(super) struct Tally {
     collectives: u64,
     traces_checked: u64,
     changed_traces_checked: u64,
-    /// What could not be tested here, and why.
+    /// Tests that were skipped here, and why.
     pub(super) skipped: Vec<String>,
     pub(super) failures: Vec<Failure>,
 }
@@ -73,7 +73,7 @@ impl Tally {
         Self { seed, ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, outcome: Outcome) {
+    pub(super) fn add(&mut self, outcome: JobOutcome) {
         self.jobs += 1;
         *self.kinds.entry(outcome.kind.clone()).or_default() += 1;
         self.ranks += u64::from(outcome.ranks);
@@ -85,7 +85,7 @@ impl Tally {
         if outcome.wrong.is_empty() {
             return;
         }
-        let Outcome { kind, wrong, command, repeat, stderr, .. } = outcome;
+        let JobOutcome { kind, wrong, command, repeat, stderr, .. } = outcome;
         let lines: Vec<&str> = stderr.lines().take(TOLD).collect();
         self.failures.push(Failure { kind, wrong, command, repeat, stderr: lines.join("\n") });
     }
@@ -140,16 +140,16 @@ mod tests {
     #[test]
     fn a_failure_is_told_with_its_command() {
         let mut tally = Tally::default();
-        tally.add(Outcome { kind: "none".into(), ranks: 2, ..Outcome::default() });
+        tally.add(JobOutcome { kind: "none".into(), ranks: 2, ..JobOutcome::default() });
         let wrong = vec!["no end".to_owned()];
         let (command, repeat) = ("carrousel run".to_owned(), "cargo xtask soak --job 3".to_owned());
-        tally.add(Outcome {
+        tally.add(JobOutcome {
             kind: "rank killed".into(),
             ranks: 3,
             wrong,
             command,
             repeat,
-            ..Outcome::default()
+            ..JobOutcome::default()
         });
         let text = tally.table();
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -1,7 +1,7 @@
 //! Traces: those that were recorded are allowed, and those that were changed are refused.
 
 use super::run::Programs;
-use super::tally::Outcome;
+use super::tally::JobOutcome;
 use crate::bench::process::end_of;
 use fastrand::Rng;
 use std::fs;
@@ -18,7 +18,7 @@ pub(super) fn check(
     trace: &Path,
     complete: bool,
     rng: &mut Rng,
-    outcome: &mut Outcome,
+    outcome: &mut JobOutcome,
 ) -> Result<(), String> {
     let run = || -> Result<(i32, String), String> {
         let mut command = Command::new(&programs.carrousel);

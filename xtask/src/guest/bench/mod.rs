@@ -1,16 +1,17 @@
-//! `cargo xtask guest bench`: what messages between two guests cost, beside others in the same guests.
+//! `cargo xtask guest bench`: the cost of messages between two guests, compared with other libraries in the same
+//! guests.
 //!
-//! One boot; every round has everybody, one right after the other, and ratios are taken within a round, because this
-//! machine is never quiet. Begin reading at [`measure`]; what happens in the guests is in [`mod@script`].
+//! One boot; every round has all libraries, one right after the other, and ratios are taken within a round, because
+//! this machine is never quiet. Begin reading at [`measure`]; what happens in the guests is in [`mod@script`].
 
 mod script;
 
-use super::job::{BROKEN, End, Job, Program};
+use super::job::{BROKEN, End, GuestJob, Program};
 use super::packages;
 use super::run::Host;
 use crate::bench::Format;
+use crate::bench::baselines::{compile, directory};
 use crate::bench::machine::{busy_percent, cores};
-use crate::bench::peers::{compile, directory};
 use crate::bench::report::{self, Conditions, Library};
 use crate::bench::results::{Results, Source};
 use crate::bench::targets::{Group, Target};
@@ -47,9 +48,9 @@ const MI: u64 = 1 << 20;
 /// A step may take so long on a busy machine; most take some seconds.
 const STEP_S: u32 = 60;
 
-/// What programs can be asked for.
+/// The measurements that programs can be asked for.
 const MEASUREMENTS: [&str; 4] = ["latency", "eager", "overlap", "bandwidth"];
-/// What they print, and what is asked for. Names begin with that of the measurement.
+/// Their results, and the targets. Names begin with that of the measurement.
 const GROUPS: [Group; 5] = {
     use Target::{AtMost, OfPerftest};
     [
@@ -61,7 +62,7 @@ const GROUPS: [Group; 5] = {
     ]
 };
 
-/// What is asked of small messages. Those that are not copied are not to be slower at all: see `Results::in_force`.
+/// The targets of small messages. Those that are not copied are not to be slower at all: see `Results::in_force`.
 const EAGER: [(u64, Target); 4] = {
     const MAX: Target = Target::OfCopying(1.02);
     [(512, MAX), (4 << 10, MAX), (9000, MAX), (16 << 10, MAX)]
@@ -71,7 +72,7 @@ const EAGER: [(u64, Target); 4] = {
 const NODES: Built = Built { package: "carrousel-bench", kind: Kind::Example, name: "nodes" };
 /// Their twin for MPI.
 const SOURCE: &str = "nodes.c";
-/// What MPI libraries open while they run, which `ldd` does not show.
+/// The libraries that MPI libraries open while they run, which `ldd` does not show.
 const FILES: [&str; 5] = [
     "/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3",
     "/usr/lib/x86_64-linux-gnu/pmix2",
@@ -79,29 +80,29 @@ const FILES: [&str; 5] = [
     "/usr/share/openmpi",
     "/etc/openmpi",
 ];
-/// Libraries: who, the suffix of their programs in Debian, and the package.
-const PEERS: [(Source, &str, &str); 2] =
+/// Libraries: the source, the suffix of their programs in Debian, and the package.
+const BASELINES: [(Source, &str, &str); 2] =
     [(Source::Mpich, "mpich", "libmpich12"), (Source::OpenMpiUcx, "openmpi", "libopenmpi3")];
 /// Clocks of a guest and of this machine that differ by more than that make perftest's numbers doubtful.
 const CLOCKS_APART_MAX: f64 = 0.02;
 
 /// Arguments of `guest bench`.
 #[derive(Debug, Args)]
-pub(super) struct Bench {
-    /// How often everybody is measured
+pub(super) struct GuestBench {
+    /// How often all libraries are measured
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Only these measurements
     #[arg(long, value_delimiter = ',', value_name = "NAME",
           value_parser = PossibleValuesParser::new(MEASUREMENTS))]
     only: Vec<String>,
-    /// What is printed
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 /// `cargo xtask guest bench`.
-pub(super) fn run(bench: &Bench) -> ExitCode {
+pub(super) fn run(bench: &GuestBench) -> ExitCode {
     match measure(bench) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -113,7 +114,7 @@ pub(super) fn run(bench: &Bench) -> ExitCode {
 }
 
 /// Prepares, measures and reports; says whether all targets are met.
-fn measure(bench: &Bench) -> Result<bool, String> {
+fn measure(bench: &GuestBench) -> Result<bool, String> {
     packages::install_missing_mpi()?;
     let host = Host::prepare()?;
     let names: Vec<&str> = MEASUREMENTS.into_iter().filter(|name| bench.takes(name)).collect();
@@ -148,25 +149,25 @@ fn measure(bench: &Bench) -> Result<bool, String> {
     Ok(met)
 }
 
-impl Bench {
+impl GuestBench {
     fn takes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    fn job(&self, names: &[&str]) -> Result<Job, String> {
+    fn job(&self, names: &[&str]) -> Result<GuestJob, String> {
         let debian =
             ["ib_send_lat", "ib_write_bw", "mpiexec.hydra", "hydra_pmi_proxy", "mpiexec.openmpi", "orted"];
         let mut programs: Vec<Program> = debian.into_iter().map(Program::find).collect::<Result<_, _>>()?;
         for built in [COMMAND, NODES] {
             programs.push(Program { name: built.name.to_owned(), path: built.build()? });
         }
-        for (_, suffix, _) in PEERS {
+        for (_, suffix, _) in BASELINES {
             let name = format!("nodes-{suffix}");
             let path = directory().join(&name);
             compile(&mut Command::new(packages::program(&format!("mpicc.{suffix}"))?), SOURCE, &path)?;
             programs.push(Program { name, path });
         }
-        Ok(Job {
+        Ok(GuestJob {
             nodes: 2,
             programs,
             files: FILES.map(PathBuf::from).into(),
@@ -181,7 +182,7 @@ impl Bench {
     }
 }
 
-/// What ours is measured beside, in Debian's versions.
+/// The baselines, in Debian's versions.
 fn libraries() -> Result<Vec<Library>, String> {
     let version = |package: &str| {
         let mut query = packages::command("dpkg-query")?;
@@ -189,7 +190,7 @@ fn libraries() -> Result<Vec<Library>, String> {
     };
     let transport = format!("UCX {} over Soft-RoCE, reliable connections", version("libucx0")?);
     let mut libraries = Vec::new();
-    for (source, _, package) in PEERS {
+    for (source, _, package) in BASELINES {
         libraries.push(Library {
             name: source.name(),
             version: version(package)?,
@@ -201,7 +202,7 @@ fn libraries() -> Result<Vec<Library>, String> {
     Ok(libraries)
 }
 
-/// What this kernel says of its first processor.
+/// The kernel's description of its first processor.
 fn host_mhz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     text.lines().find_map(script::mhz)
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_measurement_is_chosen_by_its_name() {
-        let bench = |only: &[&str]| Bench {
+        let bench = |only: &[&str]| GuestBench {
             rounds: 1,
             only: only.iter().map(|only| (*only).to_owned()).collect(),
             format: Format::Table,

@@ -1,4 +1,4 @@
-//! What the guests do, and what they print while they do it.
+//! The script of the guests, and the reader of its output.
 
 use crate::bench::record::{self, Record};
 use crate::bench::results::{Results, Source};
@@ -8,13 +8,13 @@ use crate::guest::cases::PRELUDE;
 pub(super) const STEPS: u32 = 5;
 /// How lines begin by which the script says where it is.
 const MARK: &str = "== ";
-/// What the name of a measurement ends with when ours had to copy.
+/// The suffix of a measurement for which Carrousel had to copy.
 const COPIED: &str = "_copied";
 /// Lines of a step that has failed, which are shown.
 const LAST_LINES: usize = 6;
 
 /// Guest 1 waits for orders, which are servers of perftest to be started, and looks at nothing meanwhile, so that it
-/// disturbs nobody. UCX finds its peers by datagrams, which it can send with global identifier 0 only.
+/// disturbs no other rank. UCX finds its peers by datagrams, which it can send with global identifier 0 only.
 const STEPS_OF_A_ROUND: &str = r#"
 if [ $NODE_ID = 1 ]; then
     mkfifo /tmp/orders /tmp/answers
@@ -84,12 +84,12 @@ pub(super) struct Reader {
     results: Results,
     guest_mhz: Option<f64>,
     notes: Vec<String>,
-    step: Option<Step>,
+    step: Option<ScriptStep>,
 }
 
 /// A step that has begun.
 #[derive(Debug)]
-struct Step {
+struct ScriptStep {
     round: u32,
     source: Source,
     measurement: String,
@@ -129,7 +129,8 @@ impl Reader {
         match words[..] {
             ["step", round, source, measurement] => {
                 let (Ok(round), Some(source)) = (round.parse(), source_of(source)) else { return };
-                let step = Step { round, source, measurement: measurement.to_owned(), lines: Vec::new() };
+                let step =
+                    ScriptStep { round, source, measurement: measurement.to_owned(), lines: Vec::new() };
                 eprintln!("round {}: {}", round + 1, step.name());
                 self.step = Some(step);
             }
@@ -176,7 +177,7 @@ fn lent(mark: &str) -> Option<Vec<bool>> {
     Some(classes.split_whitespace().map(|uses| uses != "never").collect())
 }
 
-impl Step {
+impl ScriptStep {
     fn name(&self) -> String {
         match &self.measurement[..] {
             "-" => self.source.name().to_owned(),
@@ -184,7 +185,7 @@ impl Step {
         }
     }
 
-    /// What was measured, and whose it is.
+    /// The measurement, and its library.
     fn records(&self) -> Result<Vec<(Source, Record)>, String> {
         let records = match &self.measurement[..] {
             "latency" => vec![self.perftest("t_typical[usec]", 1.0, "us")?],
@@ -228,7 +229,7 @@ impl Step {
 
 fn source_of(word: &str) -> Option<Source> {
     match word {
-        "ours" => Some(Source::Ours),
+        "ours" => Some(Source::Carrousel),
         "mpich" => Some(Source::Mpich),
         "openmpi" => Some(Source::OpenMpiUcx),
         "perftest" => Some(Source::Perftest),

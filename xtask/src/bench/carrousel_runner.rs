@@ -1,6 +1,6 @@
-//! Our own command, as `bench peers` expects it.
+//! Runs the measurements of the command `carrousel` for `bench peers`.
 
-use super::peers::measurement;
+use super::baselines::measurement;
 use super::process;
 use crate::tools::{self, cargo, run};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const QUESTION: Duration = Duration::from_secs(30);
 
 /// The command and what it can do.
 #[derive(Debug)]
-pub(super) struct Ours {
+pub(super) struct CarrouselRunner {
     program: PathBuf,
     /// `bench pt2pt` is there.
     pub(super) measures: bool,
@@ -20,14 +20,14 @@ pub(super) struct Ours {
     pub(super) starts: bool,
 }
 
-impl Ours {
+impl CarrouselRunner {
     /// Builds it, unless a built one is given, and finds out what it can do. What it cannot is noted.
     pub(super) fn prepare(given: Option<&Path>, notes: &mut Vec<String>) -> Result<Self, String> {
         let program = match given {
             Some(program) => program.to_owned(),
             None => build()?,
         };
-        let mut ours = Self { program, measures: true, starts: true };
+        let mut carrousel = Self { program, measures: true, starts: true };
         let mut can = |question: Command, what: &str| {
             let answer = process::output(question, QUESTION);
             if let Err(message) = &answer {
@@ -35,11 +35,11 @@ impl Ours {
             }
             answer.is_ok()
         };
-        let mut help = Command::new(&ours.program);
+        let mut help = Command::new(&carrousel.program);
         help.args(["bench", "pt2pt", "--help"]);
-        ours.measures = can(help, "the measurements");
-        ours.starts = can(ours.start(1), "the start-up");
-        Ok(ours)
+        carrousel.measures = can(help, "the measurements");
+        carrousel.starts = can(carrousel.start(1), "the start-up");
+        Ok(carrousel)
     }
 
     /// A run of the measurements: two ranks, each pinned to its core, one JSON object a line. All that is
@@ -70,16 +70,16 @@ mod tests {
     #[test]
     fn a_command_without_the_measurements_is_noted_and_left_out() {
         let mut notes = Vec::new();
-        let ours = Ours::prepare(Some(Path::new("false")), &mut notes).unwrap();
-        assert!(!ours.measures && !ours.starts);
+        let carrousel = CarrouselRunner::prepare(Some(Path::new("false")), &mut notes).unwrap();
+        assert!(!carrousel.measures && !carrousel.starts);
         assert!(notes[0].contains("false bench pt2pt --help"), "{notes:?}");
         assert_eq!(notes.len(), 2);
     }
 
     #[test]
     fn it_is_asked_for_lines() {
-        let ours = Ours { program: "carrousel".into(), measures: true, starts: true };
-        let command = process::shown(&ours.measure("latency", &[8], 0.2));
+        let carrousel = CarrouselRunner { program: "carrousel".into(), measures: true, starts: true };
+        let command = process::shown(&carrousel.measure("latency", &[8], 0.2));
         assert_eq!(command, "carrousel bench pt2pt --format jsonl --bench latency --size 8 --seconds 0.2");
     }
 }

