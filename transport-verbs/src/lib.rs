@@ -49,6 +49,8 @@ mod hello;
 #[allow(unsafe_code, reason = "libibverbs is called there")]
 mod ibv;
 #[cfg(feature = "verbs")]
+mod network;
+#[cfg(feature = "verbs")]
 mod outbound;
 #[cfg(feature = "verbs")]
 mod peer;

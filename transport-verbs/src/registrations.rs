@@ -9,7 +9,7 @@ use crate::{Access, VerbsError};
 use carrousel_reuse::{
     Acquired, Deregister, Direct, Limits, Path, Policy, RegionId, Registration, Route, Span, Thresholds,
 };
-use carrousel_transport::Keys;
+use carrousel_transport::{Keys, MemoryDomain};
 use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
@@ -272,6 +272,32 @@ impl Registrations {
             let _ = self.memory.release(id, &mut self.work);
             self.deregister();
         }
+    }
+}
+
+impl MemoryDomain for Registrations {
+    type Registration = Held;
+    type Error = VerbsError;
+
+    unsafe fn register(&mut self, start: *mut u8, len: usize, writable: bool) -> Result<Held, VerbsError> {
+        let access = if writable { Access::Write } else { Access::Read };
+        // SAFETY: as the caller promises.
+        unsafe { self.acquire(start, len, access) }
+    }
+
+    #[inline]
+    unsafe fn register_often_used(&mut self, start: *mut u8, len: usize) -> Option<Held> {
+        // SAFETY: as the caller promises.
+        unsafe { self.acquire_often_used(start, len, Path::EagerBySend) }
+    }
+
+    #[inline]
+    fn keys(&self, registration: &Held) -> Keys {
+        registration.keys()
+    }
+
+    fn release(&mut self, registration: Held) {
+        self.release(registration);
     }
 }
 
