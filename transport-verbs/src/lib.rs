@@ -28,12 +28,11 @@
 //! the subnet's manager knows, is not asked for.
 //! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::send`.
 //!
-//! Without the feature `verbs`, which needs libibverbs, all of this has a name and nothing can be made.
+//! Without the feature `verbs`, which needs libibverbs, there are only settings and addresses, and [`NOT_BUILT`], which says
+//! why.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
-#[cfg(not(feature = "verbs"))]
-mod absent;
 mod access;
 mod address;
 #[cfg(feature = "verbs")]
@@ -69,8 +68,6 @@ mod way;
 #[cfg(feature = "verbs")]
 mod wireup;
 
-#[cfg(not(feature = "verbs"))]
-pub use absent::{Device, Held, Loss, Out, Registrations, Trial, Verbs, VerbsError};
 pub use access::Access;
 pub use address::{Address, BadAddress};
 #[cfg(feature = "verbs")]
@@ -89,3 +86,7 @@ pub use registrations::{Held, Registrations};
 pub use settings::{Choice, Settings};
 #[cfg(feature = "verbs")]
 pub use verbs::Verbs;
+
+/// The error of a build without the feature `verbs`, wherever it would need an adapter.
+pub const NOT_BUILT: &str = "this build has no transport between nodes (build it with `--features verbs`, on a machine with \
+    libibverbs-dev, librdmacm-dev and libclang-dev)";

@@ -5,10 +5,10 @@ use super::pending::What;
 use super::registry::Registry;
 use super::transports::Transports;
 use crate::Error;
+use crate::backends::AnyRegistration;
 use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, mpi};
-use carrousel_transport_verbs as verbs;
 
 /// The kinds of sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Endpoint {
         to: u32,
         tag: u32,
         synchronous: bool,
-        held: Option<verbs::Held>,
+        held: Option<AnyRegistration>,
     ) -> Result<Handle, BoxedError> {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
@@ -112,7 +112,7 @@ impl Endpoint {
     /// 5.3).
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(never)]
-    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
+    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<AnyRegistration> {
         let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
         if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
             return None;
