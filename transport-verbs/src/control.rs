@@ -5,7 +5,7 @@
 //! Two queue pairs keep no order between them, so each packet is numbered in its lane.
 
 use crate::frame::NUMBERED;
-use crate::peer::Shared;
+use crate::shared::Shared;
 use crate::way::Way;
 use crate::{Loss, VerbsError};
 use carrousel_link::{self as link, Credits, InOrder, Numbers, Rules};

@@ -60,6 +60,8 @@ mod ready;
 mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
+mod shared;
+#[cfg(feature = "verbs")]
 mod verbs;
 #[cfg(feature = "verbs")]
 mod watch;

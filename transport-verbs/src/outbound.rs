@@ -2,7 +2,8 @@
 
 use crate::control::Control;
 use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
-use crate::peer::{Change, Kind, Loan, Peer, Shared, State, Transfer, Waiting};
+use crate::peer::{Change, Kind, Loan, Peer, State, Transfer, Waiting};
+use crate::shared::Shared;
 use crate::way::{Way, posted_to};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};

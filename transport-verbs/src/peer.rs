@@ -2,28 +2,14 @@
 
 use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
-use crate::ibv::{Operation, Parts, Request, Sge, Slots};
+use crate::ibv::{Operation, Parts, Request, Sge};
+use crate::shared::{Posted, Shared};
 use crate::way::Way;
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Arrival, Context, Handle, Lane, Memory, Packet};
 use std::collections::VecDeque;
-
-/// A work request that was posted, and is not known to be complete. Small: every peer has room for as many as may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// Nothing hangs on it.
-    Nothing,
-    /// The slot is free again when it is complete.
-    Slot(u32),
-    /// This request's write is complete with it.
-    Write(Handle),
-    /// This request's read, or change, is.
-    Read(Handle),
-    /// The slot is free, and the buffer of that name is its owner's again.
-    Lent(u32, u32),
-}
 
 /// The data of a packet that is sent from where they are: what the adapter knows them as, and the name that their
 /// owner hears when they may be changed again.
@@ -110,57 +96,6 @@ impl Transfer {
         self.local.address = self.local.address.wrapping_add(len);
         self.remote.address = self.remote.address.wrapping_add(len);
         self.len -= len;
-    }
-}
-
-/// What all peers share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// Memory for packets that are too large to be copied into a work request.
-    pub(crate) slots: Slots,
-    pub(crate) free: Vec<u32>,
-    /// Work requests that were posted, each of which may have a completion.
-    pub(crate) outstanding: u32,
-    /// Completions that there is room for.
-    pub(crate) room: u32,
-    /// Bytes of the largest work request.
-    pub(crate) message: u64,
-    /// Whether a read may be posted behind a closed fence.
-    pub(crate) reads_behind_fences: bool,
-}
-
-impl Shared {
-    /// Whether so many more may be posted.
-    #[inline]
-    pub(crate) fn fits(&self, requests: u32) -> bool {
-        self.outstanding + requests <= self.room
-    }
-
-    /// A work request is complete, or nobody waits for that any more.
-    #[inline]
-    pub(crate) fn over(
-        &mut self,
-        posted: Posted,
-        done: &mut VecDeque<Arrival>,
-        returned: &mut VecDeque<u32>,
-    ) {
-        self.outstanding -= 1;
-        match posted {
-            Posted::Nothing => {}
-            Posted::Slot(slot) => self.free.push(slot),
-            Posted::Write(request) => done.push_back(Arrival::Written(request)),
-            Posted::Read(request) => done.push_back(Arrival::Read(request)),
-            Posted::Lent(slot, name) => {
-                self.free.push(slot);
-                returned.push_back(name);
-            }
-        }
-    }
-
-    /// Whether completions are wanted, so that what is scarce becomes free again. Half of everything is only
-    /// used by those that have one: so whoever waits for some gets it.
-    pub(crate) fn is_scarce(&self) -> bool {
-        self.outstanding * 2 >= self.room || self.free.len() * 2 <= self.slots.count() as usize
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transport between this rank and its peers on other nodes.
 
 use crate::frame::{self, CREDITS, GOODBYE, NUMBERED, PACKET};
-use crate::ibv::{Completion, Completions, Device, Receives, Shape, Slots};
+use crate::ibv::{Completion, Completions, Device, LinkLayer, Receives, Shape, Slots};
 use crate::outbound::Out;
 use crate::way::SENDS;
 use crate::wireup::{Common, Wireup};
@@ -106,6 +106,24 @@ impl Verbs {
             probed: Instant::now(),
             armed: false,
         })
+    }
+
+    /// The device that these settings choose, and what is done with it, in words.
+    ///
+    /// # Errors
+    /// As [`Device::open`].
+    pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
+        let device = Device::open(&settings.choice)?;
+        let layer = match device.link {
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Ethernet => "RoCE",
+        };
+        let (name, port, gid_index) = (device.name(), device.port, device.gid_index);
+        let kept = Registrations::new(&device, settings.keep, settings.reuse).describe();
+        let second =
+            |level| format!("; packets without data go by second queue pairs, of service level {level}");
+        let second = settings.second().map(second).unwrap_or_default();
+        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
     }
 
     /// What peers need to connect.

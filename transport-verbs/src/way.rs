@@ -3,7 +3,7 @@
 use crate::VerbsError;
 use crate::frame::{self, takes_credit};
 use crate::ibv::{Operation, Parts, QueuePair, Request};
-use crate::peer::{Posted, Shared};
+use crate::shared::{Posted, Shared};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::{Arrival, RankId};
 use std::collections::VecDeque;

@@ -289,7 +289,7 @@ impl MemoryDomain for AnyMemoryDomain {
 pub fn describe_verbs(settings: &Settings) -> Result<String, String> {
     let settings = network_settings(settings).map_err(|error| error.to_string())?;
     #[cfg(feature = "verbs")]
-    return verbs::Device::describe(&settings).map_err(|error| error.to_string());
+    return verbs::Verbs::describe(&settings).map_err(|error| error.to_string());
     #[cfg(not(feature = "verbs"))]
     Err(verbs::NOT_BUILT.to_owned())
 }

@@ -2,7 +2,7 @@
 
 use super::on_demand::has_on_demand;
 use super::{checked, last, made};
-use crate::{Choice, Registrations, Settings, VerbsError};
+use crate::{Choice, VerbsError};
 use rdma_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
@@ -296,24 +296,6 @@ impl Device {
             (true, false, true) => 2,
             (false, ..) => 3,
         }
-    }
-
-    /// The device that these settings choose, in words.
-    ///
-    /// # Errors
-    /// As [`Device::open`].
-    pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
-        let open = Self::open(&settings.choice)?;
-        let layer = match open.link {
-            LinkLayer::InfiniBand => "InfiniBand",
-            LinkLayer::Ethernet => "RoCE",
-        };
-        let Self { name, port, gid_index, .. } = &*open;
-        let kept = Registrations::new(&open, settings.keep, settings.reuse).describe();
-        let second =
-            |level| format!("; packets without data go by second queue pairs, of service level {level}");
-        let second = settings.second().map(second).unwrap_or_default();
-        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
     }
 
     /// As `ibv_devices` names it.

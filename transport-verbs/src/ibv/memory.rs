@@ -9,6 +9,14 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Memory as the adapter knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sge {
+    pub(crate) address: u64,
+    pub(crate) len: u32,
+    pub(crate) key: u32,
+}
+
 /// Registered memory. The registration ends when this is dropped.
 #[derive(Debug)]
 pub struct Region {
@@ -179,9 +187,9 @@ impl Slots {
     }
 
     /// The first bytes of a slot as the adapter knows them.
-    pub(crate) fn sge(&self, slot: u32, len: usize) -> super::Sge {
+    pub(crate) fn sge(&self, slot: u32, len: usize) -> Sge {
         let len = len.min(self.size) as u32;
-        super::Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
+        Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
     }
 
     /// The first bytes of a slot that nothing is posted for.
