@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod applicable;
+pub mod atomics;
 pub mod chart;
 pub mod cycle;
 pub mod explain;

@@ -9,8 +9,12 @@
 //! over, and time only brings that nearer.
 
 use carrousel_rank::{Handle, Lane, Mirror};
-use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
+use carrousel_transport::conformance::{
+    Event, Plan, PlannedStep, Post, Record, Word, check, parse, short_plans,
+};
+use carrousel_verify::atomics::{Atomic, Atomics, Fetched};
 use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
+use std::collections::BTreeMap;
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
 
@@ -22,6 +26,9 @@ fn handle(at: usize) -> Handle {
 struct Replay<'a> {
     plan: &'a Plan,
     state: State<Mirror>,
+    atomics: Atomics,
+    /// By poster and position: what the record says that each atomic found which has not taken effect.
+    found: BTreeMap<(u16, usize), u64>,
 }
 
 impl Replay<'_> {
@@ -40,7 +47,42 @@ impl Replay<'_> {
                 self.state.write((me, to), context, data, packet, handle(at));
             }
             Post::Read { .. } => self.state.read_some_time((me, to), context, handle(at), packet),
+            Post::Atomic { op, word } => {
+                let word = if let Word::Shared(word) = word { Some(word) } else { None };
+                self.atomics.post((me, to), Atomic { op, word, request: handle(at) });
+            }
         }
+    }
+
+    /// Lets every atomic take effect that can have found what the record says. No value comes back to a word, so those that
+    /// leave it as it is go first.
+    fn take_effect(&mut self) {
+        let next = |replay: &Self| {
+            let may = |((from, to), atomic): ((u16, u16), Atomic)| {
+                let found = *replay.found.get(&(from, atomic.request.index as usize))?;
+                let Some(word) = atomic.word else { return Some((from, to)) };
+                let is_its_turn = replay.atomics.word(to, word) == found
+                    && (atomic.op.apply(found) == found || !replay.looks_on((to, word), found));
+                is_its_turn.then_some((from, to))
+            };
+            replay.atomics.next().find_map(may)
+        };
+        while let Some(pair) = next(self) {
+            let fetched = self.atomics.take_effect(pair).expect("it is next");
+            self.found.remove(&(pair.0, fetched.request.index as usize));
+        }
+    }
+
+    /// Whether an atomic is still to find this value of a word, and to leave it.
+    fn looks_on(&self, (to, word): (u16, u32), value: u64) -> bool {
+        self.found.iter().any(|((from, at), found)| {
+            let planned = self.plan.planned_step(u32::from(*from), *at);
+            *found == value
+                && planned.is_some_and(|PlannedStep { step, .. }| {
+                    let Post::Atomic { op, word: Word::Shared(other) } = step.post else { return false };
+                    (step.to as u16, other) == (to, word) && op.apply(value) == value
+                })
+        })
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
@@ -70,6 +112,21 @@ impl Replay<'_> {
             }
             Event::Written(at) => self.complete(me, at, What::Written),
             Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
+            Event::Fetched { at, value } => {
+                let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else {
+                    return false;
+                };
+                self.take_effect();
+                let pair = (me, step.to as u16);
+                let is_it = |fetched: Fetched| {
+                    fetched.request == handle(at) && fetched.found.is_none_or(|found| found == value)
+                };
+                self.atomics.report(pair, is_it).is_some()
+            }
+            Event::FinalWord { word, value } => {
+                self.take_effect();
+                self.found.is_empty() && self.atomics.word(me, word) == value
+            }
             Event::FinalMemory { .. } => true,
             Event::Lost(_) | Event::Foreign(_) | Event::Stray => false,
         }
@@ -91,7 +148,15 @@ fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
         begun: Vec::new(),
         wrong: Default::default(),
     };
-    let mut replay = Replay { plan, state };
+    let mut found = BTreeMap::new();
+    for (me, events) in (0..).zip(&record.ranks) {
+        for event in events.iter().flatten() {
+            if let Event::Fetched { at, value } = *event {
+                found.insert((me, at), value);
+            }
+        }
+    }
+    let mut replay = Replay { plan, state, atomics: Atomics::default(), found };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
     // What comes out at one rank holds nothing up at another: any order in which they take turns will do.

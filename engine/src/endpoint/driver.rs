@@ -456,6 +456,8 @@ impl Driver {
             Arrival::Written(request) => Event::Written(request),
             Arrival::Read(request) => Event::Read(request),
             Arrival::Lost(peer) => Event::Lost(peer),
+            // A completion of what was not posted: no work of a rank is an atomic.
+            Arrival::Fetched(request, _) => unreachable!("no atomic was posted for {request}"),
         };
         self.event(event, data, transports);
     }
