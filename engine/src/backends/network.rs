@@ -8,8 +8,8 @@ use super::settings::{NetworkSettings, network_settings};
 use carrousel_options::{Settings, VerbsScope};
 use carrousel_rank::{Context, Packet, RankId};
 use carrousel_transport::{
-    Arrival, Handler, Keys, MemoryDomain, Network, NetworkOut, Outbound, Payload, Read, Regions, Transport,
-    Write, ZcopySource,
+    Arrival, Atomic, AtomicsUnsupportedError, Handler, Keys, MemoryDomain, Network, NetworkOut, Outbound,
+    Payload, Read, Regions, Transport, Write, ZcopySource,
 };
 use carrousel_transport_verbs as verbs;
 use std::fmt;
@@ -186,6 +186,11 @@ impl Outbound for AnyNetworkOut<'_> {
     #[inline]
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
         each!(*self, ref mut out => out.read(read, regions), never);
+    }
+
+    #[inline]
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        each!(*self, ref mut out => out.atomic(atomic), never)
     }
 }
 
