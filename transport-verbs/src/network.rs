@@ -1,6 +1,6 @@
 //! The transport as endpoints see every network.
 
-use crate::{Address, BadAddress, Out, Registrations, Verbs};
+use crate::{Address, AddressError, Out, Registrations, Verbs};
 use carrousel_transport::{Context, Handler, Network, NetworkOut, Packet, RankId, ZcopySource};
 use std::fmt;
 use std::time::Duration;
@@ -38,9 +38,9 @@ impl Network for Verbs {
 }
 
 impl NetworkOut for Out {
-    type AddressError = BadAddress;
+    type AddressError = AddressError;
 
-    fn connect(&mut self, peer: RankId, address: &str) -> Result<(), BadAddress> {
+    fn connect(&mut self, peer: RankId, address: &str) -> Result<(), AddressError> {
         let address: Address = address.parse()?;
         self.connect(peer, &address);
         Ok(())
@@ -75,11 +75,11 @@ impl NetworkOut for Out {
         data: &[u8],
         source: ZcopySource,
     ) -> bool {
-        self.lend(to, context, packet, data, (source.key, source.name))
+        self.send_zcopy(to, context, packet, data, source)
     }
 
     #[inline]
     fn zcopy_done(&mut self) -> Option<u32> {
-        self.returned()
+        self.zcopy_done()
     }
 }

@@ -6,7 +6,7 @@ mod fake;
 use allocation_counter::measure;
 use carrousel::Error;
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, Pair, apart};
+use fake::{Adapter, RankPair, apart};
 use std::time::Duration;
 
 const WARM_UP: u64 = 600;
@@ -15,7 +15,7 @@ const MESSAGES: u64 = 5_000;
 #[test]
 fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
     for (adapter, lends) in [(Adapter(0), false), (Adapter(1), true)] {
-        let pair = Pair::new(adapter, lends);
+        let pair = RankPair::new(adapter, lends);
         let (mut data, mut came) = (vec![0; 4 << 10], vec![0; 4 << 10]);
         let before = adapter.registered().on_demand;
         let mut message = |count: u64| {

@@ -44,7 +44,7 @@ pub(crate) enum AnyMemoryDomain {
 #[derive(Debug)]
 pub(crate) enum AnyRegistration {
     #[cfg(feature = "verbs")]
-    Verbs(verbs::Held),
+    Verbs(verbs::MrGuard),
 }
 
 /// Handles arrivals from an [`AnyNetwork`].

@@ -157,7 +157,7 @@ impl Resources {
             && let Some(net) = transports.net_to(to)
         {
             if net.send_zcopy(to, context, &packet, data, ZcopySource { key, name: memory.key }) {
-                self.registry.lend(memory.key);
+                self.registry.begin_zcopy(memory.key);
             }
         } else {
             transports.send(to, context, &packet, data);

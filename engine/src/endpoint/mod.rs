@@ -387,15 +387,15 @@ impl Endpoint {
 
     #[inline]
     fn is_complete(&self, request: Handle) -> bool {
-        self.driver.rank.is_complete(request) && !self.is_lent(self.pending.key(request))
+        self.driver.rank.is_complete(request) && !self.is_zcopy_in_flight(self.pending.key(request))
     }
 
     /// Whether the adapter still reads the memory of a request, which is registered under `key`: the message is complete,
     /// but the buffer is not the application's yet (rule COMPLETES_LOCALLY).
     #[inline(always)]
-    fn is_lent(&self, key: u32) -> bool {
+    fn is_zcopy_in_flight(&self, key: u32) -> bool {
         let registry = &self.driver.resources.registry;
-        registry.lends() && registry.is_lent(key)
+        registry.has_zcopy_in_flight() && registry.is_zcopy_in_flight(key)
     }
 
     /// The call site that started a request, which has not been ended.
@@ -431,7 +431,7 @@ impl Endpoint {
     ) -> Option<Result<T, BoxedError>> {
         let ended = match self.driver.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if PENDING && self.is_lent(self.pending.key(request)) => return None,
+            Ok(Some(_)) if PENDING && self.is_zcopy_in_flight(self.pending.key(request)) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;

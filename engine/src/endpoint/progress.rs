@@ -124,12 +124,12 @@ impl Endpoint {
         }
     }
 
-    /// Takes back the memory that the adapter has read.
+    /// Ends the zero-copy sends whose memory the adapter has read.
     #[inline]
     fn reap_zcopy(&mut self) {
         let Self { net: Some(net), driver, .. } = self else { return };
         while let Some(key) = net.zcopy_done() {
-            driver.resources.registry.returned(key);
+            driver.resources.registry.end_zcopy(key);
         }
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Registry {
     /// The region of the next zero-copy send: our key and the adapter's.
     offered: Option<(u32, u32)>,
     /// Keys of the regions of zero-copy sends in flight (speculative-rendezvous 5.3): few, as each is a work request.
-    lent: Vec<u32>,
+    zcopy_in_flight: Vec<u32>,
 }
 
 impl Registry {
@@ -140,25 +140,25 @@ impl Registry {
         self.offered.filter(|(key, _)| *key == memory.key).map(|(_, local)| local)
     }
 
-    /// A zero-copy send begins: the adapter reads the memory until it is [returned](Registry::returned).
-    pub(crate) fn lend(&mut self, key: u32) {
-        self.lent.push(key);
+    /// A zero-copy send begins: the adapter reads the memory until it is [done](Registry::end_zcopy).
+    pub(crate) fn begin_zcopy(&mut self, key: u32) {
+        self.zcopy_in_flight.push(key);
     }
 
     /// Whether any zero-copy send is in flight.
     #[inline]
-    pub(crate) fn lends(&self) -> bool {
-        !self.lent.is_empty()
+    pub(crate) fn has_zcopy_in_flight(&self) -> bool {
+        !self.zcopy_in_flight.is_empty()
     }
 
     /// Whether the adapter may still read this memory: then the memory is not its owner's yet.
-    pub(crate) fn is_lent(&self, key: u32) -> bool {
-        self.lent.contains(&key)
+    pub(crate) fn is_zcopy_in_flight(&self, key: u32) -> bool {
+        self.zcopy_in_flight.contains(&key)
     }
 
     /// A zero-copy send is done: the adapter has read the memory, or never will.
-    pub(crate) fn returned(&mut self, key: u32) {
-        self.lent.retain(|lent| *lent != key);
+    pub(crate) fn end_zcopy(&mut self, key: u32) {
+        self.zcopy_in_flight.retain(|in_flight| *in_flight != key);
     }
 
     /// The address of the bytes, if they are registered under this key.

@@ -72,12 +72,12 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 /// The devices of this machine; freed when dropped.
-struct List {
+struct DeviceList {
     devices: *mut *mut sys::ibv_device,
     count: usize,
 }
 
-impl List {
+impl DeviceList {
     fn new() -> Result<Self, VerbsError> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes; a null result is looked at.
@@ -102,7 +102,7 @@ impl List {
     }
 }
 
-impl Drop for List {
+impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: from `ibv_get_device_list`, freed once; opened devices stay valid (ibv_free_device_list(3)).
         unsafe { sys::ibv_free_device_list(self.devices) }
@@ -115,7 +115,7 @@ impl Device {
     /// # Errors
     /// When there are none, or they cannot be listed.
     pub fn names() -> Result<Vec<String>, VerbsError> {
-        let names: Vec<_> = List::new()?.iter().map(|(_, name)| name).collect();
+        let names: Vec<_> = DeviceList::new()?.iter().map(|(_, name)| name).collect();
         if names.is_empty() { Err(VerbsError::NoDevice) } else { Ok(names) }
     }
 
@@ -133,7 +133,7 @@ impl Device {
                 checked("preparing for fork", sys::ibv_fork_init())?;
             }
         }
-        let list = List::new()?;
+        let list = DeviceList::new()?;
         let known: Vec<String> = list.iter().map(|(_, name)| name).collect();
         let mut why = None;
         let wanted = |name: &str| choice.device.as_ref().is_none_or(|wanted| wanted == name);

@@ -133,7 +133,7 @@ impl<'a> Trial<'a> {
 
 /// Registered memory of the library itself: slots of one size.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct BounceBuffers {
     // Before the memory, which it is about.
     region: Region,
     start: *mut u8,
@@ -142,9 +142,9 @@ pub(crate) struct Slots {
 }
 
 // SAFETY: the memory belongs to this value alone, which can be sent like a `Box<[u8]>`.
-unsafe impl Send for Slots {}
+unsafe impl Send for BounceBuffers {}
 
-impl Slots {
+impl BounceBuffers {
     /// `count` slots of `size` bytes each, rounded up to a multiple of a cache line, filled with zeros.
     pub(crate) fn new(
         device: &Arc<Device>,
@@ -199,7 +199,7 @@ impl Slots {
         unsafe { std::slice::from_raw_parts(self.at(slot), len.min(self.size)) }
     }
 
-    /// As [`Slots::bytes`], to be filled.
+    /// As [`BounceBuffers::bytes`], to be filled.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, slot: u32, len: usize) -> &mut [u8] {
         // SAFETY: as above; the slot is borrowed with `self`.
@@ -207,7 +207,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slots {
+impl Drop for BounceBuffers {
     fn drop(&mut self) {
         // Unmapping what is registered is allowed: the registration pins the pages, not the addresses. It ends right
         // after this, when the fields are dropped.

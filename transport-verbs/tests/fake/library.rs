@@ -15,9 +15,9 @@ pub(crate) fn apart(settings: &Settings) -> Vec<Communicator> {
 }
 
 /// Two ranks in this thread, which have exchanged a message.
-pub(crate) struct Pair(Vec<Communicator>);
+pub(crate) struct RankPair(Vec<Communicator>);
 
-impl Pair {
+impl RankPair {
     /// They lend to the adapter all that they send, or copy it. It pages on demand: whether the system lets memory be watched
     /// does not matter.
     pub(crate) fn new(adapter: Adapter, lends: bool) -> Self {
