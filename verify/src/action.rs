@@ -1,6 +1,6 @@
 //! The steps of an execution.
 
-use crate::network::Route;
+use crate::network::Channel;
 use crate::program::Ordinal;
 
 /// What can happen next.
@@ -13,13 +13,13 @@ pub enum Action {
         /// What it chooses, where there is a choice.
         choice: Choice,
     },
-    /// The oldest thing on a route comes out.
-    Land(Route),
-    /// Something on a route comes out before `place` older ones (only when connections are taken not to be
+    /// The oldest thing on a channel comes out.
+    Land(Channel),
+    /// Something on a channel comes out before `place` older ones (only when connections are taken not to be
     /// ordered).
     Overtake {
-        /// On this route.
-        route: Route,
+        /// On this channel.
+        channel: Channel,
         /// How many older ones.
         place: usize,
     },
@@ -37,7 +37,7 @@ impl Action {
     pub fn rank(self) -> u16 {
         match self {
             Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
-            Self::Land(route) | Self::Overtake { route, .. } => route.at,
+            Self::Land(channel) | Self::Overtake { channel, .. } => channel.at,
         }
     }
 }

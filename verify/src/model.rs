@@ -301,11 +301,11 @@ impl<P: Protocol> Model<P> {
             self.steps(state, rank, actions);
             self.announcements(state, rank, actions);
         }
-        actions.extend(state.network.heads().map(|(route, _)| Action::Land(*route)));
+        actions.extend(state.network.heads().map(|(channel, _)| Action::Land(*channel)));
         if !self.settings.ordered {
-            for route in state.network.routes() {
-                let route_of = |place: usize| Action::Overtake { route: route[0].0, place };
-                actions.extend((1..route.len()).map(route_of));
+            for channel in state.network.channels() {
+                let route_of = |place: usize| Action::Overtake { channel: channel[0].0, place };
+                actions.extend((1..channel.len()).map(route_of));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Leaving out orders of events that make no difference (partial-order reduction).
 //!
-//! Things that happen at different ranks commute: one takes the oldest thing off a route, the other adds
+//! Things that happen at different ranks commute: one takes the oldest thing off a channel, the other adds
 //! a newest one. So do most things at one rank, because its library keeps flows apart: what happens at
 //! one *end* of a flow (the sending or the receiving one) does not concern the others. What is left are
 //! conflicts, and for each state [`enough_actions`] returns a *persistent set*: some of the actions, such
@@ -27,7 +27,7 @@ use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
 use crate::model::Model;
-use crate::network::{Flight, Route, What};
+use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
 use crate::search::Place;
 use crate::state::State;
@@ -77,7 +77,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     let mut best: Option<Vec<Action>> = None;
     // What has begun comes before what has not: a flow that is at rest leaves one state behind, a flow
     // under way as many as it has stages, and those of several flows multiply.
-    let mut seeds: Vec<Node> = state.network.heads().map(|(route, _)| view.end_of(*route)).collect();
+    let mut seeds: Vec<Node> = state.network.heads().map(|(channel, _)| view.end_of(*channel)).collect();
     let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
         .filter(|rank| model.can_step(state, *rank))
         .partition(|rank| model.counts_on_buffers(state, *rank));
@@ -203,12 +203,12 @@ impl<P: Protocol> View<'_, P> {
         self.is_before(rank, facts.last_receive.of(from)) || self.is_before(rank, facts.last_from_any)
     }
 
-    fn end_of(&self, route: Route) -> Node {
-        let Route { at, peer, context, what } = route;
-        match what {
+    fn end_of(&self, channel: Channel) -> Node {
+        let Channel { at, peer, context, kind } = channel;
+        match kind {
             _ if context.is_collective() => Node::Collective(at),
-            What::Back | What::Written => Node::SendEnd(at, peer),
-            What::Forward | What::Read(_) => self.receive_end(at, peer),
+            ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
+            ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
         }
     }
 
@@ -240,8 +240,9 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone = self.state.network.heads().find(|(route, flight)| self.conflicts_nowhere(*route, flight));
-        actions.extend(lone.map(|(route, _)| Action::Land(*route)));
+        let lone =
+            self.state.network.heads().find(|(channel, flight)| self.conflicts_nowhere(*channel, flight));
+        actions.extend(lone.map(|(channel, _)| Action::Land(*channel)));
         lone.is_some()
     }
 
@@ -283,19 +284,23 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    fn conflicts_nowhere(&self, route: Route, flight: &Flight) -> bool {
-        let Route { at, peer, context, what } = route;
+    fn conflicts_nowhere(&self, channel: Channel, flight: &InFlight) -> bool {
+        let Channel { at, peer, context, kind } = channel;
         if self.will_test(at) {
             return false;
         }
-        match what {
+        match kind {
             _ if context.is_collective() => !self.is_crowded(at),
-            What::Written if self.facts.writes_end_silently() => true,
-            What::Read(_) if self.facts.reads_end_silently() && matches!(flight, Flight::Completion(_)) => {
+            ChannelKind::Written if self.facts.writes_end_silently() => true,
+            ChannelKind::Read(_)
+                if self.facts.reads_end_silently() && matches!(flight, InFlight::Completion(_)) =>
+            {
                 true
             }
-            What::Back | What::Written => !self.facts.is_ordered(at, peer),
-            What::Forward | What::Read(_) => !self.facts.is_ordered(peer, at) && !self.is_wild(at),
+            ChannelKind::Back | ChannelKind::Written => !self.facts.is_ordered(at, peer),
+            ChannelKind::Forward | ChannelKind::Read(_) => {
+                !self.facts.is_ordered(peer, at) && !self.is_wild(at)
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A state of the whole system: the ranks, and what the network has in flight.
 
-use crate::network::{Flight, Message, Network};
+use crate::network::{InFlight, Message, Network};
 use crate::program::{Ordinal, Start};
-use crate::violation::Wrong;
+use crate::violation::Violation;
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ pub struct State<P: Protocol> {
     /// What ranks have started with values that only an execution has, by rank and ordinal.
     pub begun: Vec<(u16, Ordinal, Start)>,
     /// What the last step did wrong.
-    pub wrong: SmallVec<[Wrong; 1]>,
+    pub violations: SmallVec<[Violation; 1]>,
 }
 
 /// A value that successor states share until it changes, with its hash.
@@ -138,9 +138,9 @@ impl<P: Protocol> State<P> {
     /// Whether a message is under way to where it will be matched, or has come and has no receive. One that
     /// is written into its receive is matched.
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
-        let brings = |flight: &Flight| matches!(flight, Flight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
+        let brings = |flight: &InFlight| matches!(flight, InFlight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
         self.procs[usize::from(to)].arrived.contains(&message)
-            || self.network.iter().any(|(route, flight)| route.at == to && brings(flight))
+            || self.network.iter().any(|(channel, flight)| channel.at == to && brings(flight))
     }
 
     /// The ranks by their numbers, of which there may be as many as fit.

@@ -6,31 +6,31 @@ use carrousel_scenario::Check;
 
 /// A violated check, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wrong {
+pub struct Violation {
     /// The check.
     pub check: Check,
     /// What happened.
-    pub note: Note,
+    pub kind: ViolationKind,
 }
 
-impl Wrong {
+impl Violation {
     /// Whether the library broke a promise, so that what follows means nothing and is not explored.
     pub fn is_fatal(&self) -> bool {
         matches!(
-            self.note,
-            Note::WrongReceive { .. }
-                | Note::WrittenTooLate { .. }
-                | Note::WrittenPastEnd { .. }
-                | Note::CompleteTooEarly { .. }
-                | Note::Impossible { .. }
-                | Note::Abandoned { .. }
+            self.kind,
+            ViolationKind::WrongReceive { .. }
+                | ViolationKind::WrittenTooLate { .. }
+                | ViolationKind::WrittenPastEnd { .. }
+                | ViolationKind::CompleteTooEarly { .. }
+                | ViolationKind::Impossible { .. }
+                | ViolationKind::Abandoned { .. }
         )
     }
 }
 
 /// What went wrong, for the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Note {
+pub enum ViolationKind {
     /// A rank is stuck.
     Stuck,
     /// A rank cannot go on: a value in its next statement leaves its range.

@@ -10,7 +10,7 @@
 
 use carrousel_rank::{Handle, Lane};
 use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
-use carrousel_verify::network::{Data, Flight, Message, Network, Route, What};
+use carrousel_verify::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
 
@@ -44,7 +44,7 @@ impl Replay<'_> {
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
-        let is_it = |flight: &Flight| matches!(flight, Flight::Data(data, _) if data.message == message);
+        let is_it = |flight: &InFlight| matches!(flight, InFlight::Data(data, _) if data.message == message);
         self.network.iter().any(|(_, flight)| is_it(flight))
     }
 
@@ -57,28 +57,27 @@ impl Replay<'_> {
             }
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
-                let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
-                self.network.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
+                let channel = Channel { at: me, peer: from as u16, context, kind: packet.lane().into() };
+                self.network.land_if(channel, |flight| flight.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
-                let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
-                let is_it =
-                    |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
-                !self.is_in_flight(message) || self.network.land_if(route, is_it).is_some()
+                let channel = Channel { at: me, peer: from as u16, context, kind: Lane::Forward.into() };
+                let is_it = |flight: &InFlight| matches!(flight, InFlight::Data(data, None) if data.message == message);
+                !self.is_in_flight(message) || self.network.land_if(channel, is_it).is_some()
             }
-            Event::Written(at) => self.complete(me, at, What::Written),
-            Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
+            Event::Written(at) => self.complete(me, at, ChannelKind::Written),
+            Event::Read { at, .. } => self.complete(me, at, ChannelKind::Read(at as u32)),
             Event::FinalMemory { .. } => true,
             Event::Lost(_) | Event::Foreign(_) | Event::Stray => false,
         }
     }
 
-    fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
+    fn complete(&mut self, me: u16, at: usize, kind: ChannelKind) -> bool {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
-        let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
-        self.network.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
+        let channel = Channel { at: me, peer: step.to as u16, context: self.plan.context(at), kind };
+        self.network.land_if(channel, |flight| *flight == InFlight::Completion(handle(at))).is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use super::verdict::Verdict;
 use super::walk::{Beat, FlightId, Sent, Walk};
 use crate::action::{Action, Choice};
 use crate::chart::{Arrow, Chart, End, Kind, Row};
-use crate::network::{Flight, Message, What};
+use crate::network::{ChannelKind, InFlight, Message};
 use crate::program::{Act, Ordinal};
 use carrousel_rank::Packet;
 use std::collections::{BTreeSet, HashMap};
@@ -31,7 +31,7 @@ pub(super) fn chart(
     let stuck = deadlock.map_or(Vec::new(), Deadlock::ranks);
     let first = verdict.ranks.iter().copied().chain(stuck);
     let acting = drawn.iter().map(|beat| beat.at);
-    let addressed = drawn.iter().flat_map(|beat| &beat.sent).map(|sent| walk.flights[*sent].route.at);
+    let addressed = drawn.iter().flat_map(|beat| &beat.sent).map(|sent| walk.flights[*sent].channel.at);
     let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
     let mut pen = Pen { names, walk, keep, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
     for (step, beat) in drawn.iter().enumerate() {
@@ -90,14 +90,14 @@ impl Pen<'_> {
     fn arrow(&mut self, id: FlightId, row: usize) -> Option<usize> {
         let sent = &self.walk.flights[id];
         // What is written, or read, comes with its data; that it is complete is a matter of its own rank.
-        if matches!(sent.flight, Flight::Completion(_)) {
+        if matches!(sent.flight, InFlight::Completion(_)) {
             return None;
         }
         // What arrives at a step that is left out is not on its way for ever.
         if sent.landed.is_some_and(|landed| !self.keep[landed]) {
             return None;
         }
-        let (from, to) = (self.lane(sent.route.peer)?, self.lane(sent.route.at)?);
+        let (from, to) = (self.lane(sent.channel.peer)?, self.lane(sent.channel.at)?);
         let (label, kind) = self.label(sent);
         let arrow = self.chart.arrows.len();
         self.chart.arrows.push(Arrow { from, to, leaves: row, arrives: None, label, kind });
@@ -108,28 +108,30 @@ impl Pen<'_> {
     fn label(&self, sent: &Sent) -> (String, Kind) {
         let message = |message: Message| self.names.tag(message.from, message.send);
         match sent.flight {
-            Flight::Data(data, notice) => {
+            InFlight::Data(data, notice) => {
                 let notice = notice.map_or(String::new(), |packet| format!(" + {}", packet.name()));
                 (format!("data {}{notice}", message(data.message)), Kind::Data)
             }
-            Flight::Read(..) | Flight::Completion(_) => {
+            InFlight::Read(..) | InFlight::Completion(_) => {
                 (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
             }
-            Flight::Packet(packet, _) | Flight::Notice(packet) if sent.route.context.is_collective() => {
-                let name = self.names.collective(sent.route.peer);
+            InFlight::Packet(packet, _) | InFlight::Notice(packet)
+                if sent.channel.context.is_collective() =>
+            {
+                let name = self.names.collective(sent.channel.peer);
                 match packet {
                     Packet::Eager { len: 0, .. } => (name.to_owned(), Kind::Control),
                     Packet::Eager { .. } => (name.to_owned(), Kind::Data),
                     _ => (format!("{} {name}", packet.name()), Kind::Control),
                 }
             }
-            Flight::Packet(packet, _) | Flight::Notice(packet) => {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 let receive = match packet {
-                    Packet::Rtr(rtr) => self.walk.ordinal(sent.route.peer, rtr.receive),
-                    Packet::Cancel { line } => self.walk.ordinal(sent.route.peer, line.receive),
+                    Packet::Rtr(rtr) => self.walk.ordinal(sent.channel.peer, rtr.receive),
+                    Packet::Cancel { line } => self.walk.ordinal(sent.channel.peer, line.receive),
                     _ => None,
                 };
-                let about = receive.map(|receive| self.names.tag(sent.route.peer, receive));
+                let about = receive.map(|receive| self.names.tag(sent.channel.peer, receive));
                 let about =
                     about.or(sent.message.map(message)).map_or(String::new(), |about| format!(" {about}"));
                 let kind = if matches!(packet, Packet::Eager { .. }) { Kind::Data } else { Kind::Control };
@@ -151,10 +153,10 @@ impl Pen<'_> {
                 let mut parts = Vec::new();
                 if let Some(landed) = beat.landed.filter(|_| !has_arrow) {
                     let sent = &self.walk.flights[landed];
-                    parts.push(match (sent.flight, sent.route.what) {
-                        (Flight::Completion(_), What::Written) => "write complete".to_owned(),
-                        (Flight::Completion(_), _) => "read complete".to_owned(),
-                        _ => format!("{} from rank {}", self.label(sent).0, sent.route.peer),
+                    parts.push(match (sent.flight, sent.channel.kind) {
+                        (InFlight::Completion(_), ChannelKind::Written) => "write complete".to_owned(),
+                        (InFlight::Completion(_), _) => "read complete".to_owned(),
+                        _ => format!("{} from rank {}", self.label(sent).0, sent.channel.peer),
                     });
                 }
                 match (beat.kept, beat.matched) {

@@ -3,7 +3,7 @@
 use super::tell::Teller;
 use super::walk::{Beat, Sent};
 use crate::action::Action;
-use crate::network::Flight;
+use crate::network::InFlight;
 use crate::program::{Act, Ordinal, Sought, Start};
 use crate::report::{SentReport, StatementReport, StepKind, StepReport};
 use carrousel_rank::{Packet, Source};
@@ -24,7 +24,7 @@ impl Teller<'_> {
             rank: None,
             line: None,
             at,
-            peer: landed.map(|flight| u32::from(flight.route.peer)).filter(|peer| *peer != at),
+            peer: landed.map(|flight| u32::from(flight.channel.peer)).filter(|peer| *peer != at),
             packet: landed.and_then(|flight| carried(&flight.flight)),
             about: landed.and_then(|flight| self.about(flight)).and_then(|about| self.statement_of(about)),
             sends,
@@ -52,10 +52,10 @@ impl Teller<'_> {
             },
             Action::Land(_) | Action::Overtake { .. } => {
                 let kind = match landed.map(|flight| flight.flight) {
-                    Some(Flight::Data(..)) => StepKind::Data,
-                    Some(Flight::Read(..)) => StepKind::Read,
-                    Some(Flight::Completion(_)) => StepKind::Completion,
-                    Some(Flight::Packet(..) | Flight::Notice(_)) | None => StepKind::Packet,
+                    Some(InFlight::Data(..)) => StepKind::Data,
+                    Some(InFlight::Read(..)) => StepKind::Read,
+                    Some(InFlight::Completion(_)) => StepKind::Completion,
+                    Some(InFlight::Packet(..) | InFlight::Notice(_)) | None => StepKind::Packet,
                 };
                 StepReport { kind, ..network }
             }
@@ -65,21 +65,21 @@ impl Teller<'_> {
     /// What leaves in a step. That the adapter of the rank begins to read is a matter of its own.
     fn sends(&self, beat: &Beat) -> Vec<SentReport> {
         let flights = beat.sent.iter().map(|id| &self.walk.flights[*id]);
-        let leaves = |sent: &&Sent| !matches!(sent.flight, Flight::Completion(_) | Flight::Read(..));
+        let leaves = |sent: &&Sent| !matches!(sent.flight, InFlight::Completion(_) | InFlight::Read(..));
         let report =
-            |sent: &Sent| Some(SentReport { packet: carried(&sent.flight)?, to: u32::from(sent.route.at) });
+            |sent: &Sent| Some(SentReport { packet: carried(&sent.flight)?, to: u32::from(sent.channel.at) });
         flights.filter(leaves).filter_map(report).collect()
     }
 
     /// The request that something in flight is about: the send whose message it is part of, or the receive that it
     /// speaks of.
     fn about(&self, sent: &Sent) -> Option<(u16, Ordinal)> {
-        if sent.route.context.is_collective() {
+        if sent.channel.context.is_collective() {
             return None;
         }
-        let (at, peer) = (sent.route.at, sent.route.peer);
+        let (at, peer) = (sent.channel.at, sent.channel.peer);
         let receive = match sent.flight {
-            Flight::Packet(packet, _) | Flight::Notice(packet) => match packet {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => match packet {
                 Packet::Rtr(rtr) => Some((peer, rtr.receive)),
                 Packet::Cancel { line } => Some((peer, line.receive)),
                 Packet::CancelAck { line } => Some((at, line.receive)),
@@ -126,11 +126,11 @@ impl Teller<'_> {
 }
 
 /// What a flight carries: a packet by its name, or data.
-fn carried(flight: &Flight) -> Option<&'static str> {
+fn carried(flight: &InFlight) -> Option<&'static str> {
     match flight {
-        Flight::Packet(packet, _) | Flight::Notice(packet) => Some(plain(packet)),
-        Flight::Data(_, notice) | Flight::Read(_, notice) => Some(notice.as_ref().map_or(DATA, plain)),
-        Flight::Completion(_) => None,
+        InFlight::Packet(packet, _) | InFlight::Notice(packet) => Some(plain(packet)),
+        InFlight::Data(_, notice) | InFlight::Read(_, notice) => Some(notice.as_ref().map_or(DATA, plain)),
+        InFlight::Completion(_) => None,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::explore::Path;
 use crate::program::Job;
 use crate::report::{Counterexample, StepReport};
 use crate::state::State;
-use crate::violation::Note;
+use crate::violation::ViolationKind;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use names::{Names, faults};
@@ -48,11 +48,15 @@ pub fn explain<P: Protocol>(
 ) -> Counterexample {
     let walk = Walk::new(path);
     let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));
-    let wrongs = path.steps.last().map_or(&[][..], |(state, _)| &state.wrong);
-    let note = wrongs.iter().find(|wrong| wrong.check == check).or(wrongs.first()).map(|wrong| wrong.note);
-    let note = note.unwrap_or(Note::Stuck);
-    let verdict = verdict::verdict(&names, &walk, note);
-    let deadlock = matches!(note, Note::Stuck).then(|| Deadlock::new(&names, &walk, path));
+    let violations = path.steps.last().map_or(&[][..], |(state, _)| &state.violations);
+    let kind = violations
+        .iter()
+        .find(|violation| violation.check == check)
+        .or(violations.first())
+        .map(|violation| violation.kind);
+    let kind = kind.unwrap_or(ViolationKind::Stuck);
+    let verdict = verdict::verdict(&names, &walk, kind);
+    let deadlock = matches!(kind, ViolationKind::Stuck).then(|| Deadlock::new(&names, &walk, path));
     let mut summary = deadlock.as_ref().map_or(verdict.summary.clone(), |deadlock| deadlock.summary(&names));
 
     let mut keep = match &deadlock {
@@ -96,8 +100,8 @@ pub(crate) fn step<P: Protocol>(
 
 /// Draws a path, with what is wrong at its end if something is; none of a path without steps.
 pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &Path<P>) -> Option<Chart> {
-    if let Some(wrong) = path.steps.last().and_then(|(state, _)| state.wrong.first()) {
-        return Some(explain(job, path, wrong.check, source).chart);
+    if let Some(violation) = path.steps.last().and_then(|(state, _)| state.violations.first()) {
+        return Some(explain(job, path, violation.check, source).chart);
     }
     let walk = Walk::new(path);
     let names = Names::new(job, source, &walk.begun, faults(job, path.steps.last().map(|(state, _)| state)));

@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::explore::Path;
 use crate::program::{Job, Start};
 use crate::state::{Open, Proc, State};
-use crate::violation::Note;
+use crate::violation::ViolationKind;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Scenario;
 use std::fmt::Write;
@@ -47,15 +47,15 @@ pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state
         let heading = if at == 0 { "in flight:\n" } else { "" };
         let _ = writeln!(text, "{heading}  {}", teller.in_flight(sent));
     }
-    for wrong in &state.wrong {
-        let said = match wrong.note {
-            Note::Stuck => {
+    for violation in &state.violations {
+        let said = match violation.kind {
+            ViolationKind::Stuck => {
                 let path = Path { steps: vec![(state.clone(), None)] };
                 Deadlock::new(&names, &walk, &path).summary(&names)
             }
-            note => verdict(&names, &walk, note).summary,
+            kind => verdict(&names, &walk, kind).summary,
         };
-        let _ = writeln!(text, "{} is violated: {said}", wrong.check);
+        let _ = writeln!(text, "{} is violated: {said}", violation.check);
     }
     text.truncate(text.trim_end().len());
     text

@@ -3,7 +3,7 @@
 use super::names::{Names, list};
 use super::walk::{Beat, FlightId, Sent, Walk};
 use crate::action::{Action, Choice};
-use crate::network::{Flight, Reading, What};
+use crate::network::{ChannelKind, InFlight, Reading};
 use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
 use carrousel_rank::{Handle, LineId, Packet};
@@ -22,7 +22,7 @@ impl Teller<'_> {
                 self.own_step(beat, rank, usize::from(beat.pc.unwrap_or_default()), choice)
             }
             Action::Announce { rank, receive } => {
-                let to = beat.sent.first().map(|id| self.walk.flights[*id].route.at);
+                let to = beat.sent.first().map(|id| self.walk.flights[*id].channel.at);
                 let to = to.map_or(String::new(), |to| format!(" to rank {to}"));
                 format!("rank {rank} announces its {}{to}: RTR", self.names.request(rank, receive))
             }
@@ -33,19 +33,19 @@ impl Teller<'_> {
 
     /// Something in flight.
     pub(super) fn in_flight(&self, sent: &Sent) -> String {
-        let at = sent.route.at;
+        let at = sent.channel.at;
         let data =
             || sent.message.map_or("data".to_owned(), |it| format!("the data of {}", self.names.send_of(it)));
         match sent.flight {
-            Flight::Packet(packet, _) | Flight::Notice(packet) => {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 format!("{} to rank {at}", self.packet(sent, &packet))
             }
-            Flight::Data(..) => format!("{} into memory of rank {at}", data()),
-            Flight::Read(reading, _) => {
+            InFlight::Data(..) => format!("{} into memory of rank {at}", data()),
+            InFlight::Read(reading, _) => {
                 format!("{} to rank {at}'s {}", data(), self.own(at, reading.request))
             }
-            Flight::Completion(request) => match sent.route.what {
-                What::Read(_) => format!("the report to rank {at} that {} is there", data()),
+            InFlight::Completion(request) => match sent.channel.kind {
+                ChannelKind::Read(_) => format!("the report to rank {at} that {} is there", data()),
                 _ => format!("the report to rank {at} that its {} is written", self.own(at, request)),
             },
         }
@@ -90,7 +90,7 @@ impl Teller<'_> {
         let mut deeds = self.deeds(beat);
         // How the deeds follow: `which ...` where the rank is named last, its name where it is not.
         let (subject, link) = match flight.flight {
-            Flight::Read(reading, notice) => {
+            InFlight::Read(reading, notice) => {
                 let own = self.own(at, reading.request);
                 let data = flight.message.map_or("data".to_owned(), |message| {
                     format!("the data of {}", self.names.send_of(message))
@@ -109,18 +109,18 @@ impl Teller<'_> {
                     }
                 }
             }
-            Flight::Completion(request) => {
+            InFlight::Completion(request) => {
                 let own = self.own(at, request);
                 deeds.insert(
                     0,
-                    match flight.route.what {
-                        What::Read(_) => format!("sees that the data is in its {own}"),
+                    match flight.channel.kind {
+                        ChannelKind::Read(_) => format!("sees that the data is in its {own}"),
                         _ => format!("has written the data of its {own}"),
                     },
                 );
                 (String::new(), format!("rank {at} "))
             }
-            Flight::Data(data, notice) => {
+            InFlight::Data(data, notice) => {
                 let into = self.walk.ordinal(at, data.receive);
                 let into = into.map_or("memory".to_owned(), |receive| self.names.request(at, receive));
                 let notice = notice.map_or(String::new(), |packet| format!(", {} behind it", packet.name()));
@@ -130,7 +130,7 @@ impl Teller<'_> {
                     format!(": rank {at} "),
                 )
             }
-            Flight::Packet(packet, _) | Flight::Notice(packet) => {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 let late =
                     if matches!(beat.action, Action::Overtake { .. }) { " before older packets" } else { "" };
                 (format!("{}{late} reaches rank {at}", self.packet(flight, &packet)), ", which ".to_owned())
@@ -152,21 +152,21 @@ impl Teller<'_> {
     fn concerned(&self, beat: &Beat) -> Option<Ordinal> {
         let sent = &self.walk.flights[beat.landed?];
         match sent.flight {
-            Flight::Completion(request) | Flight::Read(Reading { request, .. }, _) => {
+            InFlight::Completion(request) | InFlight::Read(Reading { request, .. }, _) => {
                 self.walk.ordinal(beat.at, request)
             }
-            Flight::Data(data, _) => self.walk.ordinal(beat.at, data.receive),
-            Flight::Packet(Packet::Filled { receive }, _) => self.walk.ordinal(beat.at, receive),
-            Flight::Packet(Packet::Done { .. }, _) => sent.message.map(|message| message.send),
-            Flight::Packet(..) | Flight::Notice(_) => None,
+            InFlight::Data(data, _) => self.walk.ordinal(beat.at, data.receive),
+            InFlight::Packet(Packet::Filled { receive }, _) => self.walk.ordinal(beat.at, receive),
+            InFlight::Packet(Packet::Done { .. }, _) => sent.message.map(|message| message.send),
+            InFlight::Packet(..) | InFlight::Notice(_) => None,
         }
     }
 
     /// A packet, by what it is about: `RTS of rank 0's send (line 4)`.
     fn packet(&self, sent: &Sent, packet: &Packet) -> String {
         let name = packet.name();
-        let (at, peer) = (sent.route.at, sent.route.peer);
-        if sent.route.context.is_collective() {
+        let (at, peer) = (sent.channel.at, sent.channel.peer);
+        if sent.channel.context.is_collective() {
             return format!("rank {peer}'s {} message{}", self.names.collective(peer), in_brackets(packet));
         }
         let receive_of = |rank: u16, line: LineId| {
@@ -198,11 +198,11 @@ impl Teller<'_> {
     /// Of an RTR that has come out: a send of that rank whose RTS is under way to the RTR's rank.
     fn crossed(&self, landed: FlightId) -> Option<String> {
         let rtr = &self.walk.flights[landed];
-        let Flight::Packet(Packet::Rtr(announced), _) = rtr.flight else { return None };
+        let InFlight::Packet(Packet::Rtr(announced), _) = rtr.flight else { return None };
         let now = rtr.landed?;
         self.walk.flights.iter().find_map(|other| {
-            let Flight::Packet(Packet::Rts { tag, .. }, Some(message)) = other.flight else { return None };
-            let opposite = other.route.at == rtr.route.peer && other.route.peer == rtr.route.at;
+            let InFlight::Packet(Packet::Rts { tag, .. }, Some(message)) = other.flight else { return None };
+            let opposite = other.channel.at == rtr.channel.peer && other.channel.peer == rtr.channel.at;
             let meets = other.launched < now && other.landed.is_none_or(|landed| landed > rtr.launched);
             (opposite && meets && announced.tag.matches(tag))
                 .then(|| self.names.request(message.from, message.send))
@@ -226,7 +226,7 @@ impl Teller<'_> {
                 deeds.push(format!("completes its {}", self.names.request(at, *ordinal)));
             }
         }
-        let waits = |flight: &Sent| matches!(flight.flight, Flight::Packet(Packet::RtrAck { .. }, _));
+        let waits = |flight: &Sent| matches!(flight.flight, InFlight::Packet(Packet::RtrAck { .. }, _));
         if let Some((receive, _)) = beat.matched
             && beat.landed.is_some_and(|landed| waits(&self.walk.flights[landed]))
         {
@@ -243,10 +243,10 @@ impl Teller<'_> {
 
     fn sending(&self, beat: &Beat, id: FlightId) -> Option<String> {
         let sent = &self.walk.flights[id];
-        let to = sent.route.at;
+        let to = sent.channel.at;
         let deed = match sent.flight {
-            Flight::Completion(_) => return None,
-            Flight::Read(Reading { request, .. }, _) => {
+            InFlight::Completion(_) => return None,
+            InFlight::Read(Reading { request, .. }, _) => {
                 let receive = self.walk.ordinal(beat.at, request)?;
                 if beat.pc.is_some() {
                     "reads its data".to_owned()
@@ -254,14 +254,14 @@ impl Teller<'_> {
                     format!("reads the data into its {}", self.names.request(beat.at, receive))
                 }
             }
-            Flight::Data(data, notice) => {
+            InFlight::Data(data, notice) => {
                 let into = self.walk.ordinal(to, data.receive);
                 let into = into.map_or(format!("rank {to}"), |receive| self.names.request_of(to, receive));
                 let notice = notice.map_or(String::new(), |packet| format!(", {} behind it,", packet.name()));
                 format!("writes the data into {into}{notice}").trim_end_matches(',').to_owned()
             }
-            Flight::Packet(packet, _) | Flight::Notice(packet) => match packet {
-                _ if sent.route.context.is_collective() => {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => match packet {
+                _ if sent.channel.context.is_collective() => {
                     let name = self.names.collective(beat.at);
                     format!("sends its {name} message to rank {to}{}", in_brackets(&packet))
                 }

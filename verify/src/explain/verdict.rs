@@ -4,7 +4,7 @@ use super::names::{Names, bytes};
 use super::walk::Walk;
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
-use crate::violation::Note;
+use crate::violation::ViolationKind;
 
 /// A violation in words.
 pub(super) struct Verdict {
@@ -22,29 +22,33 @@ const ORDER: &str = "Messages of one sender that match the same receive are rece
 const BUFFER: &str = "A buffer belongs to the library from the call that starts an operation until the wait or \
                       the successful test that completes it (MPI-4.1, 3.7.2)";
 
-/// Says what a note means. A deadlock has a telling of its own.
-pub(super) fn verdict(names: &Names<'_>, walk: &Walk, note: Note) -> Verdict {
+/// Says what a violation means. A deadlock has a telling of its own.
+pub(super) fn verdict(names: &Names<'_>, walk: &Walk, kind: ViolationKind) -> Verdict {
     let say = Say { names, walk };
-    match note {
-        Note::Stuck => Verdict {
+    match kind {
+        ViolationKind::Stuck => Verdict {
             summary: "Nothing can happen any more.".to_owned(),
             here: String::new(),
             ranks: Vec::new(),
         },
-        Note::OutOfRange { at } => say.out_of_range(at),
-        Note::Abandoned { at, request } => say.abandoned(at, request),
-        Note::WrongReceive { at, message, should, got } => say.wrong_receive(at, message, should, got),
-        Note::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
-        Note::WrittenPastEnd { at, message, receive } => say.written_past_end(at, message, receive),
-        Note::CompleteTooEarly { at, request } => say.complete_too_early(at, request),
-        Note::Impossible { at, from } => say.impossible(at, from),
-        Note::TooLong { at, message, receive } => say.too_long(at, message, receive),
-        Note::BufferInUse { at, request, written } => say.buffer_in_use(at, request, written),
-        Note::OtherMatch { at, receive, message, other } => say.other_match(at, receive, message, other),
-        Note::Leak { at, request } => say.leak(at, request),
-        Note::Unmatched { at, message } => say.unmatched(at, message),
-        Note::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
-        Note::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
+        ViolationKind::OutOfRange { at } => say.out_of_range(at),
+        ViolationKind::Abandoned { at, request } => say.abandoned(at, request),
+        ViolationKind::WrongReceive { at, message, should, got } => {
+            say.wrong_receive(at, message, should, got)
+        }
+        ViolationKind::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
+        ViolationKind::WrittenPastEnd { at, message, receive } => say.written_past_end(at, message, receive),
+        ViolationKind::CompleteTooEarly { at, request } => say.complete_too_early(at, request),
+        ViolationKind::Impossible { at, from } => say.impossible(at, from),
+        ViolationKind::TooLong { at, message, receive } => say.too_long(at, message, receive),
+        ViolationKind::BufferInUse { at, request, written } => say.buffer_in_use(at, request, written),
+        ViolationKind::OtherMatch { at, receive, message, other } => {
+            say.other_match(at, receive, message, other)
+        }
+        ViolationKind::Leak { at, request } => say.leak(at, request),
+        ViolationKind::Unmatched { at, message } => say.unmatched(at, message),
+        ViolationKind::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
+        ViolationKind::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
     }
 }
 

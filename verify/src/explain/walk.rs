@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::explore::Path;
-use crate::network::{Flight, Message, Reading, Route, What};
+use crate::network::{Channel, ChannelKind, InFlight, Message, Reading};
 use crate::program::{Ordinal, Start};
 use crate::state::{Proc, State};
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
@@ -52,9 +52,9 @@ pub(super) struct Beat {
 #[derive(Debug)]
 pub(super) struct Sent {
     /// The way that it took.
-    pub(super) route: Route,
+    pub(super) channel: Channel,
     /// What it was.
-    pub(super) flight: Flight,
+    pub(super) flight: InFlight,
     /// The beat that sent it.
     pub(super) launched: usize,
     /// The beat at which it came out, if it did.
@@ -67,7 +67,7 @@ impl Walk {
     /// Takes a path apart.
     pub(super) fn new<P: Protocol>(path: &Path<P>) -> Self {
         let mut walk = Self::default();
-        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
+        let mut queues: BTreeMap<Channel, VecDeque<FlightId>> = BTreeMap::new();
         for pair in path.steps.windows(2) {
             if let [(before, Some(action)), (after, _)] = pair {
                 walk.beat(before, *action, after, &mut queues);
@@ -79,9 +79,9 @@ impl Walk {
     /// A step whose way nobody knows: what is in flight before it was sent at some time.
     pub(super) fn of_step<P: Protocol>(before: &State<P>, action: Action, after: &State<P>) -> Self {
         let mut walk = Self::of_state(before);
-        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
+        let mut queues: BTreeMap<Channel, VecDeque<FlightId>> = BTreeMap::new();
         for (id, sent) in walk.flights.iter().enumerate() {
-            queues.entry(sent.route).or_default().push_back(id);
+            queues.entry(sent.channel).or_default().push_back(id);
         }
         walk.beat(before, action, after, &mut queues);
         walk
@@ -95,14 +95,22 @@ impl Walk {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
             walk.names.extend(named);
         }
-        for (route, flight) in state.network.iter() {
-            let at = if route.what == What::Written { route.at } else { route.peer };
+        for (channel, flight) in state.network.iter() {
+            let at = if channel.kind == ChannelKind::Written { channel.at } else { channel.peer };
             let message = match *flight {
-                Flight::Read(Reading { request, .. }, _) => taken(state, *route, request),
-                Flight::Completion(request) if route.what != What::Written => taken(state, *route, request),
-                _ => walk.message_of(at, *route, flight, None),
+                InFlight::Read(Reading { request, .. }, _) => taken(state, *channel, request),
+                InFlight::Completion(request) if channel.kind != ChannelKind::Written => {
+                    taken(state, *channel, request)
+                }
+                _ => walk.message_of(at, *channel, flight, None),
             };
-            walk.flights.push(Sent { route: *route, flight: *flight, launched: 0, landed: None, message });
+            walk.flights.push(Sent {
+                channel: *channel,
+                flight: *flight,
+                launched: 0,
+                landed: None,
+                message,
+            });
         }
         walk
     }
@@ -123,12 +131,12 @@ impl Walk {
         before: &State<P>,
         action: Action,
         after: &State<P>,
-        queues: &mut BTreeMap<Route, VecDeque<FlightId>>,
+        queues: &mut BTreeMap<Channel, VecDeque<FlightId>>,
     ) {
         let (at, taken) = match action {
             Action::Step { rank, .. } | Action::Announce { rank, .. } => (rank, None),
-            Action::Land(route) => (route.at, Some((route, 0))),
-            Action::Overtake { route, place } => (route.at, Some((route, place))),
+            Action::Land(channel) => (channel.at, Some((channel, 0))),
+            Action::Overtake { channel, place } => (channel.at, Some((channel, place))),
         };
         let (Some(old), Some(new)) = (before.procs.get(usize::from(at)), after.procs.get(usize::from(at)))
         else {
@@ -139,7 +147,7 @@ impl Walk {
         }
         self.begin(after);
         let this = self.beats.len();
-        let landed = taken.and_then(|(route, place)| queues.get_mut(&route)?.remove(place));
+        let landed = taken.and_then(|(channel, place)| queues.get_mut(&channel)?.remove(place));
         if let Some(landed) = landed {
             self.flights[landed].landed = Some(this);
         }
@@ -147,15 +155,15 @@ impl Walk {
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
         let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
-        for route in after.network.routes() {
-            let Some((name, _)) = route.first() else { continue };
+        for channel in after.network.channels() {
+            let Some((name, _)) = channel.first() else { continue };
             let queue = queues.entry(*name).or_default();
-            for (route, flight) in route.iter().skip(queue.len()) {
-                let message = self.message_of(at, *route, flight, matched);
+            for (channel, flight) in channel.iter().skip(queue.len()) {
+                let message = self.message_of(at, *channel, flight, matched);
                 sent.push(self.flights.len());
                 queue.push_back(self.flights.len());
                 self.flights.push(Sent {
-                    route: *route,
+                    channel: *channel,
                     flight: *flight,
                     launched: this,
                     landed: None,
@@ -173,29 +181,29 @@ impl Walk {
     fn message_of(
         &self,
         at: u16,
-        route: Route,
-        flight: &Flight,
+        channel: Channel,
+        flight: &InFlight,
         matched: Option<(Ordinal, Message)>,
     ) -> Option<Message> {
-        if route.context.is_collective() {
+        if channel.context.is_collective() {
             return None;
         }
         let own = |send: Handle| Some(Message { from: at, send: self.ordinal(at, send)? });
-        let theirs = |send: Handle| Some(Message { from: route.at, send: self.ordinal(route.at, send)? });
+        let theirs = |send: Handle| Some(Message { from: channel.at, send: self.ordinal(channel.at, send)? });
         match *flight {
-            Flight::Data(data, _) => Some(data.message),
-            Flight::Packet(_, Some(message)) => Some(message),
-            Flight::Packet(
+            InFlight::Data(data, _) => Some(data.message),
+            InFlight::Packet(_, Some(message)) => Some(message),
+            InFlight::Packet(
                 Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. },
                 _,
             ) => theirs(send),
-            Flight::Packet(..) | Flight::Notice(_) => None,
+            InFlight::Packet(..) | InFlight::Notice(_) => None,
             // A read is of the message that its receive has just got, a write of the rank's own.
-            Flight::Read(..) => matched.map(|(_, message)| message),
-            Flight::Completion(request) if route.what == What::Written => own(request),
-            Flight::Completion(request) => {
+            InFlight::Read(..) => matched.map(|(_, message)| message),
+            InFlight::Completion(request) if channel.kind == ChannelKind::Written => own(request),
+            InFlight::Completion(request) => {
                 let is_its = |sent: &&Sent| match sent.flight {
-                    Flight::Read(reading, _) => sent.route == route && reading.request == request,
+                    InFlight::Read(reading, _) => sent.channel == channel && reading.request == request,
                     _ => false,
                 };
                 self.flights.iter().rev().find(is_its)?.message
@@ -204,9 +212,9 @@ impl Walk {
     }
 }
 
-/// The message that a receive of the rank at a route's end has.
-fn taken<P: Protocol>(state: &State<P>, route: Route, receive: Handle) -> Option<Message> {
-    let proc = state.procs.get(usize::from(route.at))?;
+/// The message that a receive of the rank at a channel's end has.
+fn taken<P: Protocol>(state: &State<P>, channel: Channel, receive: Handle) -> Option<Message> {
+    let proc = state.procs.get(usize::from(channel.at))?;
     proc.open.iter().find(|open| open.handle == Some(receive))?.message
 }
 

@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::reduce;
 use crate::state::State;
 use crate::step;
-use crate::violation::Wrong;
+use crate::violation::Violation;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use stateright::Property;
@@ -34,7 +34,7 @@ pub(crate) use properties;
 impl<P: Protocol> Model<P> {
     /// Whether the library has kept its promises in a state. As for checks, only the first breach counts.
     pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
-        if !state.wrong.iter().any(Wrong::is_fatal) {
+        if !state.violations.iter().any(Violation::is_fatal) {
             return true;
         }
         self.found(None);
@@ -51,7 +51,7 @@ impl<P: Protocol> Model<P> {
     /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
     /// shortest path: stateright keeps the last one that it is told of.
     pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
-        if !state.wrong.iter().any(|wrong| wrong.check == check) {
+        if !state.violations.iter().any(|violation| violation.check == check) {
             return true;
         }
         self.found(Some(check));
@@ -70,7 +70,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
         let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
+        if self.shared.stop.load(Ordering::Relaxed) || state.violations.iter().any(Violation::is_fatal) {
             return;
         }
         if self.focus.is_some_and(|focus| expanded >= focus.most)

@@ -4,7 +4,7 @@
 use super::{Flow, Node, View};
 use crate::action::Action;
 use crate::later::sought;
-use crate::network::{Message, Route, What};
+use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
 use carrousel_rank::{Call, Context, Protocol, Source};
@@ -70,7 +70,9 @@ impl<P: Protocol> View<'_, P> {
         match node {
             Node::Step(rank) => self.needs_of_step(rank, need),
             Node::SendEnd(at, peer) => {
-                if self.has_arrivals(at, peer, What::Back) || self.has_arrivals(at, peer, What::Written) {
+                if self.has_arrivals(at, peer, ChannelKind::Back)
+                    || self.has_arrivals(at, peer, ChannelKind::Written)
+                {
                     if self.will_test(at) {
                         need(Node::Step(at));
                     } else if self.facts.is_ordered(at, peer) && self.will_send(at, peer) {
@@ -78,7 +80,7 @@ impl<P: Protocol> View<'_, P> {
                     }
                 }
                 // What the peer's end sends back.
-                if !self.has_arrivals(at, peer, What::Back) {
+                if !self.has_arrivals(at, peer, ChannelKind::Back) {
                     need(self.receive_end(peer, at));
                     if self.will_receive(peer, at) {
                         need(self.before_next(peer, Flow::From(at)));
@@ -152,7 +154,7 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             })
         };
-        self.state.network.heads_at(at).any(|(route, _)| self.end_of(*route) == end) || announces()
+        self.state.network.heads_at(at).any(|(channel, _)| self.end_of(*channel) == end) || announces()
     }
 
     /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
@@ -236,13 +238,14 @@ impl<P: Protocol> View<'_, P> {
                 let begun = self.state.procs[usize::from(rank)].is_open(request);
                 let none = (!begun || self.state.is_unmatched(message, to))
                     && !self.state.procs[usize::from(to)].waiting.iter().any(takes)
-                    && !self.has_arrivals(rank, to, What::Back);
+                    && !self.has_arrivals(rank, to, ChannelKind::Back);
                 none.then_some(Node::Post(to, rank))
             }
             Start::Receive { from: Source::Rank(from), .. } => {
                 let from = from.0 as u16;
                 let waits = self.state.procs[usize::from(rank)].waiting.contains(&request);
-                (waits && !self.has_arrivals(rank, from, What::Forward)).then_some(Node::Send(from, rank))
+                (waits && !self.has_arrivals(rank, from, ChannelKind::Forward))
+                    .then_some(Node::Send(from, rank))
             }
             _ => None,
         }
@@ -271,7 +274,7 @@ impl<P: Protocol> View<'_, P> {
 
     /// What could send a message from `peer` to `at`, if none is under way.
     fn needs_messages(&self, at: u16, peer: u16, need: &mut dyn FnMut(Node)) {
-        if !self.has_arrivals(at, peer, What::Forward) {
+        if !self.has_arrivals(at, peer, ChannelKind::Forward) {
             if self.will_send(peer, at) {
                 need(self.before_next(peer, Flow::To(at)));
             }
@@ -311,9 +314,9 @@ impl<P: Protocol> View<'_, P> {
     }
 
     /// Whether something is under way that comes out at `at`.
-    fn has_arrivals(&self, at: u16, peer: u16, what: What) -> bool {
-        let route = Route { at, peer, context: Context::MESSAGES, what };
-        self.state.network.has(route)
+    fn has_arrivals(&self, at: u16, peer: u16, kind: ChannelKind) -> bool {
+        let channel = Channel { at, peer, context: Context::MESSAGES, kind };
+        self.state.network.has(channel)
     }
 
     fn possible(&self, nodes: &Nodes) -> Vec<Action> {
@@ -323,16 +326,16 @@ impl<P: Protocol> View<'_, P> {
                 self.model.steps(self.state, *rank, &mut actions);
             }
         }
-        for (route, _) in self.state.network.heads() {
+        for (channel, _) in self.state.network.heads() {
             // A rank whose last receive from any source has its message is named jointly by that.
-            let jointly = match route.what {
-                What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
-                    nodes.contains(&Node::ReceiveEnds(route.at))
+            let jointly = match channel.kind {
+                ChannelKind::Forward | ChannelKind::Read(_) if channel.context == Context::MESSAGES => {
+                    nodes.contains(&Node::ReceiveEnds(channel.at))
                 }
                 _ => false,
             };
-            if jointly || nodes.contains(&self.end_of(*route)) {
-                actions.push(Action::Land(*route));
+            if jointly || nodes.contains(&self.end_of(*channel)) {
+                actions.push(Action::Land(*channel));
             }
         }
         let before_announcements = actions.len();

@@ -2,10 +2,10 @@
 //!
 //! Each part of a trace is fed to a [`Rank`](carrousel_rank::Rank) that is made as the real one was. What it asks
 //! for goes into the network that the checker explores, and every packet and completion of the part has to come out
-//! of it: as the oldest thing on its route. Every answer that the application got has to be the answer here, too.
+//! of it: as the oldest thing on its channel. Every answer that the application got has to be the answer here, too.
 //!
-//! **Any order in which the ranks take turns will do.** A route has one end that puts in, in the order of that
-//! rank's part, and one that takes out, in the order of another's. So what is the oldest thing on a route does not
+//! **Any order in which the ranks take turns will do.** A channel has one end that puts in, in the order of that
+//! rank's part, and one that takes out, in the order of another's. So what is the oldest thing on a channel does not
 //! depend on who has come how far, only whether it is there yet; and a rank that finds nothing yet is held up, not
 //! refused. What has come out at one rank holds nothing up at another. Hence a trace is either replayed to its end
 //! in every order, or in none.

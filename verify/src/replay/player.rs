@@ -3,7 +3,7 @@
 use super::report::Departure;
 use super::tell;
 use super::usage::{Place, Usage};
-use crate::network::{Data, Flight, Message, Network, Route, What};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
     Rank, RankId, Source, Status, TagSelector, Work,
@@ -60,12 +60,12 @@ struct Differs {
 
 /// The messages that have not come, to whom, and how long they are.
 pub(super) fn on_the_way(network: &Network) -> impl Iterator<Item = (RankId, Envelope, u64)> {
-    network.iter().filter_map(|(route, flight)| {
+    network.iter().filter_map(|(channel, flight)| {
         let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
             return None;
         };
-        let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
-        Some((RankId(route.at.into()), envelope, len))
+        let envelope = Envelope { source: RankId(channel.peer.into()), tag, context: channel.context };
+        Some((RankId(channel.at.into()), envelope, len))
     })
 }
 
@@ -223,9 +223,9 @@ impl Player {
             Record::Event(Event::Packet { from, context, packet }) => {
                 self.packet(network, from, context, packet)
             }
-            Record::Event(Event::Written(request)) => self.completion(network, request, What::Written),
+            Record::Event(Event::Written(request)) => self.completion(network, request, ChannelKind::Written),
             Record::Event(Event::Read(request)) => {
-                self.completion(network, request, What::Read(request.index))
+                self.completion(network, request, ChannelKind::Read(request.index))
             }
             Record::Event(Event::Announce(request)) => self.announce(network, request),
             Record::Event(Event::Lost(peer)) => self.lost(network, peer),
@@ -330,14 +330,14 @@ impl Player {
             let happened = tell::arrival(from, context, &packet, false);
             return differs(happened, format!("nothing: the connection to {from} is lost"));
         }
-        let route = Route { at: self.me, peer: from.0 as u16, context, what: packet.lane().into() };
+        let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.lane().into() };
         // Between nodes an adapter has its own keys for the memory that a packet offers, which are all that the rank does
         // not say itself.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
-        if network.land_if(route, |flight| flight.packet().is_some_and(same)).is_some() {
+        if network.land_if(channel, |flight| flight.packet().is_some_and(same)).is_some() {
             return self.event(network, Event::Packet { from, context, packet });
         }
-        let Some(expected) = network.next_on(route).and_then(Flight::packet) else {
+        let Some(expected) = network.next_on(channel).and_then(InFlight::packet) else {
             self.awaited = Some((from, context, packet));
             return Ok(());
         };
@@ -349,14 +349,22 @@ impl Player {
         differs(tell(&packet), format!("{}, the next that it has sent in {lane}", tell(&expected)))
     }
 
-    fn completion(&mut self, network: &mut Network, request: Handle, what: What) -> Result<(), Differs> {
-        let is_it =
-            |(route, flight): &&(Route, Flight)| route.what == what && *flight == Flight::Completion(request);
-        let route = network.heads_at(self.me).find(is_it).map(|(route, _)| *route);
-        let Some(route) = route else {
-            let name = tell::operation(what);
-            let among = |(route, flight): &(Route, Flight)| match flight {
-                Flight::Completion(other) if tell::operation(route.what) == name => Some(other.to_string()),
+    fn completion(
+        &mut self,
+        network: &mut Network,
+        request: Handle,
+        kind: ChannelKind,
+    ) -> Result<(), Differs> {
+        let is_it = |(channel, flight): &&(Channel, InFlight)| {
+            channel.kind == kind && *flight == InFlight::Completion(request)
+        };
+        let channel = network.heads_at(self.me).find(is_it).map(|(channel, _)| *channel);
+        let Some(channel) = channel else {
+            let name = tell::operation(kind);
+            let among = |(channel, flight): &(Channel, InFlight)| match flight {
+                InFlight::Completion(other) if tell::operation(channel.kind) == name => {
+                    Some(other.to_string())
+                }
                 _ => None,
             };
             let others: Vec<String> = network.heads_at(self.me).filter_map(among).collect();
@@ -366,8 +374,8 @@ impl Player {
             };
             return differs(format!("the {name} of {request} was complete"), allowed);
         };
-        network.land(route, 0);
-        let written = what == What::Written;
+        network.land(channel, 0);
+        let written = kind == ChannelKind::Written;
         self.event(network, if written { Event::Written(request) } else { Event::Read(request) })
     }
 
@@ -391,9 +399,9 @@ impl Player {
         // Packets that were delivered before stay delivered, none follows (the transport contract). What the rank
         // had posted itself is still reported as complete.
         let me = self.me;
-        let is_lost = |route: &Route| {
-            (route.at, u32::from(route.peer)) == (me, peer.0)
-                && matches!(route.what, What::Forward | What::Back)
+        let is_lost = |channel: &Channel| {
+            (channel.at, u32::from(channel.peer)) == (me, peer.0)
+                && matches!(channel.kind, ChannelKind::Forward | ChannelKind::Back)
         };
         network.lose(is_lost);
         self.event(network, Event::Lost(peer))?;

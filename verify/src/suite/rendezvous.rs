@@ -199,8 +199,11 @@ impl WithProtocol for Batch<'_> {
 /// A broken promise, for a person.
 fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
     let Some((last, _)) = path.steps.last() else { return String::new() };
-    let check =
-        last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
+    let check = last
+        .violations
+        .iter()
+        .find(|violation| violation.is_fatal())
+        .map_or(Check::MatchingOrder, |violation| violation.check);
     let counterexample = explain(job, path, check, None);
     let steps: String = counterexample
         .steps
