@@ -1,11 +1,11 @@
 //! Running an exploration to its end, or to a bound.
 
-pub use crate::limits::{Footprint, Limits, Progress, Stopped};
+pub use crate::limits::{Footprint, Limits, SearchProgress, Stopped};
 
 use crate::action::Action;
 use crate::model::{Model, PROMISES, Settings};
 use crate::program::Job;
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use crate::state::State;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
@@ -22,7 +22,7 @@ pub struct Path<P: Protocol> {
 }
 
 /// What an exploration found.
-pub struct Outcome<P: Protocol> {
+pub struct SearchOutcome<P: Protocol> {
     /// All was explored.
     pub exhaustive: bool,
     /// Why not.
@@ -40,11 +40,11 @@ pub struct Outcome<P: Protocol> {
     /// A broken promise of the library, with a path.
     pub broken: Option<Path<P>>,
     /// How often each thing was met.
-    pub reached: [u64; Reached::ALL.len()],
+    pub reached: [u64; CoverPoint::ALL.len()],
 }
 
 /// Explores all executions of `jobs`.
-pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> Outcome<P> {
+pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> SearchOutcome<P> {
     search(Model::new(jobs, settings), limits, None)
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn search<P: Protocol>(
     model: Model<P>,
     limits: &Limits<'_>,
     max_depth: Option<NonZeroUsize>,
-) -> Outcome<P> {
+) -> SearchOutcome<P> {
     let shared = Arc::clone(model.shared());
     let began = Instant::now();
     let mut builder = model.checker().threads(limits.threads.max(1));
@@ -70,7 +70,7 @@ pub(crate) fn search<P: Protocol>(
     // Without one of these reasons, the search has stopped itself: it has what it was to find, or is at its bound.
     let stopped = stopped.or(shared.is_beyond().then_some(Stopped::States));
     // Paths are found by walking the model again, which must not be stopped for that, nor counted.
-    let reached = Reached::ALL.map(|what| shared.reached(what));
+    let reached = CoverPoint::ALL.map(|what| shared.reached(what));
     shared.end();
     let mut discoveries = checker.discoveries();
     let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
@@ -78,7 +78,7 @@ pub(crate) fn search<P: Protocol>(
     let mut violations: Vec<(Check, Path<P>)> =
         discoveries.into_iter().filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps)))).collect();
     violations.sort_by_key(|(check, _)| *check);
-    Outcome {
+    SearchOutcome {
         exhaustive: stopped.is_none() && max_depth.is_none(),
         stopped,
         states: checker.unique_state_count() as u64,

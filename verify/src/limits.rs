@@ -17,7 +17,7 @@ pub struct Limits<'a> {
     /// Set by others when the search has to end.
     pub interrupt: Option<&'a AtomicBool>,
     /// Told now and then how far the exploration is.
-    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    pub progress: Option<&'a (dyn Fn(SearchProgress) + Sync)>,
 }
 
 impl Default for Limits<'_> {
@@ -68,7 +68,7 @@ impl Footprint {
 
 /// How far an exploration is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct SearchProgress {
     /// Distinct states so far.
     pub states: u64,
     /// States generated so far, the same one several times.
@@ -135,7 +135,7 @@ impl Limits<'_> {
             {
                 reported = Instant::now();
                 let frontier = states.saturating_sub(expanded);
-                progress(Progress { states, generated, frontier, elapsed: began.elapsed() });
+                progress(SearchProgress { states, generated, frontier, elapsed: began.elapsed() });
             }
         }
         // A search that ends between two looks has kept its bounds, or has not.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// What a type of rules needs to be in a state.
-pub(crate) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
-impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> Rule for R {}
+pub(crate) trait RuleType: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> RuleType for R {}
 
 /// A model that can be told of.
 pub(crate) trait Machine:

@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::later::{self, later_of, sought};
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use crate::search::{Focus, Reached, Shared};
+use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
 use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
 use std::marker::PhantomData;
@@ -43,8 +43,8 @@ pub struct Model<P: Protocol> {
     initial: Arc<OnceLock<Vec<State<P>>>>,
     settings: Settings,
     reduces: bool,
-    shared: Arc<Shared>,
-    focus: Option<Focus>,
+    shared: Arc<SearchStatus>,
+    focus: Option<SearchGoal>,
     protocol: PhantomData<P>,
 }
 
@@ -54,21 +54,21 @@ impl<P: Protocol> Model<P> {
         let facts: Arc<[Facts]> = jobs.iter().map(Facts::new::<P>).collect();
         let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
-        let shared = Arc::new(Shared::new(&jobs));
+        let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
         Self { jobs, facts, initial, settings, reduces, shared, focus: None, protocol: PhantomData }
     }
 
     /// The same for a search that is for something. What is known of the jobs is not found out again: on many ranks
     /// there are as many searches.
-    pub(crate) fn focused(&self, reduce: bool, focus: Focus) -> Self {
+    pub(crate) fn focused(&self, reduce: bool, focus: SearchGoal) -> Self {
         Self {
             jobs: Arc::clone(&self.jobs),
             facts: Arc::clone(&self.facts),
             initial: Arc::clone(&self.initial),
             settings: Settings { reduce, ..self.settings },
             reduces: reduce && self.reduces,
-            shared: Arc::new(Shared::new(&self.jobs)),
+            shared: Arc::new(SearchStatus::new(&self.jobs)),
             focus: Some(focus),
             protocol: PhantomData,
         }
@@ -80,7 +80,7 @@ impl<P: Protocol> Model<P> {
     }
 
     /// What the threads write to.
-    pub fn shared(&self) -> &Arc<Shared> {
+    pub fn shared(&self) -> &Arc<SearchStatus> {
         &self.shared
     }
 
@@ -316,7 +316,7 @@ impl<P: Protocol> Model<P> {
         !program.later.is_empty() && later::fault(program, proc).is_some()
     }
 
-    pub(crate) fn reach(&self, what: Reached) {
+    pub(crate) fn reach(&self, what: CoverPoint) {
         self.shared.reached[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -5,7 +5,7 @@ use crate::context::StepContext;
 use crate::model::Model;
 use crate::network::{Data, Message};
 use crate::program::{Act, Ordinal, Start};
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
@@ -136,7 +136,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(mpi::tag(tag)))
         });
         if crosses {
-            self.model.reach(Reached::Crossed);
+            self.model.reach(CoverPoint::Crossed);
         }
     }
 
@@ -161,7 +161,7 @@ impl<P: Protocol> StepContext<'_, P> {
         {
             self.violates(Check::BufferSafety, ViolationKind::WrittenPastEnd { at, message, receive });
         } else {
-            self.model.reach(Reached::Written);
+            self.model.reach(CoverPoint::Written);
         }
     }
 
@@ -231,7 +231,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     }
                     (None, Some(Failure::Cancelled)) => {
                         proc.waiting.retain(|waiting| *waiting != ordinal);
-                        self.model.reach(Reached::Cancelled);
+                        self.model.reach(CoverPoint::Cancelled);
                     }
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);

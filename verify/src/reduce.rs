@@ -29,7 +29,7 @@ use crate::later::sought;
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
-use crate::search::Place;
+use crate::search::ViolationSite;
 use crate::state::State;
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
@@ -128,15 +128,15 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
 pub(crate) fn actions_towards<P: Protocol>(
     model: &Model<P>,
     state: &State<P>,
-    place: Place,
+    place: ViolationSite,
     actions: &mut Vec<Action>,
 ) {
     let work = Cell::new(WORK_MAX);
     let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let mut seeds = Vec::new();
     match place {
-        Place::Step(rank) => seeds.push(Node::Step(rank)),
-        Place::Rank(rank) => {
+        ViolationSite::Step(rank) => seeds.push(Node::Step(rank)),
+        ViolationSite::Rank(rank) => {
             seeds.extend([Node::Step(rank), Node::Collective(rank)]);
             for peer in 0..view.ranks() {
                 seeds.extend([view.receive_end(rank, peer), Node::SendEnd(rank, peer)]);

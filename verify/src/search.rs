@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a proof has met on its way: one that never met a crossing proves little about crossings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reached {
+pub enum CoverPoint {
     /// A message was written into an announced receive.
     Written,
     /// An RTR met a message under way by RTS.
@@ -21,7 +21,7 @@ pub enum Reached {
     Claimed,
 }
 
-impl Reached {
+impl CoverPoint {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Written, Self::Crossed, Self::Mispredicted, Self::Declined, Self::Cancelled, Self::Claimed];
@@ -41,18 +41,18 @@ impl Reached {
 
 /// What a search is for: a shortest path to one violation. It ends when it has one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Focus {
+pub(crate) struct SearchGoal {
     /// The check that is violated; `None` for a promise of the library's.
     pub(crate) check: Option<Check>,
     /// Where its violation is, and of what kind; `None` for one that is at the end of an execution.
-    pub(crate) at: Option<Place>,
+    pub(crate) at: Option<ViolationSite>,
     /// States to expand, at most.
     pub(crate) most: u64,
 }
 
 /// Where something goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ViolationSite {
     /// In a step of this rank's program, whatever has come to it before.
     Step(u16),
     /// In a step of this rank's program, or in what comes to it.
@@ -61,9 +61,9 @@ pub(crate) enum Place {
 
 /// What the threads of an exploration write to.
 #[derive(Debug, Default)]
-pub struct Shared {
-    /// Counts by [`Reached`].
-    pub(crate) reached: [AtomicU64; Reached::ALL.len()],
+pub struct SearchStatus {
+    /// Counts by [`CoverPoint`].
+    pub(crate) reached: [AtomicU64; CoverPoint::ALL.len()],
     /// States whose successors were asked for.
     pub expanded: AtomicU64,
     /// Explore no further.
@@ -80,7 +80,7 @@ pub struct Shared {
     pub(crate) matches: Vec<AtomicU64>,
 }
 
-impl Shared {
+impl SearchStatus {
     pub(crate) fn new(jobs: &[Job]) -> Self {
         let receives = match jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
@@ -91,7 +91,7 @@ impl Shared {
     }
 
     /// How often something was met.
-    pub fn reached(&self, what: Reached) -> u64 {
+    pub fn reached(&self, what: CoverPoint) -> u64 {
         self.reached[what as usize].load(Ordering::Relaxed)
     }
 

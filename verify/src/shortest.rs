@@ -19,10 +19,10 @@
 //! which each state is large); a counterexample that is not known to be a shortest one by then says so.
 
 use crate::action::Action;
-use crate::explore::{Limits, Outcome, Path, search};
+use crate::explore::{Limits, Path, SearchOutcome, search};
 use crate::model::{Model, Settings};
 use crate::program::Job;
-use crate::search::{Focus, Place};
+use crate::search::{SearchGoal, ViolationSite};
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::iter;
@@ -57,7 +57,7 @@ pub struct Shortened<P: Protocol> {
 pub fn shorten<P: Protocol>(
     job: &Job,
     settings: Settings,
-    outcome: &mut Outcome<P>,
+    outcome: &mut SearchOutcome<P>,
     limits: &Limits<'_>,
 ) -> Shortened<P> {
     let mut shortening = Shortening::new(job, settings, limits);
@@ -136,20 +136,20 @@ impl<'a, P: Protocol> Shortening<'a, P> {
 
     fn shorten(&mut self, best: &mut Shortest<P>) {
         let ranks = || 0..self.model.jobs()[0].ranks.len() as u16;
-        let places: Vec<Option<Place>> = if !self.reduces || self.is_at_the_end(best.check) {
+        let places: Vec<Option<ViolationSite>> = if !self.reduces || self.is_at_the_end(best.check) {
             vec![None]
         } else if best.check == Check::DeadlockFreedom {
-            iter::once(None).chain(ranks().map(|rank| Some(Place::Step(rank)))).collect()
+            iter::once(None).chain(ranks().map(|rank| Some(ViolationSite::Step(rank)))).collect()
         } else {
-            let steps = ranks().map(|rank| Some(Place::Step(rank)));
+            let steps = ranks().map(|rank| Some(ViolationSite::Step(rank)));
             // That a program ends with an open request is a matter of its own steps.
             let others = ranks().filter(|_| best.check != Check::RequestLeak);
-            steps.chain(others.map(|rank| Some(Place::Rank(rank)))).collect()
+            steps.chain(others.map(|rank| Some(ViolationSite::Rank(rank)))).collect()
         };
         // Where the violation is known to be there may be a short one, beside which the other searches end soon.
         let here = best.path.steps.iter().rev().find_map(|(_, action)| *action).map_or(0, Action::rank);
         if places.len() > 1 {
-            self.improve(best, Some(Place::Step(here)), 0);
+            self.improve(best, Some(ViolationSite::Step(here)), 0);
         }
         // Of equally short ones it is the same in every run: which one was found first is not.
         let mut is_chosen = false;
@@ -164,7 +164,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
     }
 
     /// Searches for a path that is shorter than the best one, or longer than that by less than `more` steps.
-    fn improve(&mut self, best: &mut Shortest<P>, place: Option<Place>, more: usize) -> Ended {
+    fn improve(&mut self, best: &mut Shortest<P>, place: Option<ViolationSite>, more: usize) -> Ended {
         let Some(mut found) = self.search(Some(best.check), place, best.path.steps.len() + more) else {
             return Ended::Early;
         };
@@ -179,11 +179,16 @@ impl<'a, P: Protocol> Shortening<'a, P> {
     }
 
     /// Searches for a path with fewer states than this; none if there is no time left to.
-    fn search(&mut self, check: Option<Check>, at: Option<Place>, states: usize) -> Option<Outcome<P>> {
+    fn search(
+        &mut self,
+        check: Option<Check>,
+        at: Option<ViolationSite>,
+        states: usize,
+    ) -> Option<SearchOutcome<P>> {
         if self.left == 0 || self.limits.is_interrupted() {
             return None;
         }
-        let focus = Focus { check, at, most: self.left };
+        let focus = SearchGoal { check, at, most: self.left };
         let model = self.model.focused(self.reduces, focus);
         // A search to depth d looks at states whose path has less than d states, and no path has none.
         let found = search(model, &self.limits, NonZeroUsize::new(states.max(1)));

@@ -15,7 +15,7 @@ pub struct State<P: Protocol> {
     /// Which of the model's jobs this is a state of.
     pub job: u32,
     /// The ranks.
-    pub procs: Vec<Shared<Proc<P>>>,
+    pub procs: Vec<Hashed<Proc<P>>>,
     /// What is in flight.
     pub network: Network,
     /// What ranks have started with values that only an execution has, by rank and ordinal.
@@ -26,12 +26,12 @@ pub struct State<P: Protocol> {
 
 /// A value that successor states share until it changes, with its hash.
 #[derive(Clone, Debug)]
-pub struct Shared<T> {
+pub struct Hashed<T> {
     hash: u64,
     value: Arc<T>,
 }
 
-impl<T: Hash + Clone> Shared<T> {
+impl<T: Hash + Clone> Hashed<T> {
     /// Wraps a value.
     pub fn new(value: T) -> Self {
         Self { hash: hash_of(&value), value: Arc::new(value) }
@@ -51,22 +51,22 @@ fn hash_of<T: Hash>(value: &T) -> u64 {
     ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
 }
 
-impl<T> std::ops::Deref for Shared<T> {
+impl<T> std::ops::Deref for Hashed<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
-impl<T: PartialEq> PartialEq for Shared<T> {
+impl<T: PartialEq> PartialEq for Hashed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.value == other.value
     }
 }
 
-impl<T: Eq> Eq for Shared<T> {}
+impl<T: Eq> Eq for Hashed<T> {}
 
-impl<T> Hash for Shared<T> {
+impl<T> Hash for Hashed<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
@@ -144,7 +144,7 @@ impl<P: Protocol> State<P> {
     }
 
     /// The ranks by their numbers, of which there may be as many as fit.
-    pub fn ranks(&self) -> impl Iterator<Item = (u16, &Shared<Proc<P>>)> {
+    pub fn ranks(&self) -> impl Iterator<Item = (u16, &Hashed<Proc<P>>)> {
         (0..=u16::MAX).zip(&self.procs)
     }
 }

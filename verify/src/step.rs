@@ -11,8 +11,8 @@ use crate::model::Model;
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network, Reading};
 use crate::oracle::{Expectation, check_end};
 use crate::program::{Act, Ordinal, Program, Start};
-use crate::search::Reached;
-use crate::state::{Open, Proc, Shared, State};
+use crate::search::CoverPoint;
+use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
 use carrousel_program::received;
 use carrousel_rank::{
@@ -75,7 +75,7 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
     let ranks = carrousel_rank::Job { ranks: programs.ranks.len() as u32 };
     let procs = (0..ranks.ranks)
         .map(|me| {
-            Shared::new(Proc {
+            Hashed::new(Proc {
                 pc: 0,
                 rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
                 open: SmallVec::new(),
@@ -188,7 +188,7 @@ impl<P: Protocol> StepContext<'_, P> {
         };
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         if choice == Choice::Decline {
-            self.model.reach(Reached::Declined);
+            self.model.reach(CoverPoint::Declined);
         }
         self.perform(proc, outputs, subject, expectation);
         if matches!((start, expectation), (Start::Receive { .. }, Expectation::Match(None))) {
@@ -208,7 +208,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let message = expectation.map(|(_, message)| message);
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         self.perform(proc, outputs, None, Expectation::Nothing);
-        self.model.reach(Reached::Claimed);
+        self.model.reach(CoverPoint::Claimed);
         match message {
             None => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at, from: at }),
             Some(message) => {
@@ -344,7 +344,7 @@ impl<P: Protocol> StepContext<'_, P> {
                 if let Some((receive, _)) = expected
                     && proc.by_ordinal(receive).is_some_and(|open| open.exposed)
                 {
-                    self.model.reach(Reached::Mispredicted);
+                    self.model.reach(CoverPoint::Mispredicted);
                 }
             }
             Packet::Done { send } => {

@@ -1,7 +1,7 @@
 //! A search that somebody ends tells what it has found by then, and claims nothing else.
 
 use carrousel_scenario::{Check, load};
-use carrousel_verify::explore::{Limits, Progress, Stopped};
+use carrousel_verify::explore::{Limits, SearchProgress, Stopped};
 use carrousel_verify::report::{Report, Verdict};
 use carrousel_verify::run::{Request, check};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ rank *
 fn interrupted_at(states: u64, threads: usize) -> Report {
     let scenario = load("f", TEXT.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let interrupt = AtomicBool::new(false);
-    let progress = |progress: Progress| interrupt.store(progress.states >= states, Ordering::Relaxed);
+    let progress = |progress: SearchProgress| interrupt.store(progress.states >= states, Ordering::Relaxed);
     let limits = Limits {
         threads,
         interrupt: Some(&interrupt),

@@ -19,12 +19,12 @@ fn handle(at: usize) -> Handle {
 }
 
 /// A record on its way through the network.
-struct Replay<'a> {
+struct RecordedOrder<'a> {
     plan: &'a Plan,
     network: Network,
 }
 
-impl Replay<'_> {
+impl RecordedOrder<'_> {
     fn post(&mut self, me: u16, at: usize) {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return };
         let (to, context) = (step.to as u16, self.plan.context(at));
@@ -83,7 +83,7 @@ impl Replay<'_> {
 
 /// Whether the network allows a record; if not, what could not happen, by rank.
 fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
-    let mut replay = Replay { plan, network: Network::default() };
+    let mut replay = RecordedOrder { plan, network: Network::default() };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
     // What comes out at one rank holds nothing up at another: any order in which they take turns will do.

@@ -14,7 +14,7 @@ use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_verify::scenario::job;
-use carrousel_verify::search::Reached;
+use carrousel_verify::search::CoverPoint;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 
@@ -191,7 +191,7 @@ fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
         }
         let job = Job { ranks: [receiver, one, other].map(Arc::new).into(), options };
         let ((reduced, few, fewer), (whole, checks, states)) = (met(&job, true), met(&job, false));
-        assert!(whole[Reached::Written as usize] && whole[Reached::Crossed as usize], "{whole:?}");
+        assert!(whole[CoverPoint::Written as usize] && whole[CoverPoint::Crossed as usize], "{whole:?}");
         assert_eq!((reduced, few), (whole, checks), "collective: {collective}");
         assert!(fewer < states, "{fewer} of {states}");
     }

@@ -19,16 +19,16 @@ pub struct Chart {
     /// Steps before the first that is drawn.
     pub skipped: u32,
     /// What happens, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChartRow>,
     /// Packets and data between the lanes, in the order in which they are sent.
     pub arrows: Vec<Arrow>,
     /// What stands below the lanes.
-    pub ends: Vec<End>,
+    pub ends: Vec<LaneEnd>,
 }
 
 /// Something that happens at one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ChartRow {
     /// The number of the step, from 1.
     pub step: u32,
     /// Where, as an index into [`Chart::lanes`].
@@ -57,12 +57,12 @@ pub struct Arrow {
     /// What it is.
     pub label: String,
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: ArrowKind,
 }
 
 /// What an arrow carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArrowKind {
     /// A packet of the protocol.
     Control,
     /// The data of a message.
@@ -71,7 +71,7 @@ pub enum Kind {
 
 /// How a rank ends that does not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct LaneEnd {
     /// Which lane.
     pub lane: usize,
     /// Why.

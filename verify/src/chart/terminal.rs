@@ -4,7 +4,7 @@
 //! arrives. With few lanes what happens stands beside its lane; with many it stands at the right of all.
 
 use super::canvas::{Ink, Line};
-use super::{Arrow, Chart, Kind, number, wrap};
+use super::{Arrow, ArrowKind, Chart, number, wrap};
 
 /// The least distance of lanes that have their text between them.
 const WIDE_MIN: usize = 22;
@@ -261,7 +261,7 @@ impl Sheet<'_> {
 
 fn ink(arrow: &Arrow) -> Ink {
     match arrow.kind {
-        Kind::Control => Ink::Control,
-        Kind::Data => Ink::Data,
+        ArrowKind::Control => Ink::Control,
+        ArrowKind::Data => Ink::Data,
     }
 }

@@ -5,7 +5,7 @@ use super::stuck::Deadlock;
 use super::verdict::Verdict;
 use super::walk::{Beat, FlightId, Sent, Walk};
 use crate::action::{Action, Choice};
-use crate::chart::{Arrow, Chart, End, Kind, Row};
+use crate::chart::{Arrow, ArrowKind, Chart, ChartRow, LaneEnd};
 use crate::network::{ChannelKind, InFlight, Message};
 use crate::program::{Act, Ordinal};
 use carrousel_rank::Packet;
@@ -83,7 +83,7 @@ impl Pen<'_> {
         }
         let text = self.text(beat, arrives.is_some());
         let sends: Vec<usize> = beat.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
-        self.chart.rows.push(Row { step, lane, text, arrives, sends, wrong: None });
+        self.chart.rows.push(ChartRow { step, lane, text, arrives, sends, wrong: None });
     }
 
     /// Begins the arrow of something that is sent in `row`; none if it leads nowhere that is drawn.
@@ -105,24 +105,25 @@ impl Pen<'_> {
         Some(arrow)
     }
 
-    fn label(&self, sent: &Sent) -> (String, Kind) {
+    fn label(&self, sent: &Sent) -> (String, ArrowKind) {
         let message = |message: Message| self.names.tag(message.from, message.send);
         match sent.flight {
             InFlight::Data(data, notice) => {
                 let notice = notice.map_or(String::new(), |packet| format!(" + {}", packet.name()));
-                (format!("data {}{notice}", message(data.message)), Kind::Data)
+                (format!("data {}{notice}", message(data.message)), ArrowKind::Data)
             }
-            InFlight::Read(..) | InFlight::Completion(_) => {
-                (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
-            }
+            InFlight::Read(..) | InFlight::Completion(_) => (
+                sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))),
+                ArrowKind::Data,
+            ),
             InFlight::Packet(packet, _) | InFlight::Notice(packet)
                 if sent.channel.context.is_collective() =>
             {
                 let name = self.names.collective(sent.channel.peer);
                 match packet {
-                    Packet::Eager { len: 0, .. } => (name.to_owned(), Kind::Control),
-                    Packet::Eager { .. } => (name.to_owned(), Kind::Data),
-                    _ => (format!("{} {name}", packet.name()), Kind::Control),
+                    Packet::Eager { len: 0, .. } => (name.to_owned(), ArrowKind::Control),
+                    Packet::Eager { .. } => (name.to_owned(), ArrowKind::Data),
+                    _ => (format!("{} {name}", packet.name()), ArrowKind::Control),
                 }
             }
             InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
@@ -134,7 +135,8 @@ impl Pen<'_> {
                 let about = receive.map(|receive| self.names.tag(sent.channel.peer, receive));
                 let about =
                     about.or(sent.message.map(message)).map_or(String::new(), |about| format!(" {about}"));
-                let kind = if matches!(packet, Packet::Eager { .. }) { Kind::Data } else { Kind::Control };
+                let kind =
+                    if matches!(packet, Packet::Eager { .. }) { ArrowKind::Data } else { ArrowKind::Control };
                 (format!("{}{about}", packet.name()), kind)
             }
         }
@@ -204,7 +206,7 @@ impl Pen<'_> {
                     Some(line) => format!("stuck at line {line}: {statement}"),
                     None => format!("stuck: {statement}"),
                 };
-                self.chart.ends.push(End { lane, text });
+                self.chart.ends.push(LaneEnd { lane, text });
             }
         }
         if deadlock.is_none()

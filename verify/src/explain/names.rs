@@ -3,7 +3,7 @@
 use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
-use crate::state::{Proc, Shared, State};
+use crate::state::{Hashed, Proc, State};
 use carrousel_rank::{Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
@@ -278,7 +278,7 @@ impl<'a> Names<'a> {
 /// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
 pub(super) fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
     let procs = state.map_or(&[][..], |state| &state.procs);
-    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
+    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Hashed<Proc<P>>))| {
         Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
     };
     (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()

@@ -2,7 +2,7 @@
 
 use super::bounds::{Buffers, CreditBounds};
 use super::reached::{Counts, Reached};
-use crate::machine::{Machine, Rule, promises};
+use crate::machine::{Machine, RuleType, promises};
 use carrousel_link::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -152,7 +152,7 @@ impl<R: CreditRules> Window<R> {
     }
 }
 
-impl<R: CreditRules + Rule> Model for Window<R> {
+impl<R: CreditRules + RuleType> Model for Window<R> {
     type State = World<R>;
     type Action = Action;
 
@@ -214,7 +214,7 @@ fn name(end: u8) -> &'static str {
     if end == 0 { "A" } else { "B" }
 }
 
-impl<R: CreditRules + Rule> Machine for Window<R> {
+impl<R: CreditRules + RuleType> Machine for Window<R> {
     fn broken(&self, world: &World<R>) -> Option<String> {
         Some(match world.wrong? {
             Wrong::Overrun(end) => {

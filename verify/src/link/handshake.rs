@@ -2,7 +2,7 @@
 
 use super::bounds::HandshakeBounds;
 use super::reached::{Counts, Reached};
-use crate::machine::{Machine, Rule, promises};
+use crate::machine::{Machine, RuleType, promises};
 use carrousel_link::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
@@ -110,7 +110,7 @@ impl<R> End<R> {
     }
 }
 
-impl<R: HandshakeRules + Rule> Pair<R> {
+impl<R: HandshakeRules + RuleType> Pair<R> {
     pub(super) fn new(bounds: HandshakeBounds, forgets: bool) -> Self {
         Self { bounds, forgets, counts: Arc::default(), rules: PhantomData }
     }
@@ -203,7 +203,7 @@ impl<R: HandshakeRules + Rule> Pair<R> {
     }
 }
 
-impl<R: HandshakeRules + Rule> Model for Pair<R> {
+impl<R: HandshakeRules + RuleType> Model for Pair<R> {
     type State = World<R>;
     type Action = Action;
 
@@ -283,7 +283,7 @@ fn name(end: u8) -> &'static str {
     if end == 0 { "A" } else { "B" }
 }
 
-impl<R: HandshakeRules + Rule> Machine for Pair<R> {
+impl<R: HandshakeRules + RuleType> Machine for Pair<R> {
     fn broken(&self, world: &World<R>) -> Option<String> {
         match world.wrong {
             Some(Wrong::ConnectedTwice(end)) => {

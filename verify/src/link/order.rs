@@ -2,7 +2,7 @@
 
 use super::bounds::OrderBounds;
 use super::reached::{Counts, Reached};
-use crate::machine::{Machine, Rule, promises};
+use crate::machine::{Machine, RuleType, promises};
 use carrousel_link::{Credits, InOrder, NUMBERS, Numbers, OrderRules, Rules, Way};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -138,7 +138,7 @@ impl<R: OrderRules> Ways<R> {
     }
 }
 
-impl<R: OrderRules + Rule> Model for Ways<R> {
+impl<R: OrderRules + RuleType> Model for Ways<R> {
     type State = World<R>;
     type Action = Action;
 
@@ -220,7 +220,7 @@ impl fmt::Display for Packet {
     }
 }
 
-impl<R: OrderRules + Rule> Machine for Ways<R> {
+impl<R: OrderRules + RuleType> Machine for Ways<R> {
     fn broken(&self, world: &World<R>) -> Option<String> {
         Some(match world.wrong? {
             Wrong::Order(packet) => format!("in-order: {packet} is taken out of its turn"),

@@ -24,8 +24,8 @@ mod report;
 mod tell;
 mod usage;
 
-pub use self::report::{Departure, Gap, Progress, Report, Verdict, Why};
-pub use self::usage::{CollectiveCall, Misuse, Place};
+pub use self::report::{Departure, Gap, ReplayProgress, ReplayReport, ReplayVerdict, Why};
+pub use self::usage::{CallSite, CollectiveCall, Misuse};
 
 use self::player::{Player, Stop};
 use self::usage::Usage;
@@ -41,15 +41,15 @@ const IN_FLIGHT: usize = 256;
 ///
 /// # Errors
 /// When a part holds what is no record.
-pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceError> {
+pub fn check(trace: Trace, progress: &dyn Fn(ReplayProgress)) -> Result<ReplayReport, TraceError> {
     let Trace { ranks, options, command, parts, bytes } = trace;
     let mut replay = Replay::new(ranks, &options, parts);
-    let departure = replay.run(&|records, read| progress(Progress { records, read, bytes }))?;
+    let departure = replay.run(&|records, read| progress(ReplayProgress { records, read, bytes }))?;
     let gaps = if departure.is_some() { Vec::new() } else { replay.gaps() };
     let verdict = match (&departure, &gaps[..]) {
-        (Some(_), _) => Verdict::Departed,
-        (None, []) => Verdict::Allowed,
-        (None, _) => Verdict::Incomplete,
+        (Some(_), _) => ReplayVerdict::Departed,
+        (None, []) => ReplayVerdict::Allowed,
+        (None, _) => ReplayVerdict::Incomplete,
     };
     let sum = |count: fn(&Player) -> u64| replay.players.iter().map(count).sum();
     let [calls, events, answers] = [
@@ -57,7 +57,7 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
         sum(|player| player.counts.events),
         sum(|player| player.counts.answers),
     ];
-    Ok(Report {
+    Ok(ReplayReport {
         verdict,
         command,
         ranks,

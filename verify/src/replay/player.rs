@@ -2,7 +2,7 @@
 
 use super::report::Departure;
 use super::tell;
-use super::usage::{Place, Usage};
+use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
@@ -14,13 +14,13 @@ use std::rc::Rc;
 
 /// What has been replayed of one part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct RecordCounts {
     pub(super) calls: u64,
     pub(super) events: u64,
     pub(super) answers: u64,
 }
 
-impl Counts {
+impl RecordCounts {
     pub(super) fn all(&self) -> u64 {
         self.calls + self.events + self.answers
     }
@@ -39,14 +39,14 @@ pub(super) enum Stop {
 /// One rank.
 pub(super) struct Player {
     pub(super) me: u16,
-    pub(super) counts: Counts,
+    pub(super) counts: RecordCounts,
     rank: Rank<Mirror>,
     ranks: u32,
     part: Option<TracePart>,
     /// A packet that has to come, but is not in flight yet.
     awaited: Option<(RankId, Context, Packet)>,
     /// Where the application made its last call.
-    at: Place,
+    at: CallSite,
     /// Peers whose connection is lost.
     lost: BTreeSet<RankId>,
     work: Vec<Work>,
@@ -77,12 +77,12 @@ impl Player {
     pub(super) fn new(me: u16, job: &Job, options: &Options, part: Option<TracePart>) -> Self {
         Self {
             me,
-            counts: Counts::default(),
+            counts: RecordCounts::default(),
             rank: Rank::new(RankId(me.into()), job, options),
             ranks: job.ranks,
             part,
             awaited: None,
-            at: Place::default(),
+            at: CallSite::default(),
             lost: BTreeSet::new(),
             work: Vec::new(),
         }

@@ -1,11 +1,11 @@
 //! What a replay says of a trace.
 
-use super::usage::{Misuse, Place};
+use super::usage::{CallSite, Misuse};
 use serde::Serialize;
 
 /// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct ReplayProgress {
     /// Records that have been replayed.
     pub records: u64,
     /// Bytes that have been read.
@@ -16,9 +16,9 @@ pub struct Progress {
 
 /// What came of a replay. Serialises as the object that `--format json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ReplayReport {
     /// Whether the model allows it.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// How many ranks the job had.
@@ -40,7 +40,7 @@ pub struct Report {
 /// Whether the model allows what a trace says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// All of it.
     Allowed,
     /// Not all of it.
@@ -58,7 +58,7 @@ pub struct Departure {
     pub record: u64,
     /// Where the application made its last call.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: CallSite,
     /// What the record says.
     pub happened: String,
     /// What the model would have allowed instead.

@@ -44,7 +44,7 @@ pub enum Misuse {
         /// How many there are.
         count: u64,
         /// Where the first of them was sent.
-        place: Place,
+        place: CallSite,
     },
 }
 
@@ -57,12 +57,12 @@ pub struct CollectiveCall {
     pub call: String,
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: CallSite,
 }
 
 /// A line of a program, as far as the trace says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct CallSite {
     /// The file.
     pub file: Option<Rc<str>>,
     /// The line, from 1; 0 is the end of the file.
@@ -70,7 +70,7 @@ pub struct Place {
 }
 
 /// ` at src/main.rs:12`; nothing, if it is not known.
-impl fmt::Display for Place {
+impl fmt::Display for CallSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.file, self.line) {
             (Some(file), Some(0)) => write!(f, " at the end of {file}"),
@@ -121,7 +121,7 @@ struct Calls {
     /// How many collectives all have called.
     over: u64,
     /// Of each one behind those: who came first, and how many have come.
-    open: VecDeque<(u32, Signature, Place, usize)>,
+    open: VecDeque<(u32, Signature, CallSite, usize)>,
     /// Members have disagreed.
     differ: bool,
 }
@@ -141,7 +141,7 @@ pub(super) struct Usage {
     called: HashMap<(u32, Group), u64>,
     calls: HashMap<Group, Calls>,
     /// Where the last messages of a stream were sent.
-    sends: HashMap<Stream, VecDeque<Place>>,
+    sends: HashMap<Stream, VecDeque<CallSite>>,
     /// Of so many streams those that have been received are forgotten.
     most: usize,
     misuses: Vec<Misuse>,
@@ -171,7 +171,7 @@ impl Usage {
     }
 
     /// A rank has sent.
-    pub(super) fn send(&mut self, rank: u32, send: &Send, place: &Place) {
+    pub(super) fn send(&mut self, rank: u32, send: &Send, place: &CallSite) {
         let stream = (RankId(rank), send.to, send.communicator.messages(), send.tag);
         let places = self.sends.entry(stream).or_default();
         if places.len() == LINES {
@@ -195,7 +195,7 @@ impl Usage {
     }
 
     /// A rank has called a collective.
-    pub(super) fn collective(&mut self, rank: u32, call: &Collective, place: &Place) {
+    pub(super) fn collective(&mut self, rank: u32, call: &Collective, place: &CallSite) {
         let number = call.communicator.index();
         let world = || Group { number, members: Rc::clone(&self.world), before: 0 };
         let group = self.groups.get(&(rank, number)).cloned().unwrap_or_else(world);
@@ -212,7 +212,7 @@ impl Usage {
         *come += 1;
         if *expected != signature && !calls.differ {
             calls.differ = true;
-            let told = |rank: u32, signature: Signature, place: &Place| CollectiveCall {
+            let told = |rank: u32, signature: Signature, place: &CallSite| CollectiveCall {
                 rank,
                 call: signature.to_string(),
                 place: place.clone(),
@@ -260,7 +260,7 @@ mod tests {
             let (to, communicator) = (RankId(1), Communicator::WORLD);
             let send =
                 Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false, data: None };
-            usage.send(0, &send, &Place { file: None, line: Some(tag as u32 + 1) });
+            usage.send(0, &send, &CallSite { file: None, line: Some(tag as u32 + 1) });
             if usage.is_full() {
                 usage.keep([left(7), left(tag)].into_iter());
             }

@@ -1,16 +1,16 @@
 //! Every rule off in turn: what must go wrong, and how small a program shows it.
 
-use super::families::{Family, Kinds, cancels, claims, one_way};
+use super::families::{Kinds, ProgramFamily, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
-use super::{Row, SuiteReport, SuiteSettings, VERSION};
+use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
 use crate::progress;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use std::time::Instant;
 
 /// A rule that is switched off, and what that must show.
@@ -164,7 +164,7 @@ const fn credit_ablation(rule: &'static str, source: &'static str, bounds: Credi
 
 impl Search {
     /// The families up to the bound, those with the fewest calls first.
-    fn families(self) -> impl Iterator<Item = Family> {
+    fn families(self) -> impl Iterator<Item = ProgramFamily> {
         let (Self::OneTag(sends, receives)
         | Self::TwoTags(sends, receives)
         | Self::Masks(sends, receives)
@@ -179,7 +179,7 @@ impl Search {
         sizes.into_iter().map(move |(sent, received)| self.family(sent, received))
     }
 
-    fn family(self, sent: usize, received: usize) -> Family {
+    fn family(self, sent: usize, received: usize) -> ProgramFamily {
         let one_tag = Kinds::ONE_TAG;
         match self {
             Self::OneTag(..) => one_way(sent, received, &one_tag),
@@ -226,9 +226,9 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
     }
 }
 
-fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
+fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
     let began = Instant::now();
-    let mut row = Row::new(format!("without {}", ablation.rule), ablation.set());
+    let mut row = SuiteRow::new(format!("without {}", ablation.rule), ablation.set());
     row.source = Some(ablation.source.to_owned());
     // One thread: the counterexample is a shortest one, and the same in every run.
     let settings = SuiteSettings { limits: Limits { threads: 1, ..settings.limits }, ..*settings };
@@ -254,8 +254,14 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     row
 }
 
-fn search_programs(set: RuleSet, rule: &str, search: Search, settings: &SuiteSettings<'_>, row: &mut Row) {
-    row.reached = Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect();
+fn search_programs(
+    set: RuleSet,
+    rule: &str,
+    search: Search,
+    settings: &SuiteSettings<'_>,
+    row: &mut SuiteRow,
+) {
+    row.reached = CoverPoint::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect();
     for family in search.families() {
         row.programs += family.programs.len() as u64;
         row.programs_in_all += family.in_all;

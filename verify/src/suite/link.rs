@@ -1,6 +1,6 @@
 //! The link suite: connections, with everything that two ends and the network between them can do within some bounds.
 
-use super::bounded::{Family, bounded};
+use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
 use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds, Reached, SET, explore};
 
@@ -72,7 +72,7 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
 
 /// Explores connections with every rule on.
 pub fn link(settings: &SuiteSettings<'_>) -> SuiteReport {
-    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| Family {
+    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| BoundedFamily {
         name: bounds.name(),
         bounds,
         must_reach: must_reach.iter().map(|what| what.name()).collect(),

@@ -1,7 +1,7 @@
 //! The memory suite: registered memory, with everything that an application, a kernel and an adapter can do
 //! within some bounds.
 
-use super::bounded::{Family, bounded};
+use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
 use crate::memory::{Bounds, Kind, Reached, SET, explore};
 
@@ -48,7 +48,7 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
 
 /// Explores registered memory with every rule on.
 pub fn memory(settings: &SuiteSettings<'_>) -> SuiteReport {
-    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| Family {
+    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| BoundedFamily {
         name: bounds.name(),
         bounds,
         must_reach: must_reach.iter().map(|what| what.name()).collect(),

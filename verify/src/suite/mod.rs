@@ -27,12 +27,12 @@ pub struct SuiteReport {
     /// Time it took.
     pub seconds: f64,
     /// One line of the table each.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SuiteRow>,
 }
 
 /// One line of a suite's table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct SuiteRow {
     /// What is shown: a family of programs, or a rule that is off.
     pub name: String,
     /// The rule set.
@@ -177,7 +177,7 @@ pub fn merge(reports: Vec<SuiteReport>) -> Result<SuiteReport, MergeError> {
     Ok(whole)
 }
 
-impl Row {
+impl SuiteRow {
     fn add(&mut self, other: Self) {
         self.programs += other.programs;
         // Each shard states the count of all.
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn part(number: u32, verdict: Verdict) -> SuiteReport {
-        let row = Row {
+        let row = SuiteRow {
             name: "ring".to_owned(),
             protocol: "mirror".to_owned(),
             source: None,

@@ -1,6 +1,6 @@
 //! The progress suite: what a driver owes to a rank before a call, and that data then moves while both ranks compute.
 
-use super::bounded::{Family, bounded};
+use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
 use crate::progress::{Bounds, SET, explore};
 
@@ -19,7 +19,8 @@ fn families(full: bool) -> Vec<Bounds> {
 
 /// Explores initial progress with every rule on.
 pub fn progress(settings: &SuiteSettings<'_>) -> SuiteReport {
-    let family = |bounds: Bounds| Family { name: bounds.name(), bounds, must_reach: bounds.must_reach() };
+    let family =
+        |bounds: Bounds| BoundedFamily { name: bounds.name(), bounds, must_reach: bounds.must_reach() };
     let families: Vec<_> = families(settings.full).into_iter().map(family).collect();
     bounded("progress", SET, &families, explore, settings)
 }
