@@ -2,7 +2,7 @@
 
 /// Which machine, and how much happens around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bounds {
+pub enum LinkBounds {
     /// The handshake.
     Handshake(HandshakeBounds),
     /// Credits.
@@ -11,7 +11,7 @@ pub enum Bounds {
     Order(OrderBounds),
 }
 
-impl Bounds {
+impl LinkBounds {
     /// As in a table.
     pub fn name(&self) -> String {
         match self {

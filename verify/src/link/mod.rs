@@ -31,6 +31,6 @@ mod order;
 mod reached;
 mod rules;
 
-pub use bounds::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
-pub use reached::Reached;
+pub use bounds::{Buffers, CreditBounds, HandshakeBounds, LinkBounds, OrderBounds};
+pub use reached::LinkCoverPoint;
 pub use rules::{RULES, SET, explore, explore_without};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What an exploration has to meet to say anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum LinkCoverPoint {
     /// Both ends have begun.
     BothBegan,
     /// A datagram was lost.
@@ -41,7 +41,7 @@ pub enum Reached {
     OtherLane,
 }
 
-impl Reached {
+impl LinkCoverPoint {
     /// All of them.
     pub const ALL: [Self; 17] = [
         Self::BothBegan,
@@ -89,14 +89,14 @@ impl Reached {
 
 /// How often each was met, and whether the search goes on.
 #[derive(Default)]
-pub(super) struct Counts {
-    met: [AtomicU64; Reached::ALL.len()],
+pub(super) struct LinkCounts {
+    met: [AtomicU64; LinkCoverPoint::ALL.len()],
     /// Explore no further.
     pub(super) stop: AtomicBool,
 }
 
-impl Counts {
-    pub(super) fn note(&self, what: Reached) {
+impl LinkCounts {
+    pub(super) fn note(&self, what: LinkCoverPoint) {
         self.met[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -108,6 +108,11 @@ impl Counts {
     /// The goals that were met.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
         let counts = self.met.iter().map(|count| count.load(Ordering::Relaxed));
-        Reached::ALL.map(Reached::name).into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+        LinkCoverPoint::ALL
+            .map(LinkCoverPoint::name)
+            .into_iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 }

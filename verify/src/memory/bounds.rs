@@ -5,7 +5,7 @@ pub(super) const PAGE: u64 = 1 << 10;
 
 /// How a message was asked to travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TransferKind {
     /// A small one, which may be copied.
     Small,
     /// A rendezvous.
@@ -14,13 +14,13 @@ pub enum Kind {
 
 /// How much can happen. Everything within these bounds is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct MemoryBounds {
     /// Pages of the application.
     pub pages: u8,
     /// Pages of its longest message. Every range of up to so many pages is a buffer.
     pub longest: u8,
     /// How messages travel.
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [TransferKind],
     /// Send calls at a time.
     pub threads: u8,
     /// Messages.
@@ -43,12 +43,12 @@ pub struct Bounds {
     pub fails: bool,
 }
 
-impl Bounds {
+impl MemoryBounds {
     /// Two pages, one message at a time, each buffer registered at its first use.
     pub const SMALL: Self = Self {
         pages: 2,
         longest: 2,
-        kinds: &[Kind::Small],
+        kinds: &[TransferKind::Small],
         threads: 1,
         sends: 3,
         unmaps: 1,
@@ -65,8 +65,8 @@ impl Bounds {
     pub fn name(&self) -> String {
         let Self { pages, sends, unmaps, moves, writes, entries, .. } = self;
         let kinds = match self.kinds {
-            [Kind::Small] => "small",
-            [Kind::Large] => "large",
+            [TransferKind::Small] => "small",
+            [TransferKind::Large] => "large",
             _ => "small and large",
         };
         let mut name = format!(

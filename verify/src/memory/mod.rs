@@ -24,10 +24,10 @@ mod bounds;
 mod environment;
 mod model;
 mod rules;
+mod state;
 mod step;
 mod tell;
-mod world;
 
-pub use bounds::{Bounds, Kind};
-pub use environment::Reached;
+pub use bounds::{MemoryBounds, TransferKind};
+pub use environment::MemoryCoverPoint;
 pub use rules::{RULES, SET, explore, explore_without};

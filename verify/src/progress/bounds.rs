@@ -7,7 +7,7 @@ pub(super) const EAGER: u64 = 1;
 
 /// The programs that are explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ProgressBounds {
     /// Messages that are sent.
     pub sends: usize,
     /// Receives.
@@ -18,7 +18,7 @@ pub struct Bounds {
     pub window: Option<u64>,
 }
 
-impl Bounds {
+impl ProgressBounds {
     /// As in a table.
     pub fn name(&self) -> String {
         let Self { sends, receives, tags, window } = self;
@@ -33,19 +33,19 @@ impl Bounds {
     }
 
     /// All programs of these numbers of calls.
-    pub(super) fn programs(&self) -> Vec<Program> {
+    pub(super) fn programs(&self) -> Vec<PairProgram> {
         let lens = [EAGER, EAGER + 1];
-        let sends: Vec<Message> =
-            (0..self.tags).flat_map(|tag| lens.map(|len| Message { tag: mpi::tag(tag), len })).collect();
+        let sends: Vec<SendCall> =
+            (0..self.tags).flat_map(|tag| lens.map(|len| SendCall { tag: mpi::tag(tag), len })).collect();
         let named = (0..self.tags).map(|tag| mpi::selector(Some(tag)));
         let any = (self.tags > 1).then_some(mpi::ANY_TAG);
-        let receives: Vec<Posted> =
-            named.chain(any).flat_map(|tag| lens.map(|len| Posted { tag, len })).collect();
+        let receives: Vec<ReceiveCall> =
+            named.chain(any).flat_map(|tag| lens.map(|len| ReceiveCall { tag, len })).collect();
         let all = lists(&sends, self.sends);
         let pairs = all.iter().flat_map(|sends| {
             lists(&receives, self.receives)
                 .into_iter()
-                .map(move |receives| Program::new(sends.clone(), receives))
+                .map(move |receives| PairProgram::new(sends.clone(), receives))
         });
         pairs.collect()
     }
@@ -63,31 +63,31 @@ fn lists<T: Clone>(kinds: &[T], length: usize) -> Vec<Vec<T>> {
 
 /// A message that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct SendCall {
     pub(super) tag: Tag,
     pub(super) len: u64,
 }
 
 /// A receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Posted {
+pub(super) struct ReceiveCall {
     pub(super) tag: TagSelector,
     pub(super) len: u64,
 }
 
 /// What the two ranks call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
-    pub(super) sends: Vec<Message>,
-    pub(super) receives: Vec<Posted>,
+pub(super) struct PairProgram {
+    pub(super) sends: Vec<SendCall>,
+    pub(super) receives: Vec<ReceiveCall>,
     /// Of each receive: its message. With one sender it depends on the order of calls at each end only.
     partners: Vec<Option<usize>>,
 }
 
-impl Program {
-    fn new(sends: Vec<Message>, receives: Vec<Posted>) -> Self {
+impl PairProgram {
+    fn new(sends: Vec<SendCall>, receives: Vec<ReceiveCall>) -> Self {
         let mut free: Vec<usize> = (0..sends.len()).collect();
-        let partner = |receive: &Posted| {
+        let partner = |receive: &ReceiveCall| {
             let at = free.iter().position(|send| receive.tag.matches(sends[*send].tag))?;
             Some(free.remove(at))
         };

@@ -18,8 +18,8 @@
 mod bounds;
 mod pair;
 mod rules;
+mod state;
 mod tell;
-mod world;
 
-pub use bounds::Bounds;
+pub use bounds::ProgressBounds;
 pub use rules::{RULES, SET, explore, explore_without};

@@ -2,24 +2,39 @@
 
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
-use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds, Reached, SET, explore};
+use crate::link::{
+    Buffers, CreditBounds, HandshakeBounds, LinkBounds, LinkCoverPoint, OrderBounds, SET, explore,
+};
 
 /// What every exploration of the handshake has to meet.
-const MADE: &[Reached] = &[Reached::BothBegan, Reached::Lost, Reached::Overtaken, Reached::UpByPacket];
+const MADE: &[LinkCoverPoint] =
+    &[LinkCoverPoint::BothBegan, LinkCoverPoint::Lost, LinkCoverPoint::Overtaken, LinkCoverPoint::UpByPacket];
 /// Where an end may give up.
-const GIVEN_UP: &[Reached] = &[Reached::Doubled, Reached::UpByPacket, Reached::GivenUp, Reached::LateHello];
+const GIVEN_UP: &[LinkCoverPoint] = &[
+    LinkCoverPoint::Doubled,
+    LinkCoverPoint::UpByPacket,
+    LinkCoverPoint::GivenUp,
+    LinkCoverPoint::LateHello,
+];
 /// What every exploration of credits has to meet.
-const SENT: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent];
+const SENT: &[LinkCoverPoint] = &[LinkCoverPoint::Carried, LinkCoverPoint::Alone, LinkCoverPoint::Spent];
 /// With so few buffers that frames wait.
-const WAITED: &[Reached] =
-    &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Full, Reached::Waited];
+const WAITED: &[LinkCoverPoint] = &[
+    LinkCoverPoint::Carried,
+    LinkCoverPoint::Alone,
+    LinkCoverPoint::Spent,
+    LinkCoverPoint::Full,
+    LinkCoverPoint::Waited,
+];
 /// The same by two ways.
-const PASSED: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Passed];
+const PASSED: &[LinkCoverPoint] =
+    &[LinkCoverPoint::Carried, LinkCoverPoint::Alone, LinkCoverPoint::Spent, LinkCoverPoint::Passed];
 /// What every exploration of two ways has to meet.
-const BY_TWO_WAYS: &[Reached] = &[Reached::Early, Reached::ManyEarly, Reached::OtherLane, Reached::Bound];
+const BY_TWO_WAYS: &[LinkCoverPoint] =
+    &[LinkCoverPoint::Early, LinkCoverPoint::ManyEarly, LinkCoverPoint::OtherLane, LinkCoverPoint::Bound];
 
 /// The bounds, each with what its exploration has to meet.
-fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
+fn families(full: bool) -> Vec<(LinkBounds, &'static [LinkCoverPoint])> {
     const ANY: HandshakeBounds = HandshakeBounds::ANY;
     let prompt = |patience, losses| HandshakeBounds {
         patience: Some(patience),
@@ -64,9 +79,9 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
         windows.push((by_two(credits(2, 3, Buffers::Enough, 2)), PASSED));
         windows.push((by_two(credits(3, 3, Buffers::Enough, 1)), PASSED));
     }
-    let handshakes = handshakes.into_iter().map(|(bounds, reached)| (Bounds::Handshake(bounds), reached));
-    let windows = windows.into_iter().map(|(bounds, reached)| (Bounds::Credits(bounds), reached));
-    let orders = orders.into_iter().map(|bounds| (Bounds::Order(bounds), BY_TWO_WAYS));
+    let handshakes = handshakes.into_iter().map(|(bounds, reached)| (LinkBounds::Handshake(bounds), reached));
+    let windows = windows.into_iter().map(|(bounds, reached)| (LinkBounds::Credits(bounds), reached));
+    let orders = orders.into_iter().map(|bounds| (LinkBounds::Order(bounds), BY_TWO_WAYS));
     handshakes.chain(windows).chain(orders).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The state: pages, frames, translations, and what is on its way.
 
-use super::bounds::{Bounds, Kind, PAGE};
+use super::bounds::{MemoryBounds, PAGE, TransferKind};
 use carrousel_reuse::{CacheRules, Direct, Limits, Misuse, Policy, RegionId, ReuseRules, Span, Thresholds};
 
 /// What was never in a buffer: the content of a frame that is another one's by now.
@@ -42,7 +42,7 @@ impl Pages {
 /// A send call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sending {
-    pub(super) kind: Kind,
+    pub(super) kind: TransferKind,
     pub(super) buffer: Pages,
     /// The registration that the driver was asked for. None if it waits to be let in, which no driver does that
     /// keeps the rules.
@@ -62,7 +62,7 @@ pub(super) struct Translation {
 
 /// A message that the adapter sends from its buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Flight {
+pub(super) struct Transmission {
     pub(super) region: RegionId,
     pub(super) buffer: Pages,
     /// What was in the buffer when the message was posted.
@@ -75,7 +75,7 @@ pub(super) struct Flight {
 
 /// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Wrong {
+pub(super) enum MemoryViolation {
     /// What was read is not what was posted.
     OtherBytes { page: u8 },
     /// A message goes out through a registration that does not exist.
@@ -88,7 +88,7 @@ pub(super) enum Wrong {
     Misuse(Misuse),
 }
 
-impl Wrong {
+impl MemoryViolation {
     /// The promise.
     pub(super) fn check(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Wrong {
 
 /// One state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World<C, R> {
+pub(super) struct MemoryState<C, R> {
     pub(super) machine: Direct<C, R>,
     /// The frame of each page that is mapped.
     pub(super) pages: Vec<Option<u8>>,
@@ -109,7 +109,7 @@ pub(super) struct World<C, R> {
     /// By index of the registration, as a driver keeps its keys.
     pub(super) translations: Vec<Option<Translation>>,
     pub(super) sending: Vec<Sending>,
-    pub(super) flights: Vec<Flight>,
+    pub(super) transmissions: Vec<Transmission>,
     /// Pages of which the process has not heard that they went. None if the kernel keeps its rule.
     pub(super) untold: Vec<u8>,
     /// What may still happen.
@@ -119,11 +119,11 @@ pub(super) struct World<C, R> {
     pub(super) writes: u8,
     /// The last token that was written.
     pub(super) token: u8,
-    pub(super) wrong: Option<Wrong>,
+    pub(super) violation: Option<MemoryViolation>,
 }
 
-impl<C: CacheRules, R: ReuseRules> World<C, R> {
-    pub(super) fn new(bounds: &Bounds) -> Self {
+impl<C: CacheRules, R: ReuseRules> MemoryState<C, R> {
+    pub(super) fn new(bounds: &MemoryBounds) -> Self {
         let limits = Limits {
             page_bits: PAGE.trailing_zeros(),
             entries: bounds.entries,
@@ -142,14 +142,14 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
             frames: (1..=bounds.pages).collect(),
             translations: Vec::new(),
             sending: Vec::new(),
-            flights: Vec::new(),
+            transmissions: Vec::new(),
             untold: Vec::new(),
             sends: bounds.sends,
             unmaps: bounds.unmaps,
             moves: bounds.moves,
             writes: bounds.writes,
             token: bounds.pages,
-            wrong: None,
+            violation: None,
         }
     }
 
@@ -166,11 +166,14 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
     /// Whether the application has to leave a page alone.
     pub(super) fn is_being_sent(&self, page: u8) -> bool {
         self.sending.iter().any(|sending| sending.buffer.has(page))
-            || self.flights.iter().any(|flight| !flight.is_complete && flight.buffer.has(page))
+            || self
+                .transmissions
+                .iter()
+                .any(|transmission| !transmission.is_complete && transmission.buffer.has(page))
     }
 
-    pub(super) fn fail(&mut self, wrong: Wrong) {
-        self.wrong = self.wrong.or(Some(wrong));
+    pub(super) fn fail(&mut self, violation: MemoryViolation) {
+        self.violation = self.violation.or(Some(violation));
     }
 
     fn is_free(&self, frame: u8) -> bool {

@@ -10,7 +10,7 @@ pub(super) const RECEIVER: usize = 1;
 
 /// One rank, and what is to come to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct End<P: Protocol> {
+pub(super) struct PairEnd<P: Protocol> {
     pub(super) rank: Rank<P>,
     /// The requests of its calls so far.
     pub(super) calls: Vec<Handle>,
@@ -26,9 +26,9 @@ pub(super) struct End<P: Protocol> {
 
 /// The two ranks of one of the programs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World<P: Protocol> {
+pub(super) struct PairState<P: Protocol> {
     pub(super) program: u32,
-    pub(super) ends: [End<P>; 2],
+    pub(super) ends: [PairEnd<P>; 2],
     /// What eager messages cost that have been sent, and no receive has taken.
     pub(super) held: u64,
     /// The last call has not posted the transfer that it could have: of this rank, so many calls before it.
@@ -37,7 +37,7 @@ pub(super) struct World<P: Protocol> {
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum PairAction {
     /// A rank makes its next call, behind what the driver owes to it.
     Call(usize),
     /// The first packet on its way to a rank arrives.
