@@ -110,6 +110,6 @@ impl<P: Protocol> State<P> {
         };
         self.procs[usize::from(rank)].is_open(ordinal)
             || self.procs.iter().any(|proc| holds(proc))
-            || self.network.iter().any(|(_, flight)| flight.message() == Some(message))
+            || self.network.iter().any(|(_, item)| item.message() == Some(message))
     }
 }

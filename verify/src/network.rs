@@ -104,38 +104,38 @@ pub struct Reading {
 /// What is in flight, sorted by channel, within a channel in the order in which it was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network {
-    flights: Vec<(Channel, InFlight)>,
+    items: Vec<(Channel, InFlight)>,
 }
 
 impl Network {
     /// Everything in flight.
     pub fn iter(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
-        self.flights.iter()
+        self.items.iter()
     }
 
     /// How many things are in flight.
     pub fn len(&self) -> usize {
-        self.flights.len()
+        self.items.len()
     }
 
     /// Whether nothing is in flight.
     pub fn is_empty(&self) -> bool {
-        self.flights.is_empty()
+        self.items.is_empty()
     }
 
     /// Everything in flight by channel, the oldest thing on it first.
     pub fn channels(&self) -> impl Iterator<Item = &[(Channel, InFlight)]> {
-        self.flights.chunk_by(|a, b| a.0 == b.0)
+        self.items.chunk_by(|a, b| a.0 == b.0)
     }
 
     /// Whether something is on a channel.
     pub fn has(&self, channel: Channel) -> bool {
-        self.flights.binary_search_by(|(other, _)| other.cmp(&channel)).is_ok()
+        self.items.binary_search_by(|(other, _)| other.cmp(&channel)).is_ok()
     }
 
     /// Everything on these channels is lost.
     pub fn lose(&mut self, is_lost: impl Fn(&Channel) -> bool) {
-        self.flights.retain(|(channel, _)| !is_lost(channel));
+        self.items.retain(|(channel, _)| !is_lost(channel));
     }
 
     /// A rank sends a packet, which may bring a message.
@@ -202,28 +202,28 @@ impl Network {
 
     /// Whether the data of a rank's send is being read: its peer has not got it yet.
     pub fn is_being_read(&self, rank: u16, send: Handle) -> bool {
-        let is_it = |(channel, flight): &(Channel, InFlight)| {
-            channel.peer == rank && matches!(flight, InFlight::Read(reading, _) if reading.send == send)
+        let is_it = |(channel, item): &(Channel, InFlight)| {
+            channel.peer == rank && matches!(item, InFlight::Read(reading, _) if reading.send == send)
         };
-        self.flights.iter().any(is_it)
+        self.items.iter().any(is_it)
     }
 
     /// Puts something on a channel.
-    pub fn launch(&mut self, channel: Channel, flight: InFlight) {
-        let at = self.flights.partition_point(|(other, _)| *other <= channel);
-        self.flights.insert(at, (channel, flight));
+    pub fn launch(&mut self, channel: Channel, item: InFlight) {
+        let at = self.items.partition_point(|(other, _)| *other <= channel);
+        self.items.insert(at, (channel, item));
     }
 
     /// Takes something off a channel: the oldest thing at `place` 0. No real connection gives another.
     pub fn land(&mut self, channel: Channel, place: usize) -> Option<InFlight> {
-        let at = self.flights.partition_point(|(other, _)| *other < channel) + place;
-        (self.flights.get(at)?.0 == channel).then(|| self.flights.remove(at).1)
+        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
+        (self.items.get(at)?.0 == channel).then(|| self.items.remove(at).1)
     }
 
     /// What is on a channel, with so many older things before it.
     fn at(&self, channel: Channel, place: usize) -> Option<&InFlight> {
-        let at = self.flights.partition_point(|(other, _)| *other < channel) + place;
-        self.flights.get(at).filter(|(other, _)| *other == channel).map(|(_, flight)| flight)
+        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
+        self.items.get(at).filter(|(other, _)| *other == channel).map(|(_, item)| item)
     }
 
     /// Takes the oldest thing off a channel if `is_it`, after data without a notice, of which nobody is told. Notices of
@@ -247,23 +247,23 @@ impl Network {
 
     /// What has to come out of a channel before anything behind it does.
     pub fn next_on(&self, channel: Channel) -> Option<&InFlight> {
-        (0..).map_while(|place| self.at(channel, place)).find(|flight| !matches!(flight, InFlight::Notice(_)))
+        (0..).map_while(|place| self.at(channel, place)).find(|item| !matches!(item, InFlight::Notice(_)))
     }
 
     /// The oldest thing on each channel that is not empty.
     pub fn heads(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
-        heads(&self.flights)
+        heads(&self.items)
     }
 
     /// The oldest thing on each channel to a rank that is not empty.
     pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Channel, InFlight)> {
-        let begin = self.flights.partition_point(|(channel, _)| channel.at < rank);
-        let end = self.flights.partition_point(|(channel, _)| channel.at <= rank);
-        heads(&self.flights[begin..end])
+        let begin = self.items.partition_point(|(channel, _)| channel.at < rank);
+        let end = self.items.partition_point(|(channel, _)| channel.at <= rank);
+        heads(&self.items[begin..end])
     }
 }
 
 /// The oldest thing on each channel.
-fn heads(flights: &[(Channel, InFlight)]) -> impl Iterator<Item = &(Channel, InFlight)> {
-    flights.chunk_by(|a, b| a.0 == b.0).filter_map(|channel| channel.first())
+fn heads(items: &[(Channel, InFlight)]) -> impl Iterator<Item = &(Channel, InFlight)> {
+    items.chunk_by(|a, b| a.0 == b.0).filter_map(|channel| channel.first())
 }

@@ -240,8 +240,7 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone =
-            self.state.network.heads().find(|(channel, flight)| self.conflicts_nowhere(*channel, flight));
+        let lone = self.state.network.heads().find(|(channel, item)| self.conflicts_nowhere(*channel, item));
         actions.extend(lone.map(|(channel, _)| Action::Land(*channel)));
         lone.is_some()
     }
@@ -284,7 +283,7 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    fn conflicts_nowhere(&self, channel: Channel, flight: &InFlight) -> bool {
+    fn conflicts_nowhere(&self, channel: Channel, item: &InFlight) -> bool {
         let Channel { at, peer, context, kind } = channel;
         if self.will_test(at) {
             return false;
@@ -293,7 +292,7 @@ impl<P: Protocol> View<'_, P> {
             _ if context.is_collective() => !self.is_crowded(at),
             ChannelKind::Written if self.facts.writes_end_silently() => true,
             ChannelKind::Read(_)
-                if self.facts.reads_end_silently() && matches!(flight, InFlight::Completion(_)) =>
+                if self.facts.reads_end_silently() && matches!(item, InFlight::Completion(_)) =>
             {
                 true
             }

@@ -138,9 +138,9 @@ impl<P: Protocol> State<P> {
     /// Whether a message is under way to where it will be matched, or has come and has no receive. One that
     /// is written into its receive is matched.
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
-        let brings = |flight: &InFlight| matches!(flight, InFlight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
+        let brings = |item: &InFlight| matches!(item, InFlight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
         self.procs[usize::from(to)].arrived.contains(&message)
-            || self.network.iter().any(|(channel, flight)| channel.at == to && brings(flight))
+            || self.network.iter().any(|(channel, item)| channel.at == to && brings(item))
     }
 
     /// The ranks by their numbers, of which there may be as many as fit.

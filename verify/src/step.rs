@@ -278,9 +278,9 @@ impl<P: Protocol> StepContext<'_, P> {
     }
 
     fn land(&mut self, proc: &mut Proc<P>, channel: Channel, place: usize) {
-        let Some(flight) = self.state.network.land(channel, place) else { return };
+        let Some(item) = self.state.network.land(channel, place) else { return };
         let from = RankId(u32::from(channel.peer));
-        match flight {
+        match item {
             // The card of this rank does it, not its library.
             InFlight::Read(reading, Some(notice)) => {
                 self.state.network.landed(channel, reading, notice);

@@ -44,8 +44,8 @@ impl RecordedOrder<'_> {
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
-        let is_it = |flight: &InFlight| matches!(flight, InFlight::Data(data, _) if data.message == message);
-        self.network.iter().any(|(_, flight)| is_it(flight))
+        let is_it = |item: &InFlight| matches!(item, InFlight::Data(data, _) if data.message == message);
+        self.network.iter().any(|(_, item)| is_it(item))
     }
 
     /// Takes one event of rank `me`; false when it cannot happen now.
@@ -58,13 +58,14 @@ impl RecordedOrder<'_> {
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
                 let channel = Channel { at: me, peer: from as u16, context, kind: packet.lane().into() };
-                self.network.land_if(channel, |flight| flight.packet() == Some(packet)).is_some()
+                self.network.land_if(channel, |item| item.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
                 let channel = Channel { at: me, peer: from as u16, context, kind: Lane::Forward.into() };
-                let is_it = |flight: &InFlight| matches!(flight, InFlight::Data(data, None) if data.message == message);
+                let is_it =
+                    |item: &InFlight| matches!(item, InFlight::Data(data, None) if data.message == message);
                 !self.is_in_flight(message) || self.network.land_if(channel, is_it).is_some()
             }
             Event::Written(at) => self.complete(me, at, ChannelKind::Written),
@@ -77,7 +78,7 @@ impl RecordedOrder<'_> {
     fn complete(&mut self, me: u16, at: usize, kind: ChannelKind) -> bool {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
         let channel = Channel { at: me, peer: step.to as u16, context: self.plan.context(at), kind };
-        self.network.land_if(channel, |flight| *flight == InFlight::Completion(handle(at))).is_some()
+        self.network.land_if(channel, |item| *item == InFlight::Completion(handle(at))).is_some()
     }
 }
 

@@ -1,19 +1,19 @@
 //! Deadlocks: who waits for whom, and the cycle.
 
 mod ahead;
-mod scene;
+mod stuck_state;
 mod waiting;
 
+use super::execution::Execution;
 use super::names::{Names, bytes, ranks};
-use super::walk::Walk;
 use crate::cycle;
 use crate::explore::Path;
 use crate::network::Message;
 use crate::program::Start;
 use carrousel_rank::{Kind, Protocol};
-use scene::Scene;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use stuck_state::StuckState;
 use waiting::Waiting;
 
 /// Ranks of a cycle that are named one by one if there are no more, and stuck ranks whose steps are told.
@@ -45,12 +45,12 @@ pub(super) struct Deadlock {
 
 impl Deadlock {
     /// Looks at the last state of a path.
-    pub(super) fn new<P: Protocol>(names: &Names<'_>, walk: &Walk, path: &Path<P>) -> Self {
+    pub(super) fn new<P: Protocol>(names: &Names<'_>, execution: &Execution, path: &Path<P>) -> Self {
         let Some((state, _)) = path.steps.last() else {
             return Self { waiting: Vec::new(), cycle: Vec::new() };
         };
-        let scene = Scene::new(names, walk, state);
-        let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| scene.waiting(rank)).collect();
+        let stuck_state = StuckState::new(names, execution, state);
+        let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| stuck_state.waiting(rank)).collect();
         let cycle = cycle(&waiting);
         Self { waiting, cycle }
     }

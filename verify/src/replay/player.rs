@@ -60,8 +60,8 @@ struct Differs {
 
 /// The messages that have not come, to whom, and how long they are.
 pub(super) fn on_the_way(network: &Network) -> impl Iterator<Item = (RankId, Envelope, u64)> {
-    network.iter().filter_map(|(channel, flight)| {
-        let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
+    network.iter().filter_map(|(channel, item)| {
+        let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = item.packet()? else {
             return None;
         };
         let envelope = Envelope { source: RankId(channel.peer.into()), tag, context: channel.context };
@@ -334,7 +334,7 @@ impl Player {
         // Between nodes an adapter has its own keys for the memory that a packet offers, which are all that the rank does
         // not say itself.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
-        if network.land_if(channel, |flight| flight.packet().is_some_and(same)).is_some() {
+        if network.land_if(channel, |item| item.packet().is_some_and(same)).is_some() {
             return self.event(network, Event::Packet { from, context, packet });
         }
         let Some(expected) = network.next_on(channel).and_then(InFlight::packet) else {
@@ -355,13 +355,13 @@ impl Player {
         request: Handle,
         kind: ChannelKind,
     ) -> Result<(), Differs> {
-        let is_it = |(channel, flight): &&(Channel, InFlight)| {
-            channel.kind == kind && *flight == InFlight::Completion(request)
+        let is_it = |(channel, item): &&(Channel, InFlight)| {
+            channel.kind == kind && *item == InFlight::Completion(request)
         };
         let channel = network.heads_at(self.me).find(is_it).map(|(channel, _)| *channel);
         let Some(channel) = channel else {
             let name = tell::operation(kind);
-            let among = |(channel, flight): &(Channel, InFlight)| match flight {
+            let among = |(channel, item): &(Channel, InFlight)| match item {
                 InFlight::Completion(other) if tell::operation(channel.kind) == name => {
                     Some(other.to_string())
                 }

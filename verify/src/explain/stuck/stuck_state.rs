@@ -2,8 +2,8 @@
 
 use super::ahead::{Ahead, Missing};
 use super::waiting::{Reason, Waiting};
+use crate::explain::execution::Execution;
 use crate::explain::names::{Names, ranks};
-use crate::explain::walk::Walk;
 use crate::later::sought;
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
@@ -12,7 +12,7 @@ use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-pub(super) struct Scene<'a, P: Protocol> {
+pub(super) struct StuckState<'a, P: Protocol> {
     names: &'a Names<'a>,
     state: &'a State<P>,
     ahead: Ahead,
@@ -43,12 +43,12 @@ impl Edges {
     }
 }
 
-impl<'a, P: Protocol> Scene<'a, P> {
-    pub(super) fn new(names: &'a Names<'a>, walk: &Walk, state: &'a State<P>) -> Self {
+impl<'a, P: Protocol> StuckState<'a, P> {
+    pub(super) fn new(names: &'a Names<'a>, execution: &Execution, state: &'a State<P>) -> Self {
         let mut matched: HashMap<u16, Vec<(Ordinal, Message)>> = HashMap::new();
-        for beat in &walk.beats {
-            if let Some(of_beat) = beat.matched {
-                matched.entry(beat.at).or_default().push(of_beat);
+        for step in &execution.steps {
+            if let Some(of_beat) = step.matched {
+                matched.entry(step.at).or_default().push(of_beat);
             }
         }
         Self { names, state, ahead: Ahead::new(names, state), matched }

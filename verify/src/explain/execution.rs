@@ -9,16 +9,16 @@ use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use carrousel_scenario::{Received, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// An index into [`Walk::flights`].
-pub(super) type FlightId = usize;
+/// An index into [`Execution::sent`].
+pub(super) type SentId = usize;
 
 /// A path, taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct Execution {
     /// One for each action, in order.
-    pub(super) beats: Vec<Beat>,
+    pub(super) steps: Vec<ExecutedStep>,
     /// Everything that was ever in flight, in the order in which it was sent.
-    pub(super) flights: Vec<Sent>,
+    pub(super) sent: Vec<Sent>,
     /// The ordinals behind the library's names, of released requests too.
     names: HashMap<(u16, Handle), Ordinal>,
     /// What ranks have started with values that only an execution has.
@@ -27,7 +27,7 @@ pub(super) struct Walk {
 
 /// One action, and what came of it at the rank where it happened.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(super) struct ExecutedStep {
     /// Where it happened.
     pub(super) at: u16,
     /// What it was.
@@ -35,9 +35,9 @@ pub(super) struct Beat {
     /// Of a rank's own step: which step of its program.
     pub(super) pc: Option<u16>,
     /// What came out of the network.
-    pub(super) landed: Option<FlightId>,
+    pub(super) landed: Option<SentId>,
     /// What went into it.
-    pub(super) sent: Vec<FlightId>,
+    pub(super) sent: Vec<SentId>,
     /// Requests that became complete.
     pub(super) completed: Vec<Ordinal>,
     /// The receive and the message that MPI's rule brought together.
@@ -54,65 +54,59 @@ pub(super) struct Sent {
     /// The way that it took.
     pub(super) channel: Channel,
     /// What it was.
-    pub(super) flight: InFlight,
-    /// The beat that sent it.
+    pub(super) item: InFlight,
+    /// The step that sent it.
     pub(super) launched: usize,
-    /// The beat at which it came out, if it did.
+    /// The step at which it came out, if it did.
     pub(super) landed: Option<usize>,
     /// Of a packet, data or a completed transfer: the message that it belongs to, where that is known.
     pub(super) message: Option<Message>,
 }
 
-impl Walk {
+impl Execution {
     /// Takes a path apart.
     pub(super) fn new<P: Protocol>(path: &Path<P>) -> Self {
-        let mut walk = Self::default();
-        let mut queues: BTreeMap<Channel, VecDeque<FlightId>> = BTreeMap::new();
+        let mut execution = Self::default();
+        let mut queues: BTreeMap<Channel, VecDeque<SentId>> = BTreeMap::new();
         for pair in path.steps.windows(2) {
             if let [(before, Some(action)), (after, _)] = pair {
-                walk.beat(before, *action, after, &mut queues);
+                execution.step(before, *action, after, &mut queues);
             }
         }
-        walk
+        execution
     }
 
     /// A step whose way nobody knows: what is in flight before it was sent at some time.
     pub(super) fn of_step<P: Protocol>(before: &State<P>, action: Action, after: &State<P>) -> Self {
-        let mut walk = Self::of_state(before);
-        let mut queues: BTreeMap<Channel, VecDeque<FlightId>> = BTreeMap::new();
-        for (id, sent) in walk.flights.iter().enumerate() {
+        let mut execution = Self::of_state(before);
+        let mut queues: BTreeMap<Channel, VecDeque<SentId>> = BTreeMap::new();
+        for (id, sent) in execution.sent.iter().enumerate() {
             queues.entry(sent.channel).or_default().push_back(id);
         }
-        walk.beat(before, action, after, &mut queues);
-        walk
+        execution.step(before, action, after, &mut queues);
+        execution
     }
 
     /// The names of open requests, and what is in flight, in a state whose way nobody knows.
     pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
-        let mut walk = Self::default();
-        walk.begin(state);
+        let mut execution = Self::default();
+        execution.begin(state);
         for (at, proc) in state.ranks() {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
-            walk.names.extend(named);
+            execution.names.extend(named);
         }
-        for (channel, flight) in state.network.iter() {
+        for (channel, item) in state.network.iter() {
             let at = if channel.kind == ChannelKind::Written { channel.at } else { channel.peer };
-            let message = match *flight {
+            let message = match *item {
                 InFlight::Read(Reading { request, .. }, _) => taken(state, *channel, request),
                 InFlight::Completion(request) if channel.kind != ChannelKind::Written => {
                     taken(state, *channel, request)
                 }
-                _ => walk.message_of(at, *channel, flight, None),
+                _ => execution.message_of(at, *channel, item, None),
             };
-            walk.flights.push(Sent {
-                channel: *channel,
-                flight: *flight,
-                launched: 0,
-                landed: None,
-                message,
-            });
+            execution.sent.push(Sent { channel: *channel, item: *item, launched: 0, landed: None, message });
         }
-        walk
+        execution
     }
 
     /// Keeps what ranks have started with values that only an execution has.
@@ -126,12 +120,12 @@ impl Walk {
         self.names.get(&(rank, collective_of(handle).unwrap_or(handle))).copied()
     }
 
-    fn beat<P: Protocol>(
+    fn step<P: Protocol>(
         &mut self,
         before: &State<P>,
         action: Action,
         after: &State<P>,
-        queues: &mut BTreeMap<Channel, VecDeque<FlightId>>,
+        queues: &mut BTreeMap<Channel, VecDeque<SentId>>,
     ) {
         let (at, taken) = match action {
             Action::Step { rank, .. } | Action::Announce { rank, .. } => (rank, None),
@@ -146,25 +140,25 @@ impl Walk {
             self.names.extend(open.handle.map(|handle| ((at, handle), open.ordinal)));
         }
         self.begin(after);
-        let this = self.beats.len();
+        let this = self.steps.len();
         let landed = taken.and_then(|(channel, place)| queues.get_mut(&channel)?.remove(place));
         if let Some(landed) = landed {
-            self.flights[landed].landed = Some(this);
+            self.sent[landed].landed = Some(this);
         }
-        let brought = landed.and_then(|landed| self.flights[landed].message);
+        let brought = landed.and_then(|landed| self.sent[landed].message);
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
         let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
         for channel in after.network.channels() {
             let Some((name, _)) = channel.first() else { continue };
             let queue = queues.entry(*name).or_default();
-            for (channel, flight) in channel.iter().skip(queue.len()) {
-                let message = self.message_of(at, *channel, flight, matched);
-                sent.push(self.flights.len());
-                queue.push_back(self.flights.len());
-                self.flights.push(Sent {
+            for (channel, item) in channel.iter().skip(queue.len()) {
+                let message = self.message_of(at, *channel, item, matched);
+                sent.push(self.sent.len());
+                queue.push_back(self.sent.len());
+                self.sent.push(Sent {
                     channel: *channel,
-                    flight: *flight,
+                    item: *item,
                     launched: this,
                     landed: None,
                     message,
@@ -174,7 +168,7 @@ impl Walk {
         let pc = matches!(action, Action::Step { .. }).then_some(old.pc);
         let completed = newly_complete(old, new);
         let learnt = new.received.iter().filter(|message| !old.received.contains(message)).copied().collect();
-        self.beats.push(Beat { at, action, pc, landed, sent, completed, matched, kept, learnt });
+        self.steps.push(ExecutedStep { at, action, pc, landed, sent, completed, matched, kept, learnt });
     }
 
     /// The message that something in flight belongs to; `at` is where it was sent.
@@ -182,7 +176,7 @@ impl Walk {
         &self,
         at: u16,
         channel: Channel,
-        flight: &InFlight,
+        item: &InFlight,
         matched: Option<(Ordinal, Message)>,
     ) -> Option<Message> {
         if channel.context.is_collective() {
@@ -190,7 +184,7 @@ impl Walk {
         }
         let own = |send: Handle| Some(Message { from: at, send: self.ordinal(at, send)? });
         let theirs = |send: Handle| Some(Message { from: channel.at, send: self.ordinal(channel.at, send)? });
-        match *flight {
+        match *item {
             InFlight::Data(data, _) => Some(data.message),
             InFlight::Packet(_, Some(message)) => Some(message),
             InFlight::Packet(
@@ -202,11 +196,11 @@ impl Walk {
             InFlight::Read(..) => matched.map(|(_, message)| message),
             InFlight::Completion(request) if channel.kind == ChannelKind::Written => own(request),
             InFlight::Completion(request) => {
-                let is_its = |sent: &&Sent| match sent.flight {
+                let is_its = |sent: &&Sent| match sent.item {
                     InFlight::Read(reading, _) => sent.channel == channel && reading.request == request,
                     _ => false,
                 };
-                self.flights.iter().rev().find(is_its)?.message
+                self.sent.iter().rev().find(is_its)?.message
             }
         }
     }
