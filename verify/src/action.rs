@@ -1,4 +1,4 @@
-//! The steps of an execution.
+//! The actions that are possible in a state.
 
 use crate::network::Channel;
 use crate::program::Ordinal;
@@ -13,10 +13,9 @@ pub enum Action {
         /// What it chooses, where there is a choice.
         choice: Choice,
     },
-    /// The oldest thing on a channel comes out.
+    /// The oldest item of a channel comes out.
     Land(Channel),
-    /// Something on a channel comes out before `place` older ones (only when connections are taken not to be
-    /// ordered).
+    /// An item of a channel comes out before `place` older ones (only if connections are assumed not to keep order).
     Overtake {
         /// On this channel.
         channel: Channel,
@@ -45,7 +44,7 @@ impl Action {
 /// A choice that the environment makes for a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// A test that succeeds, a send that uses what it may.
+    /// A test that succeeds, a send that may write into an announced receive, and every other act.
     Plain,
     /// A test that fails though the request is complete.
     Fail,

@@ -1,4 +1,4 @@
-//! One step under way: the rank at which it happens, and the job around it.
+//! The context of a step: the rank at which it happens, and the job around it.
 
 use crate::model::Model;
 use crate::network::Message;
@@ -8,7 +8,7 @@ use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Call, Context, Envelope, Pattern, Protocol, RankId, mpi};
 use carrousel_scenario::Check;
 
-/// One step under way at one rank.
+/// A step at one rank, while it is carried out.
 pub(crate) struct StepContext<'a, P: Protocol> {
     pub(crate) model: &'a Model<P>,
     pub(crate) state: &'a mut State<P>,
@@ -34,7 +34,7 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// The 8 bytes that a message has beside its own.
+    /// The 8 bytes that travel with a message's own, if it has them.
     pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
         match self.start_of(message.from, message.send).call() {
             Call::Send(send) => send.data,

@@ -1,4 +1,4 @@
-//! Running an exploration to its end, or to a bound.
+//! The exploration of a model, to its end or to a bound.
 
 pub use crate::limits::{Footprint, Limits, SearchProgress, Stopped};
 
@@ -23,13 +23,13 @@ pub struct Path<P: Protocol> {
 
 /// What an exploration found.
 pub struct SearchOutcome<P: Protocol> {
-    /// All was explored.
+    /// All states were explored.
     pub exhaustive: bool,
-    /// Why not.
+    /// The bound at which the exploration has ended, if it has not explored all.
     pub stopped: Option<Stopped>,
     /// Distinct states.
     pub states: u64,
-    /// States generated, the same one several times.
+    /// States generated; a state that is reached in several ways counts several times.
     pub generated: u64,
     /// Length of the longest shortest path.
     pub depth: u64,
@@ -39,7 +39,7 @@ pub struct SearchOutcome<P: Protocol> {
     pub violations: Vec<(Check, Path<P>)>,
     /// A broken promise of the library, with a path.
     pub broken: Option<Path<P>>,
-    /// How often each thing was met.
+    /// How often each situation was met.
     pub reached: [u64; CoverPoint::ALL.len()],
 }
 
@@ -48,7 +48,7 @@ pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limit
     search(Model::new(jobs, settings), limits, None)
 }
 
-/// Explores what a model has to offer; with `max_depth`, only states whose path has fewer states than that.
+/// Explores a model; with `max_depth`, only states whose path has fewer states than that.
 pub(crate) fn search<P: Protocol>(
     model: Model<P>,
     limits: &Limits<'_>,
@@ -67,9 +67,9 @@ pub(crate) fn search<P: Protocol>(
     };
     let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
     let checker = checker.join();
-    // Without one of these reasons, the search has stopped itself: it has what it was to find, or is at its bound.
+    // Otherwise the search may have stopped itself at its own bound.
     let stopped = stopped.or(shared.is_beyond().then_some(Stopped::States));
-    // Paths are found by walking the model again, which must not be stopped for that, nor counted.
+    // Paths are found by walking the model again, which must be neither stopped nor counted.
     let reached = CoverPoint::ALL.map(|what| shared.reached(what));
     shared.end();
     let mut discoveries = checker.discoveries();

@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What states and steps are told with.
+/// The names that states and steps are told with.
 struct Source {
     job: Job,
     scenario: Scenario,
@@ -45,7 +45,7 @@ impl<P: Protocol> Explorer<P> {
     }
 }
 
-/// A state that prints as what a person sees in it.
+/// A state that prints as sentences.
 #[derive(Clone)]
 pub(crate) struct ShownState<P: Protocol> {
     state: State<P>,
@@ -70,7 +70,7 @@ impl<P: Protocol> Hash for ShownState<P> {
     }
 }
 
-/// A step between two states, which prints as what happens.
+/// A step between two states, which prints as a sentence.
 #[derive(Clone)]
 pub(crate) struct ShownAction<P: Protocol> {
     action: Action,

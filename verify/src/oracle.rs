@@ -1,5 +1,4 @@
-//! What a person standing beside the library says: MPI's rules in their plainest form, and whether what the
-//! library did agrees with them.
+//! The oracle: MPI's rules in their plainest form, and the comparison of what the library did with them.
 
 use crate::context::StepContext;
 use crate::model::Model;
@@ -11,16 +10,16 @@ use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
-/// What MPI's rule says of an input.
+/// The match that MPI's rule expects of an input.
 #[derive(Clone, Copy)]
 pub(crate) enum Expectation {
-    /// It matches nothing with nothing.
+    /// The input matches nothing.
     Nothing,
-    /// It matches this receive with this message, or leaves something waiting.
+    /// The input matches this receive with this message, or leaves the one that it brings waiting.
     Match(Option<(Ordinal, Message)>),
 }
 
-/// At a state that nothing follows: have all ranks finished, and is anything left?
+/// In a state without successors: checks that all ranks have finished, and that no message is left.
 pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     if !state.network.is_empty() || state.violations.iter().any(Violation::is_fatal) {
         return;
@@ -66,7 +65,7 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
             requests.iter().copied().filter(|request| !model.is_over(state, at, *request)).find(|request| {
                 match model.start(state, at, *request) {
                     Start::Receive { .. } => !proc.waiting.contains(request),
-                    // What is claimed waits for its receive, as what has arrived does.
+                    // A claimed message waits for its receive, as one that has arrived does.
                     Start::Send { to, .. } => {
                         let (message, partner) =
                             (Message { from: at, send: *request }, &state.procs[to as usize]);
@@ -128,7 +127,7 @@ impl<P: Protocol> StepContext<'_, P> {
         Some((receive, message))
     }
 
-    /// Notes whether an RTR meets a message of its receive's tag that is under way by RTS.
+    /// Counts an RTR that meets a message of its receive's tag that is on its way by RTS.
     pub(crate) fn crossing(&mut self, proc: &Proc<P>, from: RankId, rtr: &Rtr) {
         let crosses = proc.open.iter().any(|open| {
             open.exposed
@@ -140,7 +139,7 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// Data lands in memory of this rank: it must be the memory of the receive that the rule gives the message.
+    /// Data lands in memory of this rank, which must be that of the receive that the oracle gives the message.
     pub(crate) fn written(&mut self, proc: &mut Proc<P>, data: Data) {
         let Data { message, receive, len } = data;
         let envelope = self.envelope_of(message).0;
@@ -165,7 +164,7 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// What the library did with a message, beside what the rule says.
+    /// Compares the library's match with the expected one.
     pub(crate) fn compare(
         &mut self,
         got: Option<Ordinal>,
@@ -247,7 +246,7 @@ impl<P: Protocol> StepContext<'_, P> {
                             self.violates(Check::MatchingOrder, kind);
                         }
                     }
-                    // The library gives the receive a message that the rule does not.
+                    // The library gives the receive a message, and the oracle does not.
                     _ => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at: me, from: me }),
                 }
             }

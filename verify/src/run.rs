@@ -1,4 +1,4 @@
-//! Verifying one scenario: explore, find the shortest counterexamples, report.
+//! The verification of one scenario: explores it, finds shortest counterexamples, and reports.
 
 use crate::applicable::is_applicable;
 use crate::explain::explain;
@@ -55,7 +55,7 @@ pub enum Error {
     /// The rule to switch off does not exist.
     #[error(transparent)]
     Rule(#[from] NoSuchRule),
-    /// The Explorer shows the rules that run in production; there is one less of each type to compile.
+    /// The Explorer shows only the rules that run in production: each further rule set is more code to compile.
     #[error("the Explorer shows the protocols with every rule on: leave out `--without` or `--explore`")]
     ExploreWithout,
     /// The address to serve at cannot be used.
@@ -68,7 +68,7 @@ pub enum Error {
     },
 }
 
-/// Said of a counterexample that is not known to be a shortest one.
+/// Appended to a counterexample that is not known to be a shortest one.
 const MAYBE_SHORTER: &str =
     " There may be a shorter way: the search for it has ended at its bound, or was interrupted.";
 
@@ -92,7 +92,7 @@ pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) ->
         return Err(Error::ExploreWithout);
     }
     let job = job(scenario, request.portable)?;
-    // stateright's server ends the process where it cannot listen; ask first.
+    // stateright's server ends the process if it cannot listen, so the address is tried first.
     std::net::TcpListener::bind(address)
         .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
@@ -126,7 +126,7 @@ impl WithProtocol for Checking<'_> {
         let began = Instant::now();
         let jobs: Arc<[Job]> = [self.job].into();
         let mut outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
-        // Behind a broken promise nothing was explored: what was not found there is not known.
+        // No state behind a broken promise was explored, so checks without a violation are not proven.
         let known = outcome.exhaustive && outcome.broken.is_none();
         let statements = aspects(self.scenario);
         let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits);

@@ -1,8 +1,8 @@
 //! Carrying out one step: the driver that the checker is to a rank.
 //!
-//! Everything a step does is an input to one [`carrousel_rank::Rank`] and the performance of its outputs, in order. Beside
-//! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
-//! form, and what the library does with a message is compared with it.
+//! A step feeds one input to one [`carrousel_rank::Rank`] and performs its outputs, in order. What the library does
+//! with a message is compared with the oracle: `waiting` and `arrived` of [`Proc`] are the two queues of MPI's
+//! matching in its plainest form.
 
 use crate::action::{Action, Choice};
 use crate::context::StepContext;
@@ -49,7 +49,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         violations: SmallVec::new(),
     };
     let me = action.rank();
-    // The rank's state is taken out for the step, so that it and the network can change side by side.
+    // The ranks are taken out of the state, so that the network can be borrowed while one of them changes.
     let mut procs = std::mem::take(&mut next.procs);
     procs[usize::from(me)].change(|proc| {
         let mut context = StepContext { model, state: &mut next, me };
@@ -167,7 +167,7 @@ impl<P: Protocol> StepContext<'_, P> {
             self.use_buffer(proc, buffer, write);
         }
         if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
-            // When it may leave, MPI's rule says: the library's schedule waits for more ranks, and for others.
+            // MPI's rule says when it may leave: a schedule of the library would wait for more ranks, and for others.
             proc.open.push(Open { ordinal, handle: None, message: None, exposed: false, busy: false });
             return;
         }
@@ -196,7 +196,7 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// A receive claims its message, which the library says that there is.
+    /// A receive claims its message, which a probe has found.
     fn claim(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
         let at = self.me;
         let expectation = self.receive_by_rule(proc, ordinal);
@@ -235,7 +235,7 @@ impl<P: Protocol> StepContext<'_, P> {
         self.perform(proc, outputs, None, Expectation::Match(claimed.map(|message| (ordinal, message))));
     }
 
-    /// What is discarded is nobody's: nothing is written.
+    /// A message that is discarded belongs to no receive: none of its data may be moved.
     fn discard(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
         let Some(open) = proc.by_ordinal(ordinal) else { return };
         let (handle, claimed) = (open.handle, open.message.take());
@@ -281,12 +281,12 @@ impl<P: Protocol> StepContext<'_, P> {
         let Some(item) = self.state.network.land(channel, place) else { return };
         let from = RankId(u32::from(channel.peer));
         match item {
-            // The card of this rank does it, not its library.
+            // The adapter of this rank does it, without its library.
             InFlight::Read(reading, Some(notice)) => {
                 self.state.network.landed(channel, reading, notice);
             }
             InFlight::Completion(handle) | InFlight::Read(Reading { request: handle, .. }, None) => {
-                // One of a collective's round is nothing that the program has opened.
+                // A request of a collective's round is one of the library's own: the program has not opened it.
                 let me = self.me;
                 let open = proc.by_handle(handle);
                 if open.is_none() && collective_of(handle).is_none() {
@@ -364,7 +364,7 @@ impl<P: Protocol> StepContext<'_, P> {
         self.event(proc, Event::Packet { from, context, packet }, None, expectation);
     }
 
-    /// Performs outputs in order. `subject` is the message that the input was about at its sender.
+    /// Performs outputs in order. `subject` is the message whose send the input was about.
     fn perform(
         &mut self,
         proc: &mut Proc<P>,
@@ -384,7 +384,7 @@ impl<P: Protocol> StepContext<'_, P> {
                 }
                 Work::Write { to, context, receive, len, notice, request, .. } => {
                     let Some(open) = proc.by_handle(request) else {
-                        // Data of a collective is in nobody's buffer: what matters is what is said behind it.
+                        // Data of a collective has no buffer in the model: only the packet behind it matters.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
                             let to = to.0 as u16;
                             self.state.network.send(self.me, to, context, packet, None);
@@ -418,7 +418,7 @@ impl<P: Protocol> StepContext<'_, P> {
                 }
                 Work::Keep { kept, .. } if kept.context.is_collective() => {}
                 Work::Keep { kept, .. } => {
-                    // What arrives last is last in line.
+                    // The message of this input is the last that has arrived.
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
                 Work::Copy { .. } | Work::Combine { .. } => {}
@@ -463,8 +463,8 @@ impl<P: Protocol> StepContext<'_, P> {
     }
 }
 
-/// Releases a request that is complete; one that is released already stays so. The name of a receive stands for its
-/// message from now on.
+/// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
+/// from now on.
 fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let Some(handle) = proc.open.remove(at).handle else { return };

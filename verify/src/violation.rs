@@ -1,10 +1,10 @@
-//! Violated checks, and what has happened.
+//! Violations: the check that is violated, and what has happened.
 
 use crate::network::Message;
 use crate::program::Ordinal;
 use carrousel_scenario::Check;
 
-/// A violated check, and how.
+/// A violated check, with what has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Violation {
     /// The check.
@@ -14,7 +14,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Whether the library broke a promise, so that what follows means nothing and is not explored.
+    /// Whether the library broke a promise. What follows means nothing then, and is not explored.
     pub fn is_fatal(&self) -> bool {
         matches!(
             self.kind,
@@ -28,7 +28,7 @@ impl Violation {
     }
 }
 
-/// What went wrong, for the explanation.
+/// What has happened, for the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ViolationKind {
     /// A rank is stuck.
@@ -38,7 +38,7 @@ pub enum ViolationKind {
         /// This rank.
         at: u16,
     },
-    /// A rank is stuck in a request that has its partner: the library has forgotten it.
+    /// A rank waits for ever for a request that has its partner: the library has forgotten it.
     Abandoned {
         /// At this rank.
         at: u16,
@@ -51,7 +51,7 @@ pub enum ViolationKind {
         at: u16,
         /// The message.
         message: Message,
-        /// The receive that should have it.
+        /// The receive that should have got it.
         should: Option<Ordinal>,
         /// The receive that got it.
         got: Option<Ordinal>,
@@ -108,9 +108,9 @@ pub enum ViolationKind {
     BufferInUse {
         /// At this rank.
         at: u16,
-        /// The request that has it.
+        /// The request that uses it.
         request: Ordinal,
-        /// It is being written, not read.
+        /// The request writes the buffer; otherwise it reads it.
         written: bool,
     },
     /// A wildcard receive got another message than in another execution.

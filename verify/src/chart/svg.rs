@@ -67,12 +67,12 @@ struct Page<'a> {
     bottom: usize,
     /// Below everything.
     height: usize,
-    /// Where text stands already.
+    /// The areas of text that is placed already.
     taken: Vec<Area>,
     out: String,
 }
 
-/// What stands beside a row, in lines; the flag says that it is what is wrong.
+/// The lines of text next to a row, each with whether it tells the violation.
 fn lines_of(chart: &Chart, row: usize) -> Vec<(String, bool)> {
     let row = &chart.rows[row];
     let mut lines: Vec<(String, bool)> =
@@ -245,7 +245,7 @@ impl<'a> Page<'a> {
         ));
     }
 
-    /// How much of a label would stand on other text.
+    /// How many points of a label would cover other text.
     fn hits(&self, at: (f64, f64), angle: f64, length: f64) -> usize {
         points(at, angle, length).filter(|(x, y)| self.taken.iter().any(|area| area.holds(*x, *y))).count()
     }
@@ -291,7 +291,7 @@ impl<'a> Page<'a> {
     }
 
     fn finish(mut self, heading: Option<&str>) -> String {
-        // What stands above the lanes grows upwards from 0.
+        // The heading and the note grow upwards from 0, above the lanes.
         let mut top: isize = 0;
         for (class, text) in [("note", self.chart.not_drawn().as_deref()), ("heading", heading)] {
             let Some(text) = text else { continue };

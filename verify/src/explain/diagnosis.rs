@@ -1,4 +1,4 @@
-//! What goes wrong, in a sentence or two, and the rule that it breaks.
+//! A violation in a sentence or two, with the rule that is broken.
 
 use super::execution::Execution;
 use super::names::{Names, bytes};
@@ -8,11 +8,11 @@ use crate::violation::ViolationKind;
 
 /// A violation in words.
 pub(super) struct Diagnosis {
-    /// What goes wrong, and which rule says so.
+    /// What goes wrong, and the rule that is broken.
     pub(super) summary: String,
     /// The same in a few words, for the step at which it happens.
     pub(super) here: String,
-    /// The ranks whose story it is.
+    /// The ranks that take part.
     pub(super) ranks: Vec<u16>,
 }
 
@@ -22,7 +22,7 @@ const ORDER: &str = "Messages of one sender that match the same receive are rece
 const BUFFER: &str = "A buffer belongs to the library from the call that starts an operation until the wait or \
                       the successful test that completes it (MPI-4.1, 3.7.2)";
 
-/// Says what a violation means. A deadlock has a telling of its own.
+/// Puts a violation into words. Deadlocks are told by `stuck`.
 pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: ViolationKind) -> Diagnosis {
     let say = Diagnoser { names, execution };
     match kind {
@@ -98,7 +98,7 @@ impl Diagnoser<'_> {
         should: Option<Ordinal>,
         got: Option<Ordinal>,
     ) -> Diagnosis {
-        // What came out of the network last is the message in question, where that is known.
+        // The item that came out of the network last has the message in question, if that is known.
         let last = self.execution.steps.last().and_then(|step| step.landed);
         let message = last.and_then(|landed| self.execution.sent[landed].message).unwrap_or(message);
         let subject = self.names.message(message);
@@ -137,7 +137,7 @@ impl Diagnoser<'_> {
         }
     }
 
-    /// The message that MPI's rule has given a receive.
+    /// The message that the oracle has given a receive.
     fn owner(&self, at: u16, receive: Ordinal) -> Option<Message> {
         let here = self.execution.steps.iter().filter(|step| step.at == at);
         here.filter_map(|step| step.matched)

@@ -1,4 +1,4 @@
-//! From a walk to a chart.
+//! From an execution to a chart.
 
 use super::diagnosis::Diagnosis;
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
@@ -65,7 +65,7 @@ struct Pen<'a> {
     /// Which steps are told.
     keep: &'a [bool],
     lanes: &'a [u16],
-    /// Which arrow each flight is.
+    /// The arrow of each item that was sent.
     arrows: HashMap<SentId, usize>,
     chart: Chart,
 }
@@ -87,14 +87,14 @@ impl Pen<'_> {
         self.chart.rows.push(ChartRow { step: number, lane, text, arrives, sends, wrong: None });
     }
 
-    /// Begins the arrow of something that is sent in `row`; none if it leads nowhere that is drawn.
+    /// Begins the arrow of an item that is sent in `row`; `None` if its end is not drawn.
     fn arrow(&mut self, id: SentId, row: usize) -> Option<usize> {
         let sent = &self.execution.sent[id];
-        // What is written, or read, comes with its data; that it is complete is a matter of its own rank.
+        // A write or read is drawn as its data. Its completion stays within a rank.
         if matches!(sent.item, InFlight::Completion(_)) {
             return None;
         }
-        // What arrives at a step that is left out is not on its way for ever.
+        // An item that arrives at a step that is left out would look as if it never arrived.
         if sent.landed.is_some_and(|landed| !self.keep[landed]) {
             return None;
         }
@@ -143,7 +143,7 @@ impl Pen<'_> {
         }
     }
 
-    /// What a row says beside its arrow.
+    /// The text of a row, next to its arrow.
     fn text(&self, step: &ExecutedStep, has_arrow: bool) -> String {
         let at = step.at;
         let tag = |request: Ordinal| self.names.tag(at, request);
@@ -187,7 +187,7 @@ impl Pen<'_> {
         };
         let values = self.names.values(step.at, pc).map_or(String::new(), |values| format!(" ({values})"));
         let statement = format!("{}{values}", self.names.statement(step.at, pc));
-        // The end of a blocking statement, whose beginning is drawn too, is told by its verb.
+        // The end of a blocking statement is told by its verb alone: its beginning is drawn, too.
         let called = statement.split_once(" = ").map_or(&*statement, |(_, called)| called);
         let verb = called.split_whitespace().next().filter(|verb| *verb != "wait");
         let known = step.learnt.iter().map(|message| self.names.message_known(step.at, *message));

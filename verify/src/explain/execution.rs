@@ -1,4 +1,4 @@
-//! Walking a path: what each action set in motion, found by comparing the states around it.
+//! A path taken apart: the effects of each action, found by comparing the states around it.
 
 use crate::action::Action;
 use crate::explore::Path;
@@ -17,38 +17,38 @@ pub(super) type SentId = usize;
 pub(super) struct Execution {
     /// One for each action, in order.
     pub(super) steps: Vec<ExecutedStep>,
-    /// Everything that was ever in flight, in the order in which it was sent.
+    /// All items that were ever in flight, in the order in which they were sent.
     pub(super) sent: Vec<Sent>,
-    /// The ordinals behind the library's names, of released requests too.
+    /// The ordinals of the library's handles, of released requests, too.
     names: HashMap<(u16, Handle), Ordinal>,
     /// What ranks have started with values that only an execution has.
     pub(super) begun: HashMap<(u16, Ordinal), Start>,
 }
 
-/// One action, and what came of it at the rank where it happened.
+/// One action, and its effects at the rank where it happened.
 #[derive(Debug)]
 pub(super) struct ExecutedStep {
     /// Where it happened.
     pub(super) at: u16,
     /// What it was.
     pub(super) action: Action,
-    /// Of a rank's own step: which step of its program.
+    /// Of a step of a rank's program: its position.
     pub(super) pc: Option<u16>,
-    /// What came out of the network.
+    /// The item that came out of the network.
     pub(super) landed: Option<SentId>,
     /// What went into it.
     pub(super) sent: Vec<SentId>,
     /// Requests that became complete.
     pub(super) completed: Vec<Ordinal>,
-    /// The receive and the message that MPI's rule brought together.
+    /// The receive and the message that the oracle has matched.
     pub(super) matched: Option<(Ordinal, Message)>,
     /// The message that found no receive.
     pub(super) kept: Option<Message>,
-    /// Names that stand for a message now, which the program asks about.
+    /// Names that stand for a message now, and that the program asks about.
     pub(super) learnt: Vec<(RequestId, Received)>,
 }
 
-/// Something that was sent.
+/// An item that was put in flight.
 #[derive(Debug)]
 pub(super) struct Sent {
     /// The way that it took.
@@ -76,7 +76,7 @@ impl Execution {
         execution
     }
 
-    /// A step whose way nobody knows: what is in flight before it was sent at some time.
+    /// A step without the path to it: items that are in flight before it have no known origin.
     pub(super) fn of_step<P: Protocol>(before: &State<P>, action: Action, after: &State<P>) -> Self {
         let mut execution = Self::of_state(before);
         let mut queues: BTreeMap<Channel, VecDeque<SentId>> = BTreeMap::new();
@@ -87,7 +87,7 @@ impl Execution {
         execution
     }
 
-    /// The names of open requests, and what is in flight, in a state whose way nobody knows.
+    /// The open requests and the items in flight of a state without the path to it.
     pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
         let mut execution = Self::default();
         execution.begin(state);
@@ -114,7 +114,7 @@ impl Execution {
         self.begun.extend(state.begun.iter().map(|(rank, ordinal, start)| ((*rank, *ordinal), *start)));
     }
 
-    /// The request behind a name of the library.
+    /// The ordinal of a request, by the library's handle.
     pub(super) fn ordinal(&self, rank: u16, handle: Handle) -> Option<Ordinal> {
         // A request of a collective's round is told as the collective.
         self.names.get(&(rank, collective_of(handle).unwrap_or(handle))).copied()
@@ -192,7 +192,7 @@ impl Execution {
                 _,
             ) => theirs(send),
             InFlight::Packet(..) | InFlight::Notice(_) => None,
-            // A read is of the message that its receive has just got, a write of the rank's own.
+            // A read moves the message that its receive has just got, a write the rank's own.
             InFlight::Read(..) => matched.map(|(_, message)| message),
             InFlight::Completion(request) if channel.kind == ChannelKind::Written => own(request),
             InFlight::Completion(request) => {
@@ -212,7 +212,7 @@ fn taken<P: Protocol>(state: &State<P>, channel: Channel, receive: Handle) -> Op
     proc.open.iter().find(|open| open.handle == Some(receive))?.message
 }
 
-/// What MPI's rule brought together: a waiting receive has left its queue, or an arrived message has.
+/// The match of a step: a waiting receive or an arrived message has left its queue.
 fn matched<P: Protocol>(
     old: &Proc<P>,
     new: &Proc<P>,

@@ -1,4 +1,4 @@
-//! One step in fields, for programs: what kind of step, at which rank, with whom, and what travels.
+//! One step in fields, for programs: its kind, its rank, the peer, and the packets.
 
 use super::execution::{ExecutedStep, Sent};
 use super::narrator::Narrator;
@@ -8,7 +8,7 @@ use crate::program::{Act, Ordinal, Sought, Start};
 use crate::report::{SentReport, StatementReport, StepKind, StepReport};
 use carrousel_rank::{Packet, Source};
 
-/// What data is called that has no packet behind it.
+/// The name of data without a packet behind it.
 const DATA: &str = "data";
 
 impl Narrator<'_> {
@@ -62,7 +62,7 @@ impl Narrator<'_> {
         }
     }
 
-    /// What leaves in a step. That the adapter of the rank begins to read is a matter of its own.
+    /// The packets and data that leave in a step. A read that the adapter begins is not among them.
     fn sends(&self, step: &ExecutedStep) -> Vec<SentReport> {
         let all = step.sent.iter().map(|id| &self.execution.sent[*id]);
         let leaves = |sent: &&Sent| !matches!(sent.item, InFlight::Completion(_) | InFlight::Read(..));
@@ -125,7 +125,7 @@ impl Narrator<'_> {
     }
 }
 
-/// What a flight carries: a packet by its name, or data.
+/// The name of an item in flight: that of its packet, or `data`.
 fn carried(item: &InFlight) -> Option<&'static str> {
     match item {
         InFlight::Packet(packet, _) | InFlight::Notice(packet) => Some(plain(packet)),

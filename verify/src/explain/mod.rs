@@ -1,9 +1,9 @@
 //! Counterexamples for people: a path told as numbered steps, summed up, and drawn.
 //!
-//! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is
-//! found by comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`)
-//! and into fields for programs (`fields`). What is wrong at its end is summed up with the rule that is broken (`diagnosis`; `stuck` for
-//! deadlocks). Of long paths only the causal past of what went wrong is kept (`past`).
+//! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is found by
+//! comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`) and into
+//! fields for programs (`fields`). The violation at its end is summed up with the rule that is broken (`diagnosis`;
+//! `stuck` for deadlocks). Of a long path only the causal past of the violation is kept (`past`).
 
 mod diagnosis;
 mod draw;
@@ -32,14 +32,14 @@ use stuck::Deadlock;
 
 pub(crate) use situation::situation;
 
-/// A path with more steps than this is told without those that have no effect on what went wrong. Of what
-/// leads to a deadlock, they are always left out.
+/// A path with more steps than this is told without those that have no effect on the violation. A path to a deadlock
+/// is always told without them.
 const TOLD_WHOLE_MAX: usize = 40;
 /// Fewer steps than this are told rather than said to be left out.
 const LEFT_OUT_MIN: usize = 3;
 
-/// Explains a path at whose end `check` is violated. `job` is the one that the path is of, and `source`
-/// the scenario that it was made of; without one, requests have names of the checker's making.
+/// Explains a path of `job` at whose end `check` is violated. `source` is the scenario of the job; without one, the
+/// checker gives requests names.
 pub fn explain<P: Protocol>(
     job: &Job,
     path: &Path<P>,
@@ -64,7 +64,7 @@ pub fn explain<P: Protocol>(
     let mut keep = match &deadlock {
         Some(deadlock) => {
             let mut ranks = deadlock.ranks();
-            // The choice of a rank that could turn to several is part of why others wait.
+            // Which peer a rank has chosen at run time is part of the reason why others wait.
             ranks.extend(execution.begun.keys().map(|(rank, _)| *rank));
             past::before_deadlock(&execution.steps, &execution.sent, &ranks, &deadlock.messages(&ranks))
         }
@@ -86,7 +86,7 @@ pub fn explain<P: Protocol>(
     Counterexample { summary, steps, chart }
 }
 
-/// What one step does, from one state to the next.
+/// One step from a state to the next, as it is reported.
 pub(crate) fn step<P: Protocol>(
     job: &Job,
     source: Option<&Scenario>,
@@ -100,7 +100,7 @@ pub(crate) fn step<P: Protocol>(
     execution.steps.first().map(|step| narrator.step(step))
 }
 
-/// Draws a path, with what is wrong at its end if something is; none of a path without steps.
+/// Draws a path, with the violation at its end if there is one; `None` for a path without steps.
 pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &Path<P>) -> Option<Chart> {
     if let Some(violation) = path.steps.last().and_then(|(state, _)| state.violations.first()) {
         return Some(explain(job, path, violation.check, source).chart);

@@ -1,4 +1,4 @@
-//! One step in words: who, what, and what came of it.
+//! One step in words: the rank, what it does, and the effects.
 
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::names::{Names, list};
@@ -88,7 +88,7 @@ impl Narrator<'_> {
         let sent = &self.execution.sent[landed];
         let at = step.at;
         let mut deeds = self.deeds(step);
-        // How the deeds follow: `which ...` where the rank is named last, its name where it is not.
+        // The link to the verbs: `which ...` behind the name of the rank, otherwise the name itself.
         let (subject, link) = match sent.item {
             InFlight::Read(reading, notice) => {
                 let own = self.own(at, reading.request);
@@ -97,7 +97,7 @@ impl Narrator<'_> {
                 });
                 match notice {
                     Some(packet) => {
-                        // It is sent by nobody at the rank.
+                        // The adapter sends it, not the rank.
                         deeds.clear();
                         let what =
                             format!("{data} is read into rank {at}'s {own}, {} behind it", packet.name());
@@ -195,7 +195,7 @@ impl Narrator<'_> {
         }
     }
 
-    /// Of an RTR that has come out: a send of that rank whose RTS is under way to the RTR's rank.
+    /// Of an RTR that has arrived: a send of its receiver whose RTS is on its way to the sender of the RTR.
     fn crossed(&self, landed: SentId) -> Option<String> {
         let rtr = &self.execution.sent[landed];
         let InFlight::Packet(Packet::Rtr(announced), _) = rtr.item else { return None };
@@ -209,7 +209,7 @@ impl Narrator<'_> {
         })
     }
 
-    /// What a step did, as verbs of its rank.
+    /// The effects of a step, as verbs of its rank.
     fn deeds(&self, step: &ExecutedStep) -> Vec<String> {
         let at = step.at;
         let mut deeds: Vec<String> = step.sent.iter().filter_map(|id| self.sending(step, *id)).collect();
@@ -282,7 +282,7 @@ impl Narrator<'_> {
     }
 }
 
-/// ` (RTS)`; of a message with its data nothing has to be said.
+/// ` (RTS)`; nothing for a message with its data.
 fn in_brackets(packet: &Packet) -> String {
     match packet {
         Packet::Eager { .. } => String::new(),

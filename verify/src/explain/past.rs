@@ -1,4 +1,4 @@
-//! Which steps of a path matter: those in the causal past of what went wrong.
+//! The steps of a path that matter: those in the causal past of the violation.
 //!
 //! A step depends on the earlier ones of its rank, and the arrival of something on the step that sent it.
 
@@ -13,8 +13,8 @@ pub(super) fn causal_past(steps: &[ExecutedStep], sent: &[Sent], ranks: &[u16]) 
 
 /// Whether each step is in the causal past of what `ranks` wait for, with the arrival of `messages`.
 ///
-/// What comes to a rank that goes no further does not matter, unless it is for one of its receives,
-/// completes something, or has consequences elsewhere that matter.
+/// An arrival at a rank that goes no further matters only if it is for one of its receives, completes a request, or
+/// has effects elsewhere that matter.
 pub(super) fn before_deadlock(
     steps: &[ExecutedStep],
     sent: &[Sent],
@@ -31,7 +31,7 @@ pub(super) fn before_deadlock(
 
 /// The causal past of the steps that matter.
 fn past(steps: &[ExecutedStep], sent: &[Sent], matters: impl Fn(&ExecutedStep) -> bool) -> Vec<bool> {
-    // Ranks of which a later step is kept: what they did before led there.
+    // Ranks of which a later step is kept: their earlier steps led there.
     let mut active: HashSet<u16> = HashSet::new();
     let mut keep = vec![false; steps.len()];
     for (at, step) in steps.iter().enumerate().rev() {

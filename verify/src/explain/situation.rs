@@ -1,4 +1,4 @@
-//! A state in words: where each rank is, what its requests wait for, what is in flight, and what has gone wrong.
+//! A state in words: where each rank is, what its requests wait for, the items in flight, and the violations.
 
 use super::diagnosis::diagnosis;
 use super::execution::Execution;
@@ -13,7 +13,7 @@ use carrousel_rank::Protocol;
 use carrousel_scenario::Scenario;
 use std::fmt::Write;
 
-/// What a person sees who looks at a state.
+/// Describes a state.
 pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state: &State<P>) -> String {
     let execution = Execution::of_state(state);
     let names = Names::new(job, source, &execution.begun, faults(job, Some(state)));

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One, or two that keep no order between them.
+/// The most rails. Two keep no order between them.
 const WAYS: usize = 2;
 
 /// What is sent.
@@ -20,14 +20,14 @@ pub(super) enum FrameKind {
     Packet,
     /// Nothing but credits.
     Credits,
-    /// The last word by a way, of an end that has sent all of its messages. Takes none.
+    /// The last frame by a rail, of an end that has sent all of its messages. Takes no credit.
     Goodbye,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Frame {
     kind: FrameKind,
-    /// Credits that it gives back.
+    /// Credits that the frame gives back.
     gives: u16,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct CreditEnd<R> {
     credits: Credits<R>,
     /// Messages that it has not sent.
     to_send: u8,
-    /// Whether it has said goodbye, by each way.
+    /// By rail: whether it has said goodbye.
     finished: [bool; WAYS],
-    /// Sent to it, by each way, and not taken. Each of them is in a buffer as soon as there is one: that it came there
-    /// later would change nothing but when it could be taken.
+    /// By rail: frames on their way to it. Each is in a buffer as soon as there is one. A later arrival would change
+    /// nothing but when it could be taken.
     coming: [VecDeque<Frame>; WAYS],
-    /// Buffers that were read, and are not posted again.
+    /// Buffers that were read, and are not posted again yet.
     read: u16,
 }
 
@@ -67,18 +67,18 @@ pub(super) struct CreditState<R> {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CreditAction {
-    /// An end sends a frame, by a way.
+    /// An end sends a frame by a rail.
     Send(u8, FrameKind, u8),
-    /// An end takes what has come first by a way.
+    /// An end takes the oldest frame of a rail.
     Take(u8, u8),
-    /// An end posts all buffers again that it has read.
+    /// An end posts all buffers that it has read again.
     Post(u8),
 }
 
 /// Two ends under the rules `R`.
 pub(super) struct CreditModel<R> {
     bounds: CreditBounds,
-    /// Whether buffers are posted again by whole batches only. That they are exists only in an ablation.
+    /// Whether buffers are posted again in whole batches only, which is an ablation.
     whole_batches: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
@@ -90,7 +90,7 @@ impl<R: CreditRules> CreditModel<R> {
     }
 
     fn buffers(&self) -> u32 {
-        // By a second way comes a second goodbye.
+        // A second rail brings a second goodbye.
         let enough = Credits::<R>::buffers(self.bounds.window)
             + u32::from(self.bounds.batch)
             + u32::from(self.bounds.two_ways);
@@ -105,7 +105,7 @@ impl<R: CreditRules> CreditModel<R> {
         let this = &mut state.ends[usize::from(end)];
         match kind {
             FrameKind::Packet => {
-                // It can, or the step would not be there.
+                // There is a credit: otherwise the step is not possible.
                 this.credits.spend();
                 this.to_send -= 1;
                 if this.credits.left() == 0 {
@@ -134,8 +134,8 @@ impl<R: CreditRules> CreditModel<R> {
         }
     }
 
-    /// As the driver does: the credit is there to be given back while the packet is being looked at, and the
-    /// buffer is posted again behind that.
+    /// As the driver does: the credit can be given back while the packet is handled, and the buffer is posted again
+    /// behind that.
     fn take(&self, state: &mut CreditState<R>, end: u8, way: u8) {
         let this = &mut state.ends[usize::from(end)];
         let Some(frame) = this.coming[usize::from(way)].pop_front() else { return };
@@ -185,8 +185,7 @@ impl<R: CreditRules + RuleType> Model for CreditModel<R> {
                 let ways = (0..=last).filter(|way| !end.finished[usize::from(*way)]);
                 actions.extend(ways.map(|way| CreditAction::Send(at, FrameKind::Goodbye, way)));
             }
-            // What has come first is in a buffer if there is any that is posted; it is read when the last batch
-            // is posted again.
+            // The oldest frame is in a buffer if one is posted; it is read when the last batch is posted again.
             let has_buffer = u32::from(end.read) < self.buffers() && end.read < self.bounds.batch;
             let coming = (0..=last).filter(|way| has_buffer && !end.coming[usize::from(*way)].is_empty());
             actions.extend(coming.map(|way| CreditAction::Take(at, way)));
@@ -230,7 +229,7 @@ impl<R: CreditRules + RuleType> Machine for CreditModel<R> {
         state.ends.iter().all(|end| end.to_send == 0 && end.is_coming() == 0)
     }
 
-    /// An application sends all that it has to send; the rest is the driver's.
+    /// The application sends all of its messages, and the driver does the rest.
     fn is_owed(&self, _: CreditAction) -> bool {
         true
     }

@@ -39,7 +39,7 @@ pub(super) struct HandshakeEnd<R> {
     has_received: bool,
 }
 
-/// What is told, to whom, and the number of the teller's queue pair.
+/// A hello: its receiver, its content, and the number of the sender's queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Datagram {
     to: u8,
@@ -57,7 +57,7 @@ enum HandshakeViolation {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct HandshakeState<R> {
     ends: [HandshakeEnd<R>; 2],
-    /// On its way. A set: copies are what is delivered and stays.
+    /// Datagrams on their way. A set: a datagram that is delivered and stays is a copy.
     told: BTreeSet<Datagram>,
     /// Datagrams that may still be lost.
     losses: Option<u8>,
@@ -79,14 +79,14 @@ pub(super) enum HandshakeAction {
     Lose(Datagram),
     /// An end that is up sends a packet over the connection.
     Send(u8),
-    /// It arrives at this end.
+    /// A packet arrives at this end.
     Receive(u8),
 }
 
 /// Two ends under the rules `R`.
 pub(super) struct HandshakeModel<R> {
     bounds: HandshakeBounds,
-    /// Whether who was given up stays so. That they do not exists only in an ablation.
+    /// Whether a peer that was given up stays so. If not, this is an ablation.
     forgets: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
@@ -119,7 +119,7 @@ impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
         self.bounds.patience.unwrap_or(FOR_EVER)
     }
 
-    /// As the driver does what a handshake says.
+    /// Performs what a handshake asks for, as the driver does.
     fn proceed(&self, state: &mut HandshakeState<R>, end: u8, progress: Progress, teller: Option<u8>) {
         let this = &mut state.ends[usize::from(end)];
         if let (true, Some(pair), EndState::Made { connected, .. }) =
@@ -164,7 +164,7 @@ impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
         let this = &mut state.ends[usize::from(end)];
         this.pair += 1;
         this.state = EndState::Made { handshake, connected: None };
-        // Nobody has asked the peer: it has begun itself.
+        // The peer has not been asked: it has begun itself.
         if matches!(state.ends[other(end)].state, EndState::Made { .. }) {
             self.counts.note(LinkCoverPoint::BothBegan);
         }
@@ -183,17 +183,17 @@ impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
         self.proceed(state, end, progress, None);
     }
 
-    /// An end that is up, and whose packets the peer's adapter would drop.
+    /// An end that is up, though the peer's adapter would drop its packets.
     fn up_alone(state: &HandshakeState<R>) -> Option<u8> {
         (0..2).find(|end| {
             let (this, peer) = (&state.ends[usize::from(*end)], &state.ends[other(*end)]);
-            // A peer that has given this end up has broken no promise to it.
+            // A peer that has given up this end has broken no promise to it.
             let are_connected = peer.connected() == Some(this.pair) && this.connected() == Some(peer.pair);
             this.is_up() && !matches!(peer.state, EndState::Gone) && !are_connected
         })
     }
 
-    /// An end that tells again though both are up.
+    /// An end that sends another hello though both are up.
     fn not_silent(state: &HandshakeState<R>) -> Option<u8> {
         let both = state.ends.iter().all(HandshakeEnd::is_up);
         (0..2).find(|end| {

@@ -1,4 +1,4 @@
-//! Packets of an end that travel to its peer by two ways, and the order in which they are taken.
+//! Packets that travel to a peer by two rails, and the order in which they are taken.
 
 use super::bounds::OrderBounds;
 use super::reached::{LinkCounts, LinkCoverPoint};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Lanes whose packets are in order among themselves; that of writes is the first.
+/// Lanes, within which packets keep order. Writes belong to the first one.
 const LANES: usize = 2;
 const WRITES: usize = 0;
 const WAYS: [Way; 2] = [Way::First, Way::Second];
@@ -66,11 +66,11 @@ pub(super) struct OrderState<R> {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderAction {
-    /// A packet of this lane is sent, by this way if it may.
+    /// A packet of this lane is sent, by this rail if it may.
     Send(u8, Way),
     /// A write is posted.
     Write,
-    /// What comes next by this way arrives.
+    /// The oldest item of this rail arrives.
     Arrive(Way),
     /// Credits are given back.
     Give,
@@ -79,7 +79,7 @@ pub(super) enum OrderAction {
 /// A sender and a receiver under the rules `R`.
 pub(super) struct OrderModel<R> {
     bounds: OrderBounds,
-    /// Whether the credit of a packet is given back before its turn. That it is exists only in an ablation.
+    /// Whether the credit of a packet is given back before its turn, which is an ablation.
     credit_early: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
@@ -90,7 +90,7 @@ impl<R: OrderRules> OrderModel<R> {
         Self { bounds, credit_early, counts: Arc::default(), rules: PhantomData }
     }
 
-    /// As the driver does: one that is early is kept, and one that is not brings those behind it.
+    /// As the driver does: a packet that is early is kept, and one in its turn releases those behind it.
     fn arrive(&self, state: &mut OrderState<R>, way: Way) {
         let packet = match state.ways[way as usize].pop_front() {
             Some(Item::Packet(packet)) => packet,
@@ -195,7 +195,7 @@ impl<R: OrderRules + RuleType> Model for OrderModel<R> {
             }
             OrderAction::Arrive(way) => self.arrive(&mut next, way),
             OrderAction::Give => {
-                // That more is given back than was spent is what the other model looks for.
+                // Whether more credits are given back than were spent is checked by the model of credits.
                 next.sender.given(next.receiver.give()).ok()?;
             }
         }
@@ -237,7 +237,7 @@ impl<R: OrderRules + RuleType> Machine for OrderModel<R> {
         state.taken.iter().all(|taken| *taken == self.bounds.messages) && state.written == state.posted
     }
 
-    /// An application sends all that it has to send; the rest is the driver's. It need not write.
+    /// The application sends all of its packets, but need not write; the driver does the rest.
     fn is_owed(&self, action: OrderAction) -> bool {
         action != OrderAction::Write
     }

@@ -1,8 +1,8 @@
-//! What an exploration meets.
+//! The situations that an exploration covers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What an exploration has to meet to say anything.
+/// A situation that an exploration has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkCoverPoint {
     /// Both ends have begun.
@@ -13,11 +13,11 @@ pub enum LinkCoverPoint {
     Doubled,
     /// A datagram has come behind a later one.
     Overtaken,
-    /// An end was up by a packet, before any datagram said so.
+    /// A packet showed an end that it is up, before any datagram did.
     UpByPacket,
     /// An end has given up.
     GivenUp,
-    /// An end that was given up has told.
+    /// An end that was given up has sent a hello.
     LateHello,
     /// A packet has carried credits.
     Carried,
@@ -35,7 +35,7 @@ pub enum LinkCoverPoint {
     Early,
     /// Several packets of a lane wait for their turn.
     ManyEarly,
-    /// A packet has to go by the way of a write.
+    /// A packet has to take the rail of a write.
     Bound,
     /// A packet was taken while one of the other lane waits for its turn.
     OtherLane,
@@ -87,7 +87,7 @@ impl LinkCoverPoint {
     }
 }
 
-/// How often each was met, and whether the search goes on.
+/// How often each situation was met, and whether the search goes on.
 #[derive(Default)]
 pub(super) struct LinkCounts {
     met: [AtomicU64; LinkCoverPoint::ALL.len()],
@@ -100,12 +100,12 @@ impl LinkCounts {
         self.met[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether nothing more is to be explored.
+    /// Whether the search has to end.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The goals that were met.
+    /// The situations that were met.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
         let counts = self.met.iter().map(|count| count.load(Ordering::Relaxed));
         LinkCoverPoint::ALL

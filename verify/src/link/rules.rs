@@ -12,11 +12,11 @@ use carrousel_link::{CreditRules, HandshakeRules, OrderRules, Rules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "link";
 
-/// A rule of the driver: whom it has given up it does not hear any more.
+/// A rule of the driver: it ignores a peer that it has given up.
 const GIVEN_UP_STAYS: &str = "GIVEN_UP_STAYS";
-/// Another one: buffers that were read are all posted again when there is nothing else to do.
+/// A rule of the driver: with nothing else to do, it posts all buffers again that were read.
 const IDLE_POSTS_ALL: &str = "IDLE_POSTS_ALL";
-/// And another: the credit of a packet that is early is given back when its turn has come.
+/// A rule of the driver: it gives back the credit of an early packet when its turn has come.
 const CREDIT_AT_ITS_TURN: &str = "CREDIT_AT_ITS_TURN";
 
 macro_rules! without {

@@ -1,9 +1,9 @@
-//! How much can happen in an exploration.
+//! The bounds of an exploration.
 
 /// The size of a page, in bytes: that of a size class, so that a message of each number of pages has its own.
 pub(super) const PAGE: u64 = 1 << 10;
 
-/// How a message was asked to travel.
+/// The way in which a message is to be transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TransferKind {
     /// A small one, which may be copied.
@@ -12,7 +12,7 @@ pub enum TransferKind {
     Large,
 }
 
-/// How much can happen. Everything within these bounds is explored.
+/// The bounds of an exploration, within which it is exhaustive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBounds {
     /// Pages of the application.
@@ -35,7 +35,7 @@ pub struct MemoryBounds {
     pub entries: u32,
     /// Pages that are registered at a time.
     pub registered_pages: u64,
-    /// At which use a small buffer is registered.
+    /// The use at which a small buffer is registered, from 1.
     pub uses: u32,
     /// The table of uses has one chain, and so stops growing early.
     pub one_chain: bool,

@@ -1,10 +1,10 @@
-//! The surroundings of the machine: their bounds, the rules that they keep, and what they have met.
+//! The environment of the state machine: its bounds, the rule that it breaks, and the situations that it has covered.
 
 use super::bounds::MemoryBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A rule that the surroundings of the machine break. Only ablations have one.
+/// A rule that the environment breaks. Only ablations have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EnvironmentFault {
     /// Driver and kernel keep their rules.
@@ -15,14 +15,14 @@ pub(super) enum EnvironmentFault {
     KernelTellsLate,
 }
 
-/// What an exploration has to meet to say anything.
+/// A situation that an exploration has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryCoverPoint {
     /// A small message was copied, its buffer not used often enough.
     Copied,
     /// A message went out through a registration of its own.
     Registered,
-    /// A message went out through a registration that was there.
+    /// A message went out through a registration that existed before.
     Hit,
     /// A registration made room for another one.
     Evicted,
@@ -68,7 +68,7 @@ impl MemoryCoverPoint {
     }
 }
 
-/// What the threads of an exploration write to.
+/// The status of a search, which all its threads write to.
 #[derive(Default)]
 pub(super) struct MemorySearch {
     reached: [AtomicU64; MemoryCoverPoint::ALL.len()],
@@ -78,14 +78,14 @@ pub(super) struct MemorySearch {
 }
 
 impl MemorySearch {
-    /// How often each thing was met, by its name in tables.
+    /// How often each situation was met, by its name in tables.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
         let count = |what: MemoryCoverPoint| self.reached[what as usize].load(Ordering::Relaxed);
         MemoryCoverPoint::ALL.map(|what| (what.name(), count(what))).to_vec()
     }
 }
 
-/// The application, the driver, the adapter and the kernel.
+/// The application, the driver, the adapter and the kernel around the state machine.
 pub(super) struct Environment {
     pub(super) bounds: MemoryBounds,
     pub(super) fault: EnvironmentFault,
@@ -97,7 +97,7 @@ impl Environment {
         Self { bounds, fault, shared: Arc::default() }
     }
 
-    /// Counts something that has been met.
+    /// Counts a situation that has been met.
     pub(super) fn reach(&self, what: MemoryCoverPoint) {
         self.shared.reached[what as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const PROMISES: &str = "promises";
 
-/// The machine under the rules `C` and `R`, and all that can happen around it.
+/// The state machine under the rules `C` and `R`, in its environment.
 pub(super) struct MemoryModel<C, R> {
     environment: Environment,
     rules: PhantomData<(C, R)>,
@@ -27,14 +27,13 @@ impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
         Self { environment: Environment::new(bounds, fault), rules: PhantomData }
     }
 
-    /// Only the first violation counts, so that the report is of the shortest path: stateright keeps the last
-    /// one that it is told of.
+    /// Only the first violation is reported, so that its path is the shortest: stateright keeps the last one.
     fn keeps_promises(&self, state: &MemoryState<C, R>) -> bool {
         let is_kept = state.violation.is_none() && !step::is_stuck(&self.environment, state);
         is_kept || self.environment.shared.is_broken.swap(true, Ordering::Relaxed)
     }
 
-    /// Explores all that can happen.
+    /// Explores all executions.
     pub(super) fn explore(self, limits: &Limits<'_>) -> Outcome {
         let shared = Arc::clone(&self.environment.shared);
         let began = Instant::now();

@@ -10,7 +10,7 @@ use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "reuse";
 
-/// The rules that are not the machine's: of the driver, and of the kernel.
+/// The rules of the driver and of the kernel.
 const ENVIRONMENT_FAULTS: [(&str, EnvironmentFault); 2] = [
     ("REFUSED_IS_COPIED", EnvironmentFault::DriverWaits),
     ("TOLD_BEFORE_REUSE", EnvironmentFault::KernelTellsLate),
@@ -40,7 +40,7 @@ macro_rules! without {
         pub const RULES: &[&str] =
             &[$(stringify!($cache_rule),)* $(stringify!($reuse_rule),)* ENVIRONMENT_FAULTS[0].0, ENVIRONMENT_FAULTS[1].0];
 
-        /// Explores all within `bounds` with a rule off. None if there is no such rule.
+        /// Explores all executions within `bounds` with a rule off. None if there is no such rule.
         pub fn explore_without(rule: &str, bounds: MemoryBounds, limits: &Limits<'_>) -> Option<Outcome> {
             $(
                 if rule == stringify!($cache_rule) {
@@ -73,7 +73,7 @@ without! {
     }
 }
 
-/// Explores all within `bounds`, with the rules as they are in production.
+/// Explores all executions within `bounds`, with the rules as they are in production.
 pub fn explore(bounds: MemoryBounds, limits: &Limits<'_>) -> Outcome {
     MemoryModel::<AllCacheRules, AllReuseRules>::new(bounds, EnvironmentFault::None).explore(limits)
 }

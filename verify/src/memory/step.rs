@@ -1,4 +1,4 @@
-//! What can happen, and what one step does.
+//! The actions that are possible in a state, and the effects of each.
 
 use super::bounds::{PAGE, TransferKind};
 use super::environment::{Environment, EnvironmentFault, MemoryCoverPoint};
@@ -25,7 +25,7 @@ pub(super) enum MemoryAction {
         /// Whether it could.
         well: bool,
     },
-    /// The n-th send call, which was not let in, tries again. Only without a rule.
+    /// The n-th send call, for which there was no room, tries again. Only in an ablation.
     Retry(usize),
     /// The adapter reads the next page of the n-th message.
     Read(usize),
@@ -39,11 +39,11 @@ pub(super) enum MemoryAction {
     Map(u8),
     /// The kernel gives a page another frame: a write after a fork, a migration.
     Move(u8),
-    /// The process hears of a page that went. Only without a rule.
+    /// The kernel reports an unmapped page. Only in an ablation.
     Tell(usize),
 }
 
-/// Appends what can happen next.
+/// Appends the actions that are possible in a state.
 pub(super) fn actions<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
     state: &MemoryState<C, R>,
@@ -89,7 +89,7 @@ pub(super) fn actions<C: CacheRules, R: ReuseRules>(
     }
 }
 
-/// Whether a call waits, and nothing else can happen.
+/// Whether a call waits, and no action is possible.
 pub(super) fn is_stuck<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
     state: &MemoryState<C, R>,
@@ -198,7 +198,7 @@ fn send<C: CacheRules, R: ReuseRules>(
         TransferKind::Large => match state.machine.acquire(buffer.span(), &mut work) {
             Acquired::Hit(region) => hit(environment, state, region, buffer),
             Acquired::Register(region, pages) => register = Some((region, pages)),
-            // It is sent from memory that is registered for this message, or copied.
+            // The driver sends it from memory that it registers for this message alone, or copies it.
             Acquired::Refused(_) => environment.reach(MemoryCoverPoint::Refused),
         },
     }
@@ -212,7 +212,7 @@ fn send<C: CacheRules, R: ReuseRules>(
     }
 }
 
-/// The adapter looks the frames of some pages up.
+/// The adapter looks up the frames of some pages.
 fn translate<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: RegionId, span: Span) {
     let pages = Pages::of(span);
     let frames =
@@ -272,7 +272,7 @@ fn hit<C: CacheRules, R: ReuseRules>(
     post(state, region, buffer);
 }
 
-/// The message goes out from its buffer, as far as it has been read.
+/// Posts a message: the adapter reads it from its buffer from now on.
 fn post<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: RegionId, buffer: Pages) {
     match state.translation(region).map(|translation| translation.pages) {
         None => state.fail(MemoryViolation::NotRegistered { region }),
@@ -304,7 +304,7 @@ fn read<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, transmissio
     }
 }
 
-/// The process hears that a page goes, while its frame is still there.
+/// The kernel reports that a page is unmapped, while its frame is still there.
 fn invalidate<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
     state: &mut MemoryState<C, R>,

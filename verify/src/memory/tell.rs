@@ -7,7 +7,7 @@ use super::step::{MemoryAction, is_stuck};
 use carrousel_reuse::{CacheRules, RegionId, ReuseRules};
 use std::fmt::Write;
 
-/// What goes wrong, and the steps to it, one a line.
+/// The violation and the steps to it, one a line.
 pub(super) fn tell<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
     path: &[(MemoryState<C, R>, Option<MemoryAction>)],
@@ -97,7 +97,7 @@ fn pages(Pages { first, len }: Pages) -> String {
     if len == 1 { format!("page {first}") } else { format!("pages {first} to {}", first + len - 1) }
 }
 
-/// What has become of a message.
+/// What happens to a message in a step.
 fn travels<C: CacheRules, R: ReuseRules>(before: &MemoryState<C, R>, after: &MemoryState<C, R>) -> String {
     if after.transmissions.len() > before.transmissions.len() {
         after

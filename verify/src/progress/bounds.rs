@@ -1,4 +1,4 @@
-//! How much can happen, and the programs within these bounds.
+//! The bounds of an exploration, and the programs within them.
 
 use carrousel_rank::{Tag, TagSelector, cost, mpi};
 
@@ -14,7 +14,7 @@ pub struct ProgressBounds {
     pub receives: usize,
     /// Tags; receives of any tag as well if there are several.
     pub tags: u32,
-    /// Eager messages that the receiver has room for; none is any number.
+    /// Eager messages that the receiver has room for; any number if none.
     pub window: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl ProgressBounds {
         format!("{sends} x {receives}, {tags}, eager and rendezvous{window}")
     }
 
-    /// The option of the ranks.
+    /// The option `eager_window` of the ranks.
     pub(super) fn eager_window(&self) -> u64 {
         self.window.map_or(u64::MAX, |messages| messages * cost(EAGER))
     }
@@ -75,12 +75,12 @@ pub(super) struct ReceiveCall {
     pub(super) len: u64,
 }
 
-/// What the two ranks call.
+/// The calls of the two ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PairProgram {
     pub(super) sends: Vec<SendCall>,
     pub(super) receives: Vec<ReceiveCall>,
-    /// Of each receive: its message. With one sender it depends on the order of calls at each end only.
+    /// By receive: its message. With one sender, it depends only on the order of calls at each end.
     partners: Vec<Option<usize>>,
 }
 
@@ -95,7 +95,7 @@ impl PairProgram {
         Self { sends, receives, partners }
     }
 
-    /// Whether both are a rendezvous, so that their data can move while the ranks compute.
+    /// Whether the two make a rendezvous, whose data can move while the ranks compute.
     pub(super) fn is_rendezvous(&self, send: usize, receive: usize) -> bool {
         self.sends[send].len > EAGER && self.receives[receive].len > EAGER
     }

@@ -1,4 +1,4 @@
-//! A sender and a receiver, and what is between them.
+//! The model: a sender, a receiver, and the packets between them.
 
 use super::bounds::{EAGER, PairProgram, ProgressBounds};
 use super::state::{PairAction, PairEnd, PairState, RECEIVER, SENDER};
@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct PairModel<P: Protocol> {
     pub(super) programs: Vec<PairProgram>,
     window: u64,
-    /// Whether initial progress takes in only the first arrival. Only an ablation's does.
+    /// Whether initial progress takes in only the first arrival, which is an ablation.
     takes_one: bool,
     counts: Arc<PairCounts>,
     protocol: PhantomData<P>,
 }
 
-/// How often something was met, and whether the search goes on.
+/// How often each situation was met, and whether the search goes on.
 #[derive(Debug, Default)]
 struct PairCounts {
     written: AtomicU64,
@@ -36,7 +36,7 @@ struct PairCounts {
     stop: AtomicBool,
 }
 
-/// What an exploration meets: calls that post their transfer, as both orders have it; calls that miss what is
+/// The situations that an exploration covers: calls that post a write or a read; calls whose partner's packet is
 /// still on its way; arrivals behind others; and small messages for which there is no room.
 pub(super) const REACHED: [&str; 5] = ["written", "read", "crossed", "behind others", "no room"];
 
@@ -106,7 +106,7 @@ impl<P: Protocol> PairModel<P> {
             (0..if self.takes_one { all.min(1) } else { all }).for_each(|_| self.take(state, end));
         }
         let mut work = Vec::new();
-        // Every call of these programs is right.
+        // Every call of these programs is valid.
         let Ok(request) = state.ends[end].rank.call(call, &mut work) else { return };
         let at = state.ends[end].calls.len();
         state.ends[end].calls.push(request);
@@ -126,7 +126,7 @@ impl<P: Protocol> PairModel<P> {
         perform(state, end, work);
     }
 
-    /// Tells a rank of what has arrived first.
+    /// Feeds the first arrival to a rank.
     fn take(&self, state: &mut PairState<P>, end: usize) {
         let Some(event) = state.ends[end].arrived.pop_front() else { return };
         let mut work = Vec::new();
@@ -136,7 +136,7 @@ impl<P: Protocol> PairModel<P> {
     }
 }
 
-/// Carries out what a rank asks for, and has it announce what it may, as the engine does.
+/// Performs the work of a rank, and lets it announce what it may, as the engine does.
 fn perform<P: Protocol>(state: &mut PairState<P>, end: usize, mut work: Vec<Work>) {
     let this = &mut state.ends[end].rank;
     while let Some(receive) = this.may_announce() {
@@ -151,7 +151,7 @@ fn perform<P: Protocol>(state: &mut PairState<P>, end: usize, mut work: Vec<Work
                 }
                 state.ends[1 - end].coming.push_back(packet);
             }
-            // As much as was sent: no receive of these programs is shorter than an eager message.
+            // All that was sent: no receive of these programs is shorter than an eager message.
             Work::Place { len, .. } | Work::Take { len, .. } => state.held -= cost(len),
             Work::Write { request, notice, .. } => {
                 state.ends[1 - end].coming.extend(notice);
@@ -252,7 +252,7 @@ impl<P: Protocol> Machine for PairModel<P> {
         refused.then(|| "room-returns: all has been taken, and the sender does not know".to_owned())
     }
 
-    /// Each rank has made its calls: what they have left to do comes in its waits.
+    /// Each rank has made its calls, and the rest happens in its waits.
     fn is_done(&self, state: &PairState<P>) -> bool {
         (0..2).all(|end| self.next_call(state, end).is_none())
     }

@@ -10,7 +10,7 @@ use carrousel_rank::{Mirror, MirrorRules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "progress";
 
-/// A rule of the driver: initial progress takes in all that has arrived, not the first of it.
+/// A rule of the driver: initial progress takes in all arrivals, not only the first.
 const PROGRESS_TAKES_ALL: &str = "PROGRESS_TAKES_ALL";
 const SEND_PROGRESSES_FIRST: &str = "SEND_PROGRESSES_FIRST";
 const RECEIVE_PROGRESSES_FIRST: &str = "RECEIVE_PROGRESSES_FIRST";
@@ -46,7 +46,7 @@ impl MirrorRules for WithoutTelling {
 }
 
 impl ProgressBounds {
-    /// What its exploration has to meet.
+    /// The situations that an exploration within these bounds has to cover.
     pub(crate) fn must_reach(&self) -> Vec<&'static str> {
         let can = |what: &&str| match *what {
             // One message cannot be behind another.

@@ -12,7 +12,7 @@ use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// What has been replayed of one part.
+/// The number of records of one part that were replayed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordCounts {
     pub(super) calls: u64,
@@ -30,7 +30,7 @@ impl RecordCounts {
 pub(super) enum Stop {
     /// The part is over, or the rank needs something that is not in flight yet.
     Over,
-    /// Too much is in flight, or noted of what was sent.
+    /// Too many items are in flight, or too many streams of messages are kept.
     Crowded,
     /// The model does not allow the next record.
     Departed(Departure),
@@ -52,13 +52,13 @@ pub(super) struct Player {
     work: Vec<Work>,
 }
 
-/// What a record says and what the model allows, where these differ.
+/// The difference between a record and what the model allows.
 struct Differs {
     happened: String,
     allowed: String,
 }
 
-/// The messages that have not come, to whom, and how long they are.
+/// The messages on their way, with their receivers and lengths.
 pub(super) fn on_the_way(network: &Network) -> impl Iterator<Item = (RankId, Envelope, u64)> {
     network.iter().filter_map(|(channel, item)| {
         let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = item.packet()? else {
@@ -140,7 +140,7 @@ impl Player {
         self.line().map_or(0, |line| line - u64::from(self.awaited.is_some()))
     }
 
-    /// The packet that it needs is none that its sender has sent.
+    /// The departure of a rank that needs a packet which its sender has not sent.
     pub(super) fn never_sent(&self) -> Departure {
         let (happened, allowed) = match self.awaited {
             Some((from, context, packet)) => {
@@ -158,7 +158,7 @@ impl Player {
         Departure { rank: self.me.into(), record, place: self.at.clone(), happened, allowed }
     }
 
-    /// The application makes a call there, if the trace says where.
+    /// Notes where the application makes a call, if the trace says so.
     fn is_at(&mut self, file: Option<&str>, line: Option<u32>) {
         if line.is_some() {
             self.at.line = line;
@@ -181,7 +181,7 @@ impl Player {
             self.rank.probe(&pattern).map_or(0, |arrived| arrived.len)
         };
         let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
-        // What a lost peer had sent, and this rank has not got, it could not receive.
+        // Messages of a lost peer that have not arrived could not be received.
         let on_the_way = on_the_way(network)
             .filter(|(to, envelope, _)| *to == me && !self.lost.contains(&envelope.source));
         arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
@@ -257,7 +257,7 @@ impl Player {
                 self.counts.answers += 1;
                 Ok(())
             }
-            // The part has taken it for its own.
+            // The reader of the part has handled it.
             Record::End(_) => Ok(()),
         }
     }
@@ -331,8 +331,8 @@ impl Player {
             return differs(happened, format!("nothing: the connection to {from} is lost"));
         }
         let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.lane().into() };
-        // Between nodes an adapter has its own keys for the memory that a packet offers, which are all that the rank does
-        // not say itself.
+        // Between nodes the adapter fills in the keys of memory that a packet offers; the rest of a packet comes from
+        // the rank.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
         if network.land_if(channel, |item| item.packet().is_some_and(same)).is_some() {
             return self.event(network, Event::Packet { from, context, packet });
@@ -341,7 +341,7 @@ impl Player {
             self.awaited = Some((from, context, packet));
             return Ok(());
         };
-        // They may differ in what is not told by default.
+        // They may differ in fields that are not told by default.
         let short = |packet: &Packet| tell::arrival(from, context, packet, false);
         let full = short(&packet) == short(&expected);
         let tell = |packet: &Packet| tell::arrival(from, context, packet, full);
@@ -434,7 +434,7 @@ impl Player {
         Ok(())
     }
 
-    /// Puts into the network what the rank has asked for.
+    /// Performs the work of the rank on the network.
     fn perform(&mut self, network: &mut Network) {
         let me = self.me;
         for work in self.work.drain(..) {
@@ -445,7 +445,7 @@ impl Player {
                     network.send(me, to.0 as u16, context, packet, None);
                 }
                 Work::Write { to, context, receive, len, notice, request, .. } => {
-                    // Which message it is matters to the checker, which looks into memory.
+                    // A replay does not look into memory, so any message will do.
                     let message = Message { from: me, send: 0 };
                     let data = Data { message, receive, len };
                     network.write((me, to.0 as u16), context, data, notice, request);

@@ -1,4 +1,4 @@
-//! What a replay says of a trace.
+//! The report of a replay.
 
 use super::usage::{CallSite, Misuse};
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct ReplayProgress {
     pub bytes: u64,
 }
 
-/// What came of a replay. Serialises as the object that `--format json` prints.
+/// The outcome of a replay. Serialises as the object that `--format json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplayReport {
     /// Whether the model allows it.
@@ -27,7 +27,7 @@ pub struct ReplayReport {
     pub calls: u64,
     /// Events that the model allows.
     pub events: u64,
-    /// Answers that are the model's: requests that were ended, and probes.
+    /// Answers that agree with the model: requests that were ended, and probes.
     pub answers: u64,
     /// Where reality left the model.
     pub departure: Option<Departure>,
@@ -45,7 +45,7 @@ pub enum ReplayVerdict {
     Allowed,
     /// Not all of it.
     Departed,
-    /// All that could be followed, and there is more.
+    /// All that could be followed, but not the whole trace.
     Incomplete,
 }
 
@@ -84,6 +84,6 @@ pub enum Why {
     Missing,
     /// It is cut short.
     Cut,
-    /// It goes on with something that this rank has sent behind the gap in its part.
+    /// It goes on with a packet that this rank has sent behind the gap in its own part.
     Needs(u32),
 }

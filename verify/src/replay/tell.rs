@@ -10,7 +10,7 @@ fn bytes(len: u64) -> String {
     if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") }
 }
 
-/// The 8 bytes that travel with a message, where it has them.
+/// The 8 bytes that travel with a message, if it has them.
 fn beside(data: Option<u64>) -> String {
     data.map_or_else(String::new, |data| format!(", with data {data:#x}"))
 }

@@ -1,4 +1,4 @@
-//! Every rule off in turn: what must go wrong, and how small a program shows it.
+//! Ablations: each rule off in turn, the violation that this must cause, and the smallest program that shows it.
 
 use super::families::{Kinds, ProgramFamily, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
@@ -13,7 +13,7 @@ use crate::rules::{ORDERED_CONNECTION, RuleSet};
 use crate::search::CoverPoint;
 use std::time::Instant;
 
-/// A rule that is switched off, and what that must show.
+/// A rule that is switched off, and where the violation is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ablation {
     /// The protocol of the rule, and where to search.
@@ -27,13 +27,13 @@ pub struct Ablation {
 /// The protocol whose rule is switched off, and where to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A rendezvous protocol's: in these programs.
+    /// Of a rendezvous protocol: in these programs.
     Protocol(RuleSet, Search),
-    /// That of registered memory: in all that can happen within these bounds.
+    /// Of registered memory: in all executions within these bounds.
     Memory(MemoryBounds),
-    /// That of connections: in all that can happen within these bounds.
+    /// Of connections: in all executions within these bounds.
     Link(link::LinkBounds),
-    /// That of initial progress: in the programs within these bounds.
+    /// Of initial progress: in the programs within these bounds.
     Progress(progress::ProgressBounds),
 }
 

@@ -1,4 +1,4 @@
-//! Suites of models in which everything happens that can happen within some bounds.
+//! Suites of models that explore all executions within some bounds.
 
 use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::explore::Limits;
@@ -72,7 +72,7 @@ impl SuiteRow {
         }
     }
 
-    /// Adds what an exploration found. All that can happen within some bounds counts as one program.
+    /// Adds the outcome of an exploration. All executions within some bounds count as one program.
     pub(super) fn explored(&mut self, outcome: Outcome) {
         self.programs += 1;
         self.programs_in_all += 1;

@@ -13,11 +13,11 @@ pub(super) struct ProgramFamily {
     pub(super) programs: Vec<Words>,
     /// How many programs these stand for.
     pub(super) in_all: u64,
-    /// What its exploration must meet to say anything.
+    /// The situations that its exploration must cover.
     pub(super) must_reach: &'static [CoverPoint],
 }
 
-/// What sends and receives of a family can be.
+/// The kinds of sends and receives in a family.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
     pub(super) tags: u32,
@@ -159,7 +159,7 @@ pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> ProgramFam
     )
 }
 
-/// The same with messages claimed, and received or discarded later, in every way.
+/// The same with messages claimed, and received or discarded at every later moment.
 pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let sends = sends(&kinds.sends(), 1, sent);
     let receives: Vec<_> =
@@ -280,7 +280,7 @@ mod tests {
     use carrousel_scenario::Check;
     use std::collections::HashMap;
 
-    /// What the suite says of a program.
+    /// The verdict of the suite on a program.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Finding {
         states: u64,
@@ -304,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Explores what the suite leaves out, and compares it with what stands for it.
+    /// Explores the programs that the suite leaves out, and compares each with the one that stands for it.
     fn compare<P: Protocol>(programs: impl Iterator<Item = Words>, renamed: impl Fn(&Words) -> Vec<Words>) {
         let mut known: HashMap<Words, Finding> = HashMap::new();
         let mut left_out = 0;

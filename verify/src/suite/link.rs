@@ -1,4 +1,4 @@
-//! The link suite: connections, with everything that two ends and the network between them can do within some bounds.
+//! The link suite: connections, with all that two ends and the network between them can do within some bounds.
 
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
@@ -9,7 +9,7 @@ use crate::link::{
 /// What every exploration of the handshake has to meet.
 const MADE: &[LinkCoverPoint] =
     &[LinkCoverPoint::BothBegan, LinkCoverPoint::Lost, LinkCoverPoint::Overtaken, LinkCoverPoint::UpByPacket];
-/// Where an end may give up.
+/// Situations of bounds in which an end may give up.
 const GIVEN_UP: &[LinkCoverPoint] = &[
     LinkCoverPoint::Doubled,
     LinkCoverPoint::UpByPacket,
@@ -18,7 +18,7 @@ const GIVEN_UP: &[LinkCoverPoint] = &[
 ];
 /// What every exploration of credits has to meet.
 const SENT: &[LinkCoverPoint] = &[LinkCoverPoint::Carried, LinkCoverPoint::Alone, LinkCoverPoint::Spent];
-/// With so few buffers that frames wait.
+/// Situations of bounds with so few buffers that frames wait.
 const WAITED: &[LinkCoverPoint] = &[
     LinkCoverPoint::Carried,
     LinkCoverPoint::Alone,
@@ -48,7 +48,7 @@ fn families(full: bool) -> Vec<(LinkBounds, &'static [LinkCoverPoint])> {
         (HandshakeBounds { losses: Some(2), doubles: false, ..ANY }, MADE),
         (prompt(1, 1), MADE),
         (prompt(3, 3), MADE),
-        // One loss more than the patience bears: the bound is a bound.
+        // With one loss more than the patience bears, an end may give up: the bound is tight.
         (prompt(2, 3), GIVEN_UP),
         (HandshakeBounds { patience: Some(2), ..ANY }, GIVEN_UP),
     ];

@@ -29,13 +29,13 @@ const BATCH: usize = 2048;
 const TRUNCATING: Kinds = Kinds { send_lens: &[1, 2, 3], receive_lens: &[0, 1, 2, 3], ..Kinds::ONE_TAG };
 const ONE_TAG_AND_ANY: Kinds = Kinds { any_tag: true, ..Kinds::ONE_TAG };
 const ANY_SOURCE: Kinds = Kinds { any_source: true, ..ONE_TAG_AND_ANY };
-/// Where programs are many, only what is announced: what is small is met with fewer calls.
+/// Sizes of receives where programs are many: only announced ones. Small ones are explored with fewer calls.
 const LARGE_MASKS: Kinds = Kinds { send_lens: &[2], receive_lens: &[2], ..Kinds::MASKS };
 const LARGE: Kinds = Kinds { receive_lens: &[2], ..Kinds::ONE_TAG };
 
 type Make = Box<dyn Fn() -> ProgramFamily>;
 
-/// The families, each made only when its turn comes: their programs are many.
+/// The families. Each is made only when its turn comes, because it has many programs.
 fn families(full: bool) -> Vec<Make> {
     let mut families: Vec<Make> = Vec::new();
     for sent in 1..=3 {
@@ -132,7 +132,7 @@ fn explore_family(family: &ProgramFamily, set: RuleSet, settings: &SuiteSettings
     row
 }
 
-/// What the exploration of some programs found.
+/// The outcome of exploring some programs.
 pub(super) struct Found {
     states: u64,
     transitions: u64,
@@ -196,7 +196,7 @@ impl WithProtocol for Batch<'_> {
     }
 }
 
-/// A broken promise, for a person.
+/// A broken promise in words.
 fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
     let Some((last, _)) = path.steps.last() else { return String::new() };
     let check = last
