@@ -8,7 +8,7 @@ use crate::model::Settings;
 use crate::program::Job;
 use crate::report::{CheckReport, Report, VERSION, Verdict};
 use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
-use crate::scenario::{Refusal, job};
+use crate::scenario::{JobError, job};
 use crate::shortest::shorten;
 use carrousel_program::aspects;
 use carrousel_rank::Protocol;
@@ -51,7 +51,7 @@ impl Default for Request<'_> {
 pub enum Error {
     /// It holds something that cannot be explored.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Job(#[from] JobError),
     /// The rule to switch off does not exist.
     #[error(transparent)]
     Rule(#[from] NoSuchRule),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Why a scenario cannot be explored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum JobError {
     /// A statement that the checker does not support yet.
     #[error("`{statement}` cannot be explored yet: so far only messages and collectives can")]
     Statement {
@@ -46,7 +46,7 @@ pub enum Refusal {
     },
 }
 
-impl From<ProgramError> for Refusal {
+impl From<ProgramError> for JobError {
     fn from(error: ProgramError) -> Self {
         match error {
             ProgramError::Unsupported { line, statement } => Self::Statement { line, statement },
@@ -57,7 +57,7 @@ impl From<ProgramError> for Refusal {
     }
 }
 
-impl Refusal {
+impl JobError {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
         match self {
@@ -71,9 +71,9 @@ impl Refusal {
 ///
 /// # Errors
 /// When a statement cannot be explored.
-pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
+pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     if scenario.ranks > u32::from(u16::MAX) {
-        return Err(Refusal::TooManyRanks { ranks: scenario.ranks });
+        return Err(JobError::TooManyRanks { ranks: scenario.ranks });
     }
     let mut options = protocol(&scenario.options, Options::default());
     if options.speculation == Speculation::Adaptive {
@@ -91,7 +91,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     for (rank, source) in (0..).zip(programs(scenario)?) {
         let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => Arc::new(compile(&source).ok_or(Refusal::TooLong { rank })?),
+            None => Arc::new(compile(&source).ok_or(JobError::TooLong { rank })?),
         };
         compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);

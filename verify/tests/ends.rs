@@ -1,8 +1,7 @@
 //! The reduced search ends in the same states as the unreduced one.
 //!
-//! This is what a persistent-set search promises, and it says more than equal verdicts: an order of events
-//! that is left out though it matters shows in how the ranks and their libraries are left behind, long
-//! before it shows in a verdict.
+//! A persistent-set search promises this, and it is stronger than equal verdicts: an order of events that is left out
+//! though it matters shows in the final states of the ranks and their libraries long before it shows in a verdict.
 
 mod jobs;
 
@@ -39,7 +38,7 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
                 !state.violations.iter().any(Violation::is_fatal),
                 "the library broke a promise: {job:?}"
             );
-            // What the last step did wrong depends on which step was last.
+            // The violations of a state depend on the last step before it.
             let mut end = State { violations: Default::default(), ..state };
             for (rank, proc) in end.procs.iter_mut().enumerate() {
                 proc.change(|proc| model.forget_arrival_order(0, rank as u16, proc));

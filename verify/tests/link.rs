@@ -1,4 +1,4 @@
-//! The models of connections see what they are for: their bounds are tight, and nothing is left out unnoticed.
+//! The models of connections find what they are made for: their bounds are tight, and no state is left out unnoticed.
 
 use carrousel_verify::explore::Limits;
 use carrousel_verify::link::{Buffers, CreditBounds, HandshakeBounds, LinkBounds, explore};

@@ -1,5 +1,5 @@
-//! Registered memory keeps its promises in all that can happen within the bounds of the suite, and what they
-//! are about does happen.
+//! Registered memory keeps its promises in all executions within the bounds of the suite, which cover the situations
+//! that the promises are about.
 
 use carrousel_verify::explore::Limits;
 use carrousel_verify::memory::{MemoryBounds, RULES, explore, explore_without};
@@ -31,8 +31,8 @@ fn the_shards_of_the_suite_are_the_suite() {
     assert_eq!(lines((100, 100)), [""; 0]);
 }
 
-/// A change of this number is a change of the machine, or of what is done to it: it says that the exploration
-/// still reaches as far as it did.
+/// The number changes only with the state machine or its environment. It shows that the exploration still reaches as
+/// far as before.
 #[test]
 fn as_many_states_are_reached_as_before() {
     let outcome = explore(MemoryBounds { moves: 1, ..MemoryBounds::SMALL }, &one_thread());

@@ -1,12 +1,12 @@
 //! The network that the checker explores allows every order that was recorded on a real transport.
 //!
 //! `orders` has records of the conformance suite over shared memory, and over InfiniBand's verbs between two virtual
-//! machines; the tests that write them, `records_for_the_model` of the transports, say how. A replay posts what a record says was posted,
-//! and lets come out what it says came out, in this order, with the very functions that the checker uses.
+//! machines; the tests that write them, `records_for_the_model` of the transports, say how. A replay posts what a
+//! record says was posted, and takes out what it says came out, in this order, by the functions that the checker
+//! uses.
 //!
-//! What the network leaves out is when data gets into memory: it lands with the packet behind it. A real
-//! transport may be earlier. That shows the protocol nothing worse: what a write must not meet is a receive that is
-//! over, and time only brings that nearer.
+//! In the network, data lands together with the packet behind it. A real transport may write it earlier. That is no
+//! harder for the protocol: a write must not meet a receive that is over, and a later write is more likely to.
 
 use carrousel_rank::{Handle, Lane};
 use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
@@ -87,7 +87,7 @@ fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
     let mut replay = RecordedOrder { plan, network: Network::default() };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
-    // What comes out at one rank holds nothing up at another: any order in which they take turns will do.
+    // An item that comes out at one rank delays no other rank, so the order in which they take turns does not matter.
     loop {
         let before: usize = left.iter().map(|events| events.len()).sum();
         for (me, events) in (0..).zip(&mut left) {

@@ -1,4 +1,4 @@
-//! The model of initial progress sees what it is for: with the obligation data moves while both ranks compute.
+//! The model of initial progress finds what it is made for: with the obligation, data moves while both ranks compute.
 
 use carrousel_verify::explore::Limits;
 use carrousel_verify::progress::{ProgressBounds, RULES, explore, explore_without};

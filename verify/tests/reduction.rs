@@ -96,7 +96,7 @@ fn collectives_under_the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 400, true);
 }
 
-/// The same for scenarios in which ranks ask whom their messages were from.
+/// The same for scenarios whose ranks ask for the sources of their messages.
 fn compare_asking<P: Protocol>(ranks: u64, scenarios: u64, speculation: &str, portable: bool) {
     let mut dice = Dice::new(11);
     let (mut compared, mut smaller, mut violated) = (0, 0, [0; Check::ALL.len()]);
@@ -153,7 +153,7 @@ fn ranks_that_ask_under_the_weakest_mpi() {
     compare_asking::<Mirror>(3, 200, "off", true);
 }
 
-/// What an exploration meets, and the violated checks.
+/// The situations that an exploration meets, and the violated checks.
 fn met(job: &Job, reduce: bool) -> (Vec<bool>, Vec<Check>, u64) {
     let settings = Settings { reduce, ..Settings::default() };
     let limits = Limits { threads: 1, max_states: Some(1_000_000), ..Limits::default() };

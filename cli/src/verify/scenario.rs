@@ -127,9 +127,9 @@ fn request<'a>(args: &Args, progress: &'a (dyn Fn(SearchProgress) + Sync)) -> Re
 
 fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
     match error {
-        Error::Refused(refusal) => match refusal.line() {
-            Some(line) => input::at_line(scenario, line, refusal, errors),
-            None => Failure::wrong(format_args!("{}: {refusal}", scenario.file)),
+        Error::Job(job) => match job.line() {
+            Some(line) => input::at_line(scenario, line, job, errors),
+            None => Failure::wrong(format_args!("{}: {job}", scenario.file)),
         },
         Error::Rule(_) => Failure::wrong(error).with_help("`carrousel info` lists the rules"),
         Error::Address { .. } => {

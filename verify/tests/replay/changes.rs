@@ -1,4 +1,4 @@
-//! Every place in which a trace says something else than what has happened is found.
+//! Every distortion of a trace is found.
 
 use crate::pair::{parts, replay_of};
 use carrousel_verify::replay::ReplayVerdict;
@@ -187,8 +187,8 @@ fn every_change_is_found_and_told() {
     insta::assert_snapshot!(told);
 }
 
-/// Of all records that can be missing without the model noticing: those that nothing in the trace depends on. So
-/// that they are there is for check values to say.
+/// The records that can be missing without the model noticing: nothing in the trace depends on them. Only check
+/// values show that they are there.
 #[test]
 fn what_can_be_missing_is_what_nobody_needs() {
     let whole = parts();

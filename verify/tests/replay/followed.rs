@@ -1,4 +1,4 @@
-//! What a job may have done is followed, as far as its trace goes.
+//! Jobs that the model allows are followed as far as their traces go.
 
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
 use carrousel_rank::{Context, Event, Lane, RankId};

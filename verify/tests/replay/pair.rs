@@ -212,7 +212,7 @@ pub(crate) fn replay_of(parts: &Parts) -> Result<ReplayReport, TraceError> {
     replay_of_bytes(&[0, 1].map(|rank: usize| sealed(parts[rank].iter().map(String::as_str)).into_bytes()))
 }
 
-/// What `check` says of these bytes as the two parts of a trace.
+/// The report of `check` on these bytes as the two parts of a trace.
 pub(crate) fn replay_of_bytes(parts: &[Vec<u8>; 2]) -> Result<ReplayReport, TraceError> {
     let place = Place::new();
     fs::create_dir_all(&place.0).expect("it can be made");
