@@ -4,15 +4,15 @@ use crate::request::Request;
 use crate::world::{Kind, World};
 use carrousel::{CallSite, Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
-use carrousel_transport_sim::{Gathering, ReduceOp};
+use carrousel_transport_sim::{CollectiveCall, ReduceOp};
 use std::future::Future;
 use std::panic::Location;
 use zerocopy::IntoBytes;
 
 /// A barrier in the simulator.
-fn barrier() -> Gathering {
+fn barrier() -> CollectiveCall {
     let call = Collective::barrier(Communicator::WORLD);
-    Gathering { call, source: Vec::new(), target: Vec::new(), op: None }
+    CollectiveCall { call, source: Vec::new(), target: Vec::new(), op: None }
 }
 
 impl World {
@@ -35,8 +35,8 @@ impl World {
                 Kind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
-                    let gathering = Gathering { call, source, target: room, op };
-                    let ended = port.collective(gathering, place).await?;
+                    let collective = CollectiveCall { call, source, target: room, op };
+                    let ended = port.collective(collective, place).await?;
                     target.as_mut_bytes().copy_from_slice(&ended.bytes);
                     Ok(())
                 }

@@ -156,7 +156,7 @@ fn range(memory: Memory, len: u64) -> Option<std::ops::Range<usize>> {
 /// What is on its way between ranks that tasks drive, beside the network: the network carries sizes.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
-    /// The data of eager packets, by parcel.
+    /// The data of eager packets, by transfer.
     pub(crate) eager: BTreeMap<u32, Vec<u8>>,
     /// Where the data of a write is and goes, by who writes and its request.
     pub(crate) writes: BTreeMap<(u32, Handle), (Memory, Memory)>,

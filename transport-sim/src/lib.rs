@@ -31,10 +31,10 @@ mod config;
 #[cfg(test)]
 mod conformance;
 mod data;
-mod desk;
 mod error;
 mod links;
 mod load;
+mod mailbox;
 mod network;
 mod parameters;
 mod port;
@@ -50,8 +50,8 @@ mod world;
 
 pub use config::{Config, Limits, Progress, Protocol, UnknownWord};
 pub use data::ReduceOp;
-pub use desk::{Ended, Gathering, Incoming, Outgoing};
 pub use error::{SimError, Stuck};
+pub use mailbox::{CollectiveCall, Ended, Incoming, Outgoing};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
@@ -61,7 +61,7 @@ use carrousel_program::programs;
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
-use desk::Desk;
+use mailbox::Mailbox;
 use process::{Driver, Process};
 use script::Script;
 use std::cell::RefCell;
@@ -130,9 +130,9 @@ pub fn simulate_tasks(
     let options = program::options(&job.options, config)?;
     let ranks = job.nodes.len() as u32;
     let driver = |me: u32| {
-        let desk = Rc::new(RefCell::new(Desk { me, ranks, ..Desk::default() }));
-        let future = start(Port(Rc::clone(&desk)));
-        Driver::Task(Box::new(Task::new(me, desk, future)))
+        let mailbox = Rc::new(RefCell::new(Mailbox { me, ranks, ..Mailbox::default() }));
+        let future = start(Port(Rc::clone(&mailbox)));
+        Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
     let place = (ranks, &job.nodes[..]);
     match config.protocol {

@@ -1,6 +1,8 @@
 //! What a task calls: its rank, in virtual time.
 
-use crate::desk::{Answer, Busy, Command, Desk, Ended, Gathering, Incoming, Outgoing, Place, Start};
+use crate::mailbox::{
+    Answer, Busy, CollectiveCall, Command, Ended, Incoming, Mailbox, Outgoing, Place, Start,
+};
 use carrousel_rank::{Communicator, Envelope, Handle, Pattern, Source, TagSelector, UsageError};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -13,7 +15,7 @@ use std::task::{Context, Poll};
 /// A rank is at one call at a time. A call takes effect when it is first polled, and goes on to its end
 /// though its future is dropped. Each names the `place` in the application's source that reports name.
 #[derive(Clone, Debug)]
-pub struct Port(pub(crate) Rc<RefCell<Desk>>);
+pub struct Port(pub(crate) Rc<RefCell<Mailbox>>);
 
 impl Port {
     /// The number of the rank.
@@ -64,8 +66,8 @@ impl Port {
     ///
     /// # Errors
     /// When the collective contradicts itself.
-    pub async fn collective(&self, gathering: Gathering, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Collective(gathering), true), place).await)
+    pub async fn collective(&self, collective: CollectiveCall, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(Start::Collective(collective), true), place).await)
     }
 
     /// Starts a send.
@@ -90,8 +92,12 @@ impl Port {
     ///
     /// # Errors
     /// When the collective contradicts itself.
-    pub async fn start_collective(&self, gathering: Gathering, place: Place) -> Result<Flight, UsageError> {
-        let answer = self.ask(Command::Start(Start::Collective(gathering), false), place).await;
+    pub async fn start_collective(
+        &self,
+        collective: CollectiveCall,
+        place: Place,
+    ) -> Result<Flight, UsageError> {
+        let answer = self.ask(Command::Start(Start::Collective(collective), false), place).await;
         self.flight(answer, place, false)
     }
 
@@ -133,13 +139,13 @@ impl Port {
     }
 
     fn ask(&self, command: Command, place: Place) -> Ask {
-        Ask { desk: Rc::clone(&self.0), place, state: State::New(Some(command)) }
+        Ask { mailbox: Rc::clone(&self.0), place, state: AskState::New(Some(command)) }
     }
 
     fn flight(&self, answer: Answer, place: Place, receives: bool) -> Result<Flight, UsageError> {
         match answer {
             Answer::Opened(handle) => {
-                Ok(Flight { desk: Rc::clone(&self.0), handle, place, receives, over: false })
+                Ok(Flight { mailbox: Rc::clone(&self.0), handle, place, receives, over: false })
             }
             Answer::Refused(error) => Err(error),
             _ => unreachable!("what starts a request is answered by that or a refusal"),
@@ -158,12 +164,12 @@ fn one(answer: Answer) -> Result<Ended, UsageError> {
 
 /// A call, which the rank takes up when it is at no other.
 struct Ask {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     place: Place,
-    state: State,
+    state: AskState,
 }
 
-enum State {
+enum AskState {
     /// Not asked yet.
     New(Option<Command>),
     Asked,
@@ -175,31 +181,31 @@ impl Future for Ask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
         let ask = self.get_mut();
-        let desk = &mut *ask.desk.borrow_mut();
+        let mailbox = &mut *ask.mailbox.borrow_mut();
         match &mut ask.state {
-            State::New(command) if desk.busy.is_none() => {
+            AskState::New(command) if mailbox.busy.is_none() => {
                 let (command, place) = (command.take(), ask.place);
-                desk.busy = Some(Busy { command, place, answer: None, abandoned: false });
-                ask.state = State::Asked;
+                mailbox.busy = Some(Busy { command, place, answer: None, abandoned: false });
+                ask.state = AskState::Asked;
             }
-            State::Asked => {
-                if let Some(answer) = desk.busy.as_mut().and_then(|busy| busy.answer.take()) {
-                    desk.busy = None;
-                    ask.state = State::Answered;
+            AskState::Asked => {
+                if let Some(answer) = mailbox.busy.as_mut().and_then(|busy| busy.answer.take()) {
+                    mailbox.busy = None;
+                    ask.state = AskState::Answered;
                     return Poll::Ready(answer);
                 }
             }
-            State::New(_) | State::Answered => {}
+            AskState::New(_) | AskState::Answered => {}
         }
-        desk.wakers.push(context.waker().clone());
+        mailbox.wakers.push(context.waker().clone());
         Poll::Pending
     }
 }
 
 impl Drop for Ask {
     fn drop(&mut self) {
-        if let State::Asked = self.state {
-            let busy = &mut self.desk.borrow_mut().busy;
+        if let AskState::Asked = self.state {
+            let busy = &mut self.mailbox.borrow_mut().busy;
             match busy {
                 Some(Busy { answer: Some(_), .. }) => *busy = None,
                 Some(busy) => busy.abandoned = true,
@@ -216,7 +222,7 @@ impl Drop for Ask {
 #[derive(Debug)]
 #[must_use = "a request that is dropped is waited for"]
 pub struct Flight {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     handle: Handle,
     place: Place,
     receives: bool,
@@ -227,16 +233,16 @@ pub struct Flight {
 impl Flight {
     /// How it ended, if the rank knows that it has. `None` when that has been taken before.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended>> {
-        let desk = &mut *self.desk.borrow_mut();
+        let mailbox = &mut *self.mailbox.borrow_mut();
         if self.over {
             return Poll::Ready(None);
         }
-        if let Some(ended) = desk.ended.remove(&self.handle) {
+        if let Some(ended) = mailbox.ended.remove(&self.handle) {
             self.over = true;
             return Poll::Ready(Some(ended));
         }
-        desk.awaited.push((self.handle, self.place));
-        desk.wakers.push(context.waker().clone());
+        mailbox.awaited.push((self.handle, self.place));
+        mailbox.wakers.push(context.waker().clone());
         Poll::Pending
     }
 
@@ -248,9 +254,9 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let desk = &mut *self.desk.borrow_mut();
-        if !self.over && desk.ended.remove(&self.handle).is_none() {
-            desk.dropped.push_back((self.handle, self.place, self.receives));
+        let mailbox = &mut *self.mailbox.borrow_mut();
+        if !self.over && mailbox.ended.remove(&self.handle).is_none() {
+            mailbox.dropped.push_back((self.handle, self.place, self.receives));
         }
     }
 }

@@ -340,8 +340,8 @@ impl<P: Protocol> Process<P> {
         let (file, statement) = match &self.driver {
             Driver::Script(script) => (None, scenario.map(|scenario| script.written(scenario))),
             Driver::Task(task) => {
-                let last = task.said().last();
-                (last.map(|(_, place)| place.file()), last.map(|(said, _)| said.to_string()))
+                let last = task.calls().last();
+                (last.map(|(_, place)| place.file()), last.map(|(call, _)| call.to_string()))
             }
         };
         let (line, statement) = (self.line(), statement.unwrap_or_default());
@@ -368,9 +368,9 @@ impl<P: Protocol> Process<P> {
                 }))
             }
             Driver::Task(task) => {
-                into.extend(task.said().iter().zip(&self.times).map(|((said, place), times)| {
+                into.extend(task.calls().iter().zip(&self.times).map(|((call, place), times)| {
                     let file = files.entry(place.file()).or_insert_with(|| place.file().into());
-                    statement(Some(file.clone()), place.line(), None, said.name().into(), times)
+                    statement(Some(file.clone()), place.line(), None, call.name().into(), times)
                 }));
             }
         }

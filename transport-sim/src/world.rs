@@ -4,11 +4,11 @@ use crate::config::{Config, Jitter, Progress};
 use crate::data::Flights;
 use crate::error::SimError;
 use crate::load::Load;
-use crate::network::{Network, Parcel};
+use crate::network::{Fabric, Transfer};
 use crate::parameters::{Cpu, Thread};
 use crate::process::{Driver, Files, Goal, Phase, Process};
 use crate::program::Action;
-use crate::queue::{Queue, What};
+use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
@@ -51,7 +51,7 @@ pub(crate) struct World<'a, P: Protocol> {
     /// Every call first takes in what has arrived.
     polls: bool,
     queue: Queue,
-    network: Network,
+    network: Fabric,
     record: Recorder,
     jitter: Jitter,
     processes: Vec<Process<P>>,
@@ -77,7 +77,7 @@ impl<'a, P: Protocol> World<'a, P> {
             thread: (config.progress == Progress::Thread).then_some(config.network.thread),
             polls: !config.protocol.is_classical(),
             queue: Queue::default(),
-            network: Network::new(&config.network, nodes, jitter),
+            network: Fabric::new(&config.network, nodes, jitter),
             record: Recorder::new(processes.len() as u32, config.timeline),
             jitter: for_cpus,
             cores: vec![Core::default(); processes.len()],
@@ -91,23 +91,23 @@ impl<'a, P: Protocol> World<'a, P> {
     /// Runs all ranks to their end. `scenario` is what they do, if it is one; `title` what the report is of.
     pub(crate) fn run(mut self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
         for rank in 0..self.processes.len() as u32 {
-            self.queue.add(0, What::Cpu { rank, version: 0 });
+            self.queue.add(0, Occurrence::Cpu { rank, version: 0 });
         }
         while let Some(what) = self.queue.next() {
             self.check_limits()?;
             match what {
-                What::Cpu { rank, version } if version == self.cores[rank as usize].version => {
+                Occurrence::Cpu { rank, version } if version == self.cores[rank as usize].version => {
                     self.advance(rank)?;
                 }
-                What::Cpu { .. } => {}
-                What::Wake { rank } => self.wake(rank)?,
-                What::Flow { flow, version } => self.network.flow_event(flow, version, &mut self.queue),
-                What::Arrive { parcel } => {
-                    if self.network.arrived(parcel, &mut self.queue) {
-                        self.deliver(parcel)?;
+                Occurrence::Cpu { .. } => {}
+                Occurrence::Wake { rank } => self.wake(rank)?,
+                Occurrence::Flow { flow, version } => self.network.flow_event(flow, version, &mut self.queue),
+                Occurrence::Arrive { transfer } => {
+                    if self.network.arrived(transfer, &mut self.queue) {
+                        self.deliver(transfer)?;
                     }
                 }
-                What::Deliver { parcel } => self.deliver(parcel)?,
+                Occurrence::Deliver { transfer } => self.deliver(transfer)?,
             }
         }
         self.report(scenario, title)
@@ -146,7 +146,7 @@ impl<'a, P: Protocol> World<'a, P> {
                         core.computes_until = until;
                     }
                     if !self.queue.skip_to(until) {
-                        self.queue.add(until, What::Cpu { rank, version: core.version });
+                        self.queue.add(until, Occurrence::Cpu { rank, version: core.version });
                         return Ok(());
                     }
                     self.check_limits()?;
@@ -276,11 +276,12 @@ impl<'a, P: Protocol> World<'a, P> {
         match work {
             Work::Send { to: RankId(to), context, packet, data: memory } => {
                 let len = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-                let parcel = self.network.post(rank, to, Load::Packet { context, packet, data: len }, queue);
+                let transfer =
+                    self.network.post(rank, to, Load::Packet { context, packet, data: len }, queue);
                 if let (Some(flights), Some(data), Packet::Eager { .. }, Some(memory)) =
                     (&mut self.flights, &process.data, packet, memory)
                 {
-                    flights.eager.insert(parcel, data.bytes(memory, len).to_vec());
+                    flights.eager.insert(transfer, data.bytes(memory, len).to_vec());
                 }
             }
             Work::Write { to: RankId(to), context, from, into, len, notice, request, .. } => {
@@ -322,10 +323,11 @@ impl<'a, P: Protocol> World<'a, P> {
         Ok(())
     }
 
-    fn deliver(&mut self, parcel: u32) -> Result<(), SimError> {
-        let Parcel { from, to, load, .. } = self.network.deliver(parcel, &mut self.queue, &mut self.record);
+    fn deliver(&mut self, transfer: u32) -> Result<(), SimError> {
+        let Transfer { from, to, load, .. } =
+            self.network.deliver(transfer, &mut self.queue, &mut self.record);
         if self.flights.is_some() {
-            self.land(parcel, (from, to), &load);
+            self.land(transfer, (from, to), &load);
         }
         match load {
             Load::Packet { context, packet, .. } => {
@@ -338,10 +340,10 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// The bytes of what is delivered are where they belong.
-    fn land(&mut self, parcel: u32, (from, to): (u32, u32), load: &Load) {
+    fn land(&mut self, transfer: u32, (from, to): (u32, u32), load: &Load) {
         let Some(flights) = &mut self.flights else { return };
         let (eager, moved) = match load {
-            Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&parcel), None),
+            Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&transfer), None),
             Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
             Load::ReadData { request, len, .. } => {
                 (None, flights.reads.remove(&(to, *request)).zip(Some(*len)))
@@ -383,7 +385,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let core = &mut self.cores[rank as usize];
         if let Some(thread) = self.thread.filter(|_| !core.woken) {
             core.woken = true;
-            self.queue.add(self.queue.now() + thread.wake_ns, What::Wake { rank });
+            self.queue.add(self.queue.now() + thread.wake_ns, Occurrence::Wake { rank });
         }
     }
 
@@ -403,7 +405,7 @@ impl<'a, P: Protocol> World<'a, P> {
         core.busy = Some((State::Library, now));
         (process.phase, process.goal) = (Phase::Library, Goal::Resume);
         let until = now + thread.switch_ns;
-        self.queue.add(until, What::Cpu { rank, version: core.version });
+        self.queue.add(until, Occurrence::Cpu { rank, version: core.version });
         Ok(())
     }
 

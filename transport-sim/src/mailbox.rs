@@ -1,4 +1,4 @@
-//! Where a task and its simulated rank meet: what the one asks, and what the other answers.
+//! The mailbox between a task and its simulated rank: the commands of the task, and the answers of the rank.
 
 use crate::data::ReduceOp;
 use carrousel_rank::{
@@ -12,19 +12,19 @@ use std::task::Waker;
 /// Where a task is, in its source.
 pub(crate) type Place = &'static Location<'static>;
 
-/// What a task asks of its rank.
+/// A command of a task to its rank.
 pub(crate) enum Command {
-    /// Its CPU is busy for so many nanoseconds.
+    /// Compute for so many nanoseconds.
     Compute(u64),
-    /// It starts requests, and waits for them or not.
+    /// Start requests, and wait for them or not.
     Start(Start, bool),
-    /// It waits for all of these.
+    /// Wait for all of these.
     Wait(Vec<Handle>),
-    /// It looks whether a request is complete.
+    /// Test whether a request is complete.
     Test(Handle),
-    /// It waits for a message, or looks whether there is one.
+    /// Wait for a message, or look whether there is one.
     Probe(Pattern, bool),
-    /// It cancels a receive.
+    /// Cancel a receive.
     Cancel(Handle),
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Start {
     Send(Outgoing),
     Receive(Incoming),
     Exchange(Outgoing, Incoming),
-    Collective(Gathering),
+    Collective(CollectiveCall),
 }
 
 /// A message to send.
@@ -60,20 +60,20 @@ pub struct Incoming {
 }
 
 /// A collective, and its bytes.
-pub struct Gathering {
+pub struct CollectiveCall {
     /// Which one; its memory is named by the simulator.
     pub call: Collective,
     /// What this rank contributes.
     pub source: Vec<u8>,
-    /// Where its result goes; comes back as [`Ended::bytes`].
+    /// Memory for its result; comes back as [`Ended::bytes`].
     pub target: Vec<u8>,
-    /// What a reduction does.
+    /// The operation of a reduction.
     pub op: Option<ReduceOp>,
 }
 
-/// A statement of a task, as a person reads it.
+/// The record of a call of a task, as reports show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum CallRecord {
     Compute,
     Send { to: u32, tag: u32, len: u64, synchronous: bool, blocking: bool },
     Receive { from: Source, tag: TagSelector, len: u64, blocking: bool },
@@ -85,8 +85,8 @@ pub(crate) enum Said {
     Cancel,
 }
 
-impl Said {
-    /// What a command is.
+impl CallRecord {
+    /// The record of a command.
     pub(crate) fn of(command: &Command) -> Self {
         match command {
             Command::Compute(_) => Self::Compute,
@@ -106,7 +106,7 @@ impl Said {
                         from: receive.from,
                         receive_tag: receive.tag,
                     },
-                    Start::Collective(Gathering { call, .. }) => {
+                    Start::Collective(CollectiveCall { call, .. }) => {
                         Self::Collective { kind: call.kind, blocking }
                     }
                 }
@@ -153,7 +153,7 @@ impl Said {
 }
 
 /// `recv from 1 tag any, 8 bytes`.
-impl fmt::Display for Said {
+impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         let source = |from: &Source| match from {
@@ -214,7 +214,7 @@ pub(crate) struct Busy {
 
 /// Where a task and its rank meet.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct Mailbox {
     pub(crate) me: u32,
     pub(crate) ranks: u32,
     /// Virtual nanoseconds since the start.
@@ -230,8 +230,8 @@ pub(crate) struct Desk {
     pub(crate) wakers: Vec<Waker>,
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("me", &self.me).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Mailbox").field("me", &self.me).field("now", &self.now).finish_non_exhaustive()
     }
 }
