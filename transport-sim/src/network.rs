@@ -1,9 +1,9 @@
 //! Cards, wires and connections: how parcels travel.
 //!
-//! Each pair of ranks has one connection, which takes up parcels in the order in which they are posted,
-//! and beside it the queue in which the responder's card answers reads. Small parcels go in one piece,
-//! one at a time from each card and one at a time into each card; larger ones are transfers that share
-//! links ([`crate::links`]). Ranks of one node use its copy engine instead of cards.
+//! Each pair of ranks has one connection, which takes up parcels in the order in which they are posted. Next to it is
+//! the queue in which the responder's card answers reads. Small parcels go in one piece: each card sends one at a
+//! time, and receives one at a time. Larger ones are transfers that share links ([`crate::links`]). Ranks of one node
+//! use its copy engine instead of cards.
 
 use crate::config::Jitter;
 use crate::links::Links;
@@ -14,7 +14,7 @@ use crate::record::Recorder;
 use carrousel_transport::{Operation, ordered};
 use std::collections::VecDeque;
 
-/// Something on its way.
+/// A load on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     pub(crate) from: u32,
@@ -37,7 +37,7 @@ struct Channel {
     local: bool,
 }
 
-/// One node's card: when it is free to send, and to receive, the next small parcel.
+/// The card of a node: the times at which it can send, and receive, the next small parcel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Card {
     sends_at: u64,
@@ -119,7 +119,7 @@ impl Network {
         if self.channels[channel as usize].local { self.local } else { self.remote }
     }
 
-    /// Hands a parcel to the card of `from`. Returns its number, which is its own until it is delivered.
+    /// Hands a parcel to the card of `from`. Returns its number, which no other parcel has until it is delivered.
     pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) -> u32 {
         let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
         let parcel = self.parcel(Parcel { from, to, load, channel, started: queue.now() });
@@ -186,7 +186,7 @@ impl Network {
         }
     }
 
-    /// A parcel is at its destination's card; true if it is through it at once.
+    /// A parcel has arrived at the card of its destination; true if it passes the card at once.
     pub(crate) fn arrived(&mut self, id: u32, queue: &mut Queue) -> bool {
         let Parcel { from, to, load, channel, .. } = self.parcels[id as usize];
         let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
@@ -206,7 +206,7 @@ impl Network {
         at == queue.now()
     }
 
-    /// Takes a parcel off the network at its destination. What cards do by themselves is done here.
+    /// Takes a parcel off the network at its destination, and carries out the actions of the card.
     pub(crate) fn deliver(&mut self, id: u32, queue: &mut Queue, record: &mut Recorder) -> Parcel {
         let parcel = self.parcels[id as usize];
         let Parcel { from, to, load, channel, started } = parcel;

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a rank does: a future that says, if it failed, why.
+/// The program of a rank: a future that returns the reason if it has failed.
 pub type TaskFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
-/// How often a task may wake itself without anything that it asks of its rank.
+/// How often a task may wake itself without a command to its rank.
 const WAKES_MAX: u32 = 10_000;
 
 /// Set when a part of the task is woken by another.
@@ -34,22 +34,22 @@ impl Wake for Flag {
     }
 }
 
-/// What the present statement is, beside its calls.
+/// The state of the present statement, besides its calls.
 #[derive(Debug)]
 enum Kind {
     /// The CPU computes.
     Compute,
-    /// Requests begin, and are waited for or not.
+    /// Requests begin; `blocking` if the statement waits for them.
     Start { blocking: bool, lent: [Option<Lent>; 2], opened: Vec<Handle> },
-    /// Requests are waited for: all, or what is complete of them.
+    /// Requests are awaited: all of them, or any.
     Wait { requests: Vec<Handle>, any: bool, asked: bool },
-    /// A request is looked at.
+    /// A request is tested.
     Test(Handle),
-    /// A message is looked for.
+    /// A message is probed for.
     Probe { blocking: bool, found: Option<(Envelope, u64)> },
     /// A receive is cancelled.
     Cancel,
-    /// A request that was dropped ends.
+    /// Waits for the end of a request that was dropped.
     Drop(Handle),
 }
 
@@ -59,18 +59,18 @@ impl fmt::Debug for Lent {
     }
 }
 
-/// The future of a rank, and the statement that it is at.
+/// The future of a rank, and its present statement.
 pub(crate) struct Task {
     me: u32,
     desk: Rc<RefCell<Desk>>,
-    /// Until it has ended.
+    /// The future, until it has ended.
     future: Option<TaskFuture>,
     flag: Arc<Flag>,
     /// By executed statement.
     said: Vec<(Said, Place)>,
     kind: Kind,
     refused: Option<UsageError>,
-    /// What has ended of the present statement.
+    /// The requests of the present statement that have ended.
     ended: Vec<(Handle, Ended)>,
 }
 
@@ -104,7 +104,7 @@ impl Task {
         self.said.get(statement).map_or(0, |(_, place)| place.line())
     }
 
-    /// What it does next; `None` at its end.
+    /// The next statement; `None` at the end of the program.
     pub(crate) fn next<P: Protocol>(
         &mut self,
         rank: &Rank<P>,
@@ -137,7 +137,7 @@ impl Task {
             if !desk.dropped.is_empty() || desk.busy.as_ref().is_some_and(|busy| busy.command.is_some()) {
                 continue;
             }
-            // A part of the task has woken another: messages of its own, which are none of the rank's.
+            // A part of the task has woken another one, without a command to the rank.
             if self.flag.0.swap(false, Ordering::Relaxed) && wakes < WAKES_MAX {
                 wakes += 1;
                 continue;
@@ -214,12 +214,12 @@ impl Task {
         action
     }
 
-    /// Whether what the statement starts goes on when it has returned.
+    /// Whether the request of the statement goes on after the statement has returned.
     pub(crate) fn starts_request(&self) -> bool {
         self.said.last().is_some_and(|(said, _)| said.starts_request())
     }
 
-    /// Whether the statement does not wait, but looks.
+    /// Whether the statement tests instead of waiting.
     pub(crate) fn tests(&self) -> bool {
         matches!(self.kind, Kind::Test(_) | Kind::Probe { blocking: false, .. })
     }
@@ -229,7 +229,7 @@ impl Task {
         matches!(self.kind, Kind::Wait { any: true, .. })
     }
 
-    /// The requests of other statements that this one is about.
+    /// The requests of other statements that this one waits for or tests.
     pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
         match &self.kind {
             Kind::Wait { requests, .. } => into.extend(requests),
@@ -248,12 +248,12 @@ impl Task {
         }
     }
 
-    /// The library refuses a call: the statement is over, and has started nothing but what came before.
+    /// The library refuses a call: the statement ends, and only its earlier calls have started requests.
     pub(crate) fn refused(&mut self, error: UsageError, data: &mut Data) {
         self.refused = Some(error);
         if let Kind::Start { lent, opened, .. } = &mut self.kind {
             lent.iter_mut().filter_map(Option::take).for_each(|lent| data.forget(&lent));
-            // The receive of an exchange whose send is refused: it is given up.
+            // The send of an exchange was refused: its receive is cancelled.
             let desk = &mut *self.desk.borrow_mut();
             let place = self.said.last().map(|(_, place)| *place);
             let given_up = opened.drain(..).zip(place).map(|(request, place)| (request, place, true));
@@ -261,14 +261,14 @@ impl Task {
         }
     }
 
-    /// A probe has looked.
+    /// A probe has an answer.
     pub(crate) fn found(&mut self, message: Option<(Envelope, u64)>) {
         if let Kind::Probe { found, .. } = &mut self.kind {
             *found = message;
         }
     }
 
-    /// A request is over.
+    /// A request has ended.
     pub(crate) fn released(&mut self, request: Handle, status: Status, data: &mut Data) {
         let ended = Ended { status, bytes: data.end(request) };
         match &self.kind {
@@ -280,7 +280,7 @@ impl Task {
         }
     }
 
-    /// The statement returns: whoever asked for it has an answer.
+    /// The statement returns: its future gets the answer.
     pub(crate) fn end(&mut self) {
         let kind = std::mem::replace(&mut self.kind, Kind::Compute);
         let answer = match (self.refused.take(), kind) {
@@ -306,7 +306,7 @@ impl Task {
     }
 }
 
-/// The calls that start requests, whose bytes are the rank's from now on.
+/// The calls that start requests. The rank owns their bytes from now on.
 fn calls<P: Protocol>(
     start: Start,
     rank: &Rank<P>,
@@ -322,7 +322,7 @@ fn calls<P: Protocol>(
             ([Some(call), None], [Some(lent), None])
         }
         Start::Exchange(out, into) => {
-            // The receive first, so that the send may be written into it.
+            // The receive comes first, so that the send may be written into it.
             let (receive, receives) = receive(into, data);
             let (send, sends) = send(out, data);
             ([Some(receive), Some(send)], [Some(receives), Some(sends)])
