@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 const SIZE: Size = Size { eager: 3000, large: 100_000, burst: 64 };
 
-/// The network, and what is beside it, by who has posted it.
+/// The network, and the data that it does not carry, by the rank that has posted it.
 struct Wires {
     network: Fabric,
     queue: Queue,
@@ -68,7 +68,7 @@ impl Outbound for Out {
     }
 }
 
-/// An end that only takes operations: what arrives is an event.
+/// An end that only takes operations; arrivals are events.
 impl Transport for Out {
     type Out = Self;
 
@@ -89,12 +89,12 @@ fn copy(players: &mut [Player<'_>], from: (u32, Memory), into: (u32, Memory), le
     place.expect("it is registered").copy_from_slice(&bytes);
 }
 
-/// How the ranks are spread over nodes, and how much durations vary.
+/// The placement of ranks on nodes, and the variation of durations.
 struct Machine {
     parameters: Parameters,
     nodes: fn(u32) -> u32,
     seed: u64,
-    /// Broken on purpose: data of a write is there only when the write is complete.
+    /// Broken on purpose: the data of a write is there only when the write is complete.
     is_late: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Links that several transfers share.
 //!
-//! A transfer is a fluid: at each moment it gets an equal share of each of its links, and moves at the
-//! rate of the busier one. When a transfer starts or ends, those that share a link with it change pace.
+//! A transfer is a fluid: at each moment it gets an equal share of each of its links, and moves at the rate of the
+//! busier one. When a transfer starts or ends, the transfers that share a link with it change their rate.
 
 use crate::queue::{Occurrence, Queue};
 
@@ -11,11 +11,11 @@ struct Flow {
     links: [u32; 2],
     /// Picoseconds that it would still take alone.
     remaining_ps: u64,
-    /// Up to when `remaining_ps` is accounted for.
+    /// The time up to which `remaining_ps` is accounted for.
     since: u64,
-    /// How many share its busier link.
+    /// The number of transfers on its busier link.
     share: u64,
-    /// For when its event is in the queue.
+    /// The time of its event in the queue.
     due: u64,
     version: u32,
     transfer: u32,
@@ -103,7 +103,7 @@ impl Links {
                     flow.settle(queue.now());
                     flow.share = share;
                 }
-                // An event that has become too early asks for the right time when it comes.
+                // An event that has become too early is queued again for the right time when it comes.
                 if flow.end() < flow.due {
                     flow.due = flow.end();
                     flow.version = flow.version.wrapping_add(1);
@@ -118,7 +118,7 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// When each of these transfers ends: start time, links, nanoseconds that it takes alone.
+    /// The end of each of these transfers, given by start time, links, and its nanoseconds alone.
     fn ends(transfers: &[(u64, [u32; 2], u64)]) -> Vec<u64> {
         let (mut links, mut queue) = (Links::new(4), Queue::default());
         let mut ends = vec![0; transfers.len()];
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_late_transfer_slows_down_only_what_is_left() {
-        // Half alone, then both at half speed until the first has moved its other half.
+        // The first moves half of its data alone; then both move at half speed until it has moved the rest.
         assert_eq!(ends(&[(0, [0, 1], 100), (50, [0, 2], 100)]), [150, 200]);
     }
 }

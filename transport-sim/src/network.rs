@@ -14,7 +14,7 @@ use crate::record::Recorder;
 use carrousel_transport::{Operation, ordered};
 use std::collections::VecDeque;
 
-/// Something on its way.
+/// A load on its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) from: u32,

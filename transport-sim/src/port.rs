@@ -1,4 +1,4 @@
-//! What a task calls: its rank, in virtual time.
+//! The interface of a task to its rank, in virtual time.
 
 use crate::mailbox::{
     Answer, Busy, CollectiveCall, Command, Ended, Incoming, Mailbox, Outgoing, Place, Start,
@@ -10,10 +10,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// What a task calls: its rank, in virtual time. Every call that is awaited costs what it costs in a scenario.
+/// The interface of a task to its rank, in virtual time. A call that is awaited costs as much as in a scenario.
 ///
-/// A rank is at one call at a time. A call takes effect when it is first polled, and goes on to its end
-/// though its future is dropped. Each names the `place` in the application's source that reports name.
+/// A rank executes one call at a time. A call takes effect when it is first polled, and goes on to its end even if
+/// its future is dropped. Each call has the `place` in the application's source that reports name.
 #[derive(Clone, Debug)]
 pub struct Port(pub(crate) Rc<RefCell<Mailbox>>);
 
@@ -23,7 +23,7 @@ impl Port {
         self.0.borrow().me
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.0.borrow().ranks
     }
@@ -33,15 +33,15 @@ impl Port {
         self.0.borrow().now
     }
 
-    /// The CPU is busy for so many nanoseconds.
+    /// The CPU is busy for this many nanoseconds.
     pub async fn compute(&self, ns: u64, place: Place) {
         self.ask(Command::Compute(ns), place).await;
     }
 
-    /// Sends, and waits until the bytes could be changed.
+    /// Sends, and waits until the bytes may be changed.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn send(&self, message: Outgoing, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Send(message), true), place).await)
     }
@@ -49,15 +49,15 @@ impl Port {
     /// Receives.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn receive(&self, message: Incoming, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Receive(message), true), place).await)
     }
 
-    /// Sends and receives at once; what comes is the end of the receive.
+    /// Sends and receives at the same time; returns the end of the receive.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn exchange(&self, out: Outgoing, into: Incoming, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Exchange(out, into), true), place).await)
     }
@@ -73,7 +73,7 @@ impl Port {
     /// Starts a send.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn start_send(&self, message: Outgoing, place: Place) -> Result<Flight, UsageError> {
         let answer = self.ask(Command::Start(Start::Send(message), false), place).await;
         self.flight(answer, place, false)
@@ -82,7 +82,7 @@ impl Port {
     /// Starts a receive.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn start_receive(&self, message: Incoming, place: Place) -> Result<Flight, UsageError> {
         let answer = self.ask(Command::Start(Start::Receive(message), false), place).await;
         self.flight(answer, place, true)
@@ -101,7 +101,7 @@ impl Port {
         self.flight(answer, place, false)
     }
 
-    /// Waits until all of these have ended. They are awaited afterwards, at no cost.
+    /// Waits until all of these have ended. Awaiting them afterwards costs nothing.
     pub async fn wait_all(&self, flights: impl IntoIterator<Item = &Flight>, place: Place) {
         let open = flights.into_iter().filter(|flight| !flight.over).map(|flight| flight.handle);
         let open = open.collect();
@@ -114,7 +114,7 @@ impl Port {
         ended || matches!(self.ask(Command::Test(flight.handle), place).await, Answer::Tested(true))
     }
 
-    /// Asks for a receive to be cancelled; nothing happens to what is none.
+    /// Asks for a receive to be cancelled; does nothing for other requests.
     pub async fn cancel(&self, flight: &Flight, place: Place) {
         let ended = flight.over || self.0.borrow().ended.contains_key(&flight.handle);
         if flight.receives && !ended {
@@ -122,8 +122,7 @@ impl Port {
         }
     }
 
-    /// Waits until a message could be received, or looks whether there is one: who sends it with which tag, and
-    /// its bytes.
+    /// Waits until a message can be received, or looks whether one can: returns its sender, its tag, and its bytes.
     pub async fn probe(
         &self,
         from: Source,
@@ -153,7 +152,7 @@ impl Port {
     }
 }
 
-/// How the first request of a call ended.
+/// The end of the first request of a call.
 fn one(answer: Answer) -> Result<Ended, UsageError> {
     match answer {
         Answer::Ended(ended) => Ok(ended.into_iter().next().unwrap_or_else(|| unreachable!("one has begun"))),
@@ -162,7 +161,7 @@ fn one(answer: Answer) -> Result<Ended, UsageError> {
     }
 }
 
-/// A call, which the rank takes up when it is at no other.
+/// A call, which the rank begins when it executes no other.
 struct Ask {
     mailbox: Rc<RefCell<Mailbox>>,
     place: Place,
@@ -215,10 +214,10 @@ impl Drop for Ask {
     }
 }
 
-/// A request that has begun. Awaited, it is how it ended.
+/// A request that has begun. Awaiting it returns its end.
 ///
-/// Dropped before that, the rank cancels it if it is a receive, and waits for its end, before it does
-/// anything else.
+/// If it is dropped before, the rank cancels it if it is a receive, and waits for its end before it does anything
+/// else.
 #[derive(Debug)]
 #[must_use = "a request that is dropped is waited for"]
 pub struct Flight {
@@ -226,12 +225,12 @@ pub struct Flight {
     handle: Handle,
     place: Place,
     receives: bool,
-    /// What came of it has been taken.
+    /// Whether its result has been taken.
     over: bool,
 }
 
 impl Flight {
-    /// How it ended, if the rank knows that it has. `None` when that has been taken before.
+    /// The end of the request, if the rank has reported it. `None` if it has been taken before.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended>> {
         let mailbox = &mut *self.mailbox.borrow_mut();
         if self.over {
@@ -246,7 +245,7 @@ impl Flight {
         Poll::Pending
     }
 
-    /// Waits for its end. `None` when that has been taken before.
+    /// Waits for its end. `None` if that has been taken before.
     pub fn end(&mut self) -> impl Future<Output = Option<Ended>> {
         poll_fn(|context| self.poll_end(context))
     }

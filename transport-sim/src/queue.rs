@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens at some time. Versions tell events apart that were overtaken by others.
+/// An event. Versions mark events that are out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Occurrence {
     /// A rank's CPU has done what it was doing.
     Cpu { rank: u32, version: u32 },
     /// A rank's progress thread has been woken.
     Wake { rank: u32 },
-    /// The last byte of a flow has left, unless it was slowed down meanwhile.
+    /// The last byte of a flow has left, unless the flow was slowed down meanwhile.
     Flow { flow: u32, version: u32 },
     /// The last byte of a transfer has come to the card of its destination.
     Arrive { transfer: u32 },
@@ -18,7 +18,7 @@ pub(crate) enum Occurrence {
     Deliver { transfer: u32 },
 }
 
-/// Events by time, and at one time by the order in which they were added.
+/// Events by time; at one time, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// The key is the time and, below it, the insertion number.
@@ -34,7 +34,7 @@ impl Queue {
         self.now
     }
 
-    /// Events that have happened.
+    /// The number of events that have happened.
     pub(crate) fn processed(&self) -> u64 {
         self.processed
     }
@@ -53,7 +53,7 @@ impl Queue {
         Some(what)
     }
 
-    /// Goes to the time `at` without the queue if nothing else happens before or at it: an event that is
+    /// Advances to the time `at` without using the queue, if nothing else happens up to then: the event would be
     /// added and taken out at once.
     pub(crate) fn skip_to(&mut self, at: u64) -> bool {
         let free = self.events.peek().is_none_or(|Reverse((key, _))| (key >> 64) as u64 > at);

@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a rank does: a future that says, if it failed, why.
+/// The program of a rank: a future that returns the reason if it has failed.
 pub type TaskFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
-/// How often a task may wake itself without anything that it asks of its rank.
+/// How often a task may wake itself without a command to its rank.
 const WAKES_MAX: u32 = 10_000;
 
 /// Set when a part of the task is woken by another.
@@ -34,22 +34,22 @@ impl Wake for Flag {
     }
 }
 
-/// What the present statement is, beside its calls.
+/// The state of the present statement, besides its calls.
 #[derive(Debug)]
 enum Kind {
     /// The CPU computes.
     Compute,
-    /// Requests begin, and are waited for or not.
+    /// Requests begin; `blocking` if the statement waits for them.
     Start { blocking: bool, lent: [Option<Lent>; 2], opened: Vec<Handle> },
-    /// Requests are waited for: all, or what is complete of them.
+    /// Requests are awaited: all of them, or any.
     Wait { requests: Vec<Handle>, any: bool, asked: bool },
-    /// A request is looked at.
+    /// A request is tested.
     Test(Handle),
-    /// A message is looked for.
+    /// A message is probed for.
     Probe { blocking: bool, found: Option<(Envelope, u64)> },
     /// A receive is cancelled.
     Cancel,
-    /// A request that was dropped ends.
+    /// Waits for the end of a request that was dropped.
     Drop(Handle),
 }
 
@@ -59,7 +59,7 @@ impl fmt::Debug for Lent {
     }
 }
 
-/// The future of a rank, and the statement that it is at.
+/// The future of a rank, and its present statement.
 pub(crate) struct Task {
     me: u32,
     mailbox: Rc<RefCell<Mailbox>>,
@@ -70,7 +70,7 @@ pub(crate) struct Task {
     calls: Vec<(CallRecord, Place)>,
     kind: Kind,
     refused: Option<UsageError>,
-    /// What has ended of the present statement.
+    /// The requests of the present statement that have ended.
     ended: Vec<(Handle, Ended)>,
 }
 
@@ -104,7 +104,7 @@ impl Task {
         self.calls.get(statement).map_or(0, |(_, place)| place.line())
     }
 
-    /// What it does next; `None` at its end.
+    /// The next statement; `None` at the end of the program.
     pub(crate) fn next<P: Protocol>(
         &mut self,
         rank: &Rank<P>,
@@ -138,7 +138,7 @@ impl Task {
             {
                 continue;
             }
-            // A part of the task has woken another: messages of its own, which are none of the rank's.
+            // A part of the task has woken another one, without a command to the rank.
             if self.flag.0.swap(false, Ordering::Relaxed) && wakes < WAKES_MAX {
                 wakes += 1;
                 continue;
@@ -215,12 +215,12 @@ impl Task {
         action
     }
 
-    /// Whether what the statement starts goes on when it has returned.
+    /// Whether the request of the statement goes on after the statement has returned.
     pub(crate) fn starts_request(&self) -> bool {
         self.calls.last().is_some_and(|(calls, _)| calls.starts_request())
     }
 
-    /// Whether the statement does not wait, but looks.
+    /// Whether the statement tests instead of waiting.
     pub(crate) fn tests(&self) -> bool {
         matches!(self.kind, Kind::Test(_) | Kind::Probe { blocking: false, .. })
     }
@@ -230,7 +230,7 @@ impl Task {
         matches!(self.kind, Kind::Wait { any: true, .. })
     }
 
-    /// The requests of other statements that this one is about.
+    /// The requests of other statements that this one waits for or tests.
     pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
         match &self.kind {
             Kind::Wait { requests, .. } => into.extend(requests),
@@ -249,7 +249,7 @@ impl Task {
         }
     }
 
-    /// The library refuses a call: the statement is over, and has started nothing but what came before.
+    /// The library refuses a call: the statement ends, and only its earlier calls have started requests.
     pub(crate) fn refused(&mut self, error: UsageError, data: &mut Data) {
         self.refused = Some(error);
         if let Kind::Start { lent, opened, .. } = &mut self.kind {
@@ -262,14 +262,14 @@ impl Task {
         }
     }
 
-    /// A probe has looked.
+    /// A probe has an answer.
     pub(crate) fn found(&mut self, message: Option<(Envelope, u64)>) {
         if let Kind::Probe { found, .. } = &mut self.kind {
             *found = message;
         }
     }
 
-    /// A request is over.
+    /// A request has ended.
     pub(crate) fn released(&mut self, request: Handle, status: Status, data: &mut Data) {
         let ended = Ended { status, bytes: data.end(request) };
         match &self.kind {
@@ -281,7 +281,7 @@ impl Task {
         }
     }
 
-    /// The statement returns: whoever asked for it has an answer.
+    /// The statement returns: its future gets the answer.
     pub(crate) fn end(&mut self) {
         let kind = std::mem::replace(&mut self.kind, Kind::Compute);
         let answer = match (self.refused.take(), kind) {
@@ -307,7 +307,7 @@ impl Task {
     }
 }
 
-/// The calls that start requests, whose bytes are the rank's from now on.
+/// The calls that start requests. The rank owns their bytes from now on.
 fn calls<P: Protocol>(
     start: Start,
     rank: &Rank<P>,
@@ -323,7 +323,7 @@ fn calls<P: Protocol>(
             ([Some(call), None], [Some(lent), None])
         }
         Start::Exchange(out, into) => {
-            // The receive first, so that the send may be written into it.
+            // The receive comes first, so that the send may be written into it.
             let (receive, receives) = receive(into, data);
             let (send, sends) = send(out, data);
             ([Some(receive), Some(send)], [Some(receives), Some(sends)])

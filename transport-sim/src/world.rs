@@ -15,29 +15,29 @@ use crate::timeline::State;
 use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
 use carrousel_scenario::Scenario;
 
-/// The end of virtual time, far enough from that of the type that no sum of durations overflows.
+/// The end of virtual time. It is far below the maximum of the type, so no sum of durations overflows.
 const TIME_NS_MAX: u64 = u64::MAX / 4;
 
-/// What a CPU does next.
+/// The next work of a CPU.
 enum Next {
-    /// This, for so many nanoseconds.
+    /// Busy in this state, for this many nanoseconds.
     Busy(State, u64),
-    /// Nothing, until something arrives.
+    /// Idle until an arrival.
     Idle,
 }
 
 /// One rank's CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
-    /// What it is at, and since when.
+    /// Its present state, and the time at which that began.
     busy: Option<(State, u64)>,
-    /// Since when it waits.
+    /// The time at which it became idle.
     idle: Option<u64>,
-    /// Tells its present event from those that were cancelled.
+    /// Tells its present event apart from cancelled ones.
     version: u32,
-    /// When its computation will have ended, if nobody takes time from it.
+    /// The time at which its computation ends, if the progress thread takes no time from it.
     computes_until: u64,
-    /// What an interrupted computation still needs.
+    /// The rest of an interrupted computation.
     left_ns: u64,
     /// The progress thread is about to run.
     woken: bool,
@@ -48,7 +48,7 @@ pub(crate) struct World<'a, P: Protocol> {
     cpu: Cpu,
     /// The progress thread, if there is one.
     thread: Option<Thread>,
-    /// Every call first takes in what has arrived.
+    /// Whether every call first takes in all arrivals.
     polls: bool,
     queue: Queue,
     network: Fabric,
@@ -56,7 +56,7 @@ pub(crate) struct World<'a, P: Protocol> {
     jitter: Jitter,
     processes: Vec<Process<P>>,
     cores: Vec<Core>,
-    /// What travels beside the network, if ranks have bytes.
+    /// The data that travels next to the network, if ranks have bytes.
     flights: Option<Flights>,
     config: &'a Config,
     finished_at: u64,
@@ -67,7 +67,7 @@ fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
 }
 
 impl<'a, P: Protocol> World<'a, P> {
-    /// Ranks that drive these processes, on these nodes, by rank.
+    /// A run of these processes, on these nodes, by rank.
     pub(crate) fn new(processes: Vec<Process<P>>, nodes: &[u32], config: &'a Config) -> Self {
         let jitter = Jitter::new(config);
         let mut for_cpus = jitter.clone();
@@ -88,7 +88,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Runs all ranks to their end. `scenario` is what they do, if it is one; `title` what the report is of.
+    /// Runs all ranks to their end. `scenario` is given if they execute one; `title` is the title of the report.
     pub(crate) fn run(mut self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
         for rank in 0..self.processes.len() as u32 {
             self.queue.add(0, Occurrence::Cpu { rank, version: 0 });
@@ -124,7 +124,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Lets a CPU go on that has done what it was at.
+    /// Advances a CPU that has finished its present work.
     fn advance(&mut self, rank: u32) -> Result<(), SimError> {
         let core = rank as usize;
         loop {
@@ -155,7 +155,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// One step of a rank: what follows from where its CPU has come to.
+    /// One step of a rank, from the present state of its CPU.
     fn step(&mut self, rank: u32) -> Result<Next, SimError> {
         let now = self.queue.now();
         let cpu = &self.cpu;
@@ -362,7 +362,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Something is in a rank's inbox.
+    /// An event has arrived in a rank's inbox.
     fn arrive(&mut self, rank: u32, event: Event) -> Result<(), SimError> {
         let process = &mut self.processes[rank as usize];
         process.inbox.push_back(event);
@@ -435,13 +435,14 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 }
 
-/// What an output costs the CPU.
+/// The cost of an output for the CPU.
 fn cost(cpu: &Cpu, work: &Work) -> u64 {
     match work {
         Work::Send { packet: Packet::Eager { len, .. }, .. } => cpu.post_ns + copy_ns(cpu, *len),
         Work::Send { .. } | Work::Write { .. } | Work::Read { .. } => cpu.post_ns,
         Work::Place { len, .. } | Work::Keep { len, .. } | Work::Take { len, .. } => copy_ns(cpu, *len),
-        // A combination costs what a copy does: it reads one operand more, and computes while it waits for them.
+        // A combination costs as much as a copy: it reads one more operand, and computes while it waits for the
+        // operands.
         Work::Copy { len, .. } | Work::Combine { len, .. } => copy_ns(cpu, *len),
         Work::Complete { .. } => 0,
     }
