@@ -5,7 +5,7 @@ use crate::model::{Model, Reached};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Data, Message, Note, Open, Proc, State, Wrong};
 use crate::step::Turn;
-use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
+use carrousel_rank::{Explore, Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
 /// What MPI's rule says of an input.

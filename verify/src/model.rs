@@ -6,7 +6,9 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::reduce;
 use crate::state::{Message, Proc, State, Wrong};
 use crate::step::{self, Action, Choice};
-use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
+use carrousel_rank::{
+    Call, Context, Explore, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi,
+};
 use carrousel_scenario::Check;
 use stateright::Property;
 use std::marker::PhantomData;

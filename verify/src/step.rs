@@ -11,8 +11,8 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_program::received;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Receive,
-    ReceiveClaimed, Sink, Work, collective_of, mpi,
+    Arrived, Call, Communicator, Context, Envelope, Event, Explore, Packet, Pattern, Protocol, RankId,
+    Receive, ReceiveClaimed, Sink, Work, collective_of, mpi,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;

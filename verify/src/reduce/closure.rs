@@ -6,7 +6,7 @@ use crate::later::sought;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Message, Proc, Route, What};
 use crate::step::Action;
-use carrousel_rank::{Call, Context, Protocol, Source};
+use carrousel_rank::{Call, Context, Explore, Protocol, Source};
 use std::collections::HashSet;
 
 /// So few nodes are compared one by one.
