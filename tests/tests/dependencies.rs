@@ -176,6 +176,23 @@ fn the_protocols_are_no_std_and_without_unsafe() {
     }
 }
 
+/// What the checker alone asks of a rank is in no library that drives one.
+#[test]
+fn drivers_have_no_hooks_of_the_checker() {
+    let has_hooks = |package: &str| {
+        let tree = carrousel_tests::cargo()
+            .args(["tree", "--locked", "--edges", "features,normal", "--package", package])
+            .output()
+            .expect("cargo can be started");
+        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+        String::from_utf8_lossy(&tree.stdout).contains("carrousel-rank feature \"checker\"")
+    };
+    for package in ["carrousel", "carrousel-engine", "carrousel-transport-sim"] {
+        assert!(!has_hooks(package), "{package} has the hooks of the checker");
+    }
+    assert!(has_hooks("carrousel-verify"), "it is found where it is");
+}
+
 #[test]
 fn every_crate_is_where_the_architecture_says() {
     let architecture = carrousel_tests::text("ARCHITECTURE.md");

@@ -7,7 +7,7 @@ use crate::program::{Act, Ordinal, Start};
 use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
-use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
+use carrousel_rank::{Explore, Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
 /// The match that MPI's rule expects of an input.

@@ -16,8 +16,8 @@ use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
 use carrousel_program::received;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Event, Packet, Pattern, Protocol, RankId, Receive, ReceiveClaimed,
-    Sink, Work, collective_of,
+    Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Receive,
+    ReceiveClaimed, Sink, Work, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;

@@ -30,6 +30,8 @@
 extern crate alloc;
 
 mod calls;
+#[cfg(feature = "checker")]
+mod checker;
 mod collectives;
 mod communicators;
 mod errors;
@@ -49,10 +51,11 @@ pub use carrousel_rendezvous::{
     Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,
     Release, Rtr, cost, wire,
 };
+#[cfg(feature = "checker")]
+pub use checker::Explore;
 pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
-pub use messages::announce::ANNOUNCED_FROM;
-pub use messages::state::collective_of;
+pub use messages::{ANNOUNCED_FROM, collective_of};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;

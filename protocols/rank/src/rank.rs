@@ -1,60 +1,35 @@
-//! The state of one process, and the application's calls.
+//! One process: its messages, collectives and communicators, and which of them an input concerns.
 
-use crate::communicators::groups::Group;
-use crate::messages::entries::{Arrival, Offer, Posting};
-use crate::messages::flows::{Flow, Flows};
-use crate::messages::requests::Requests;
-use crate::messages::state::{State, Then, collective_of};
+use crate::collectives::{Collectives, schedule};
+use crate::communicators::Communicators;
+use crate::messages::Messages;
 use crate::{
-    Arrived, Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
-    UsageError, Work, Wrong,
+    Arrived, Call, Collective, Event, Job, Options, ProtocolError, Schedule, Send, Sink, Status, UsageError,
 };
-use alloc::vec::Vec;
-use carrousel_matching::{
-    Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Unexpected,
-};
-use carrousel_rendezvous::{
-    Adaptation, Memory, Notice, Outgoing, Packet, Protocol, ReceiveSide, Route, SendSide, Target,
-};
+use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, TagSelector};
+use carrousel_rendezvous::Protocol;
 
 /// One process of a job under protocol `P`.
+///
+/// Each part keeps what it knows to itself, with invariants of its own, which are asserted after each input in debug
+/// builds: `Messages`; `Collectives`, whose rounds are messages; and `Communicators`, which know nothing of either.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rank<P: Protocol> {
-    pub(crate) me: RankId,
-    pub(crate) ranks: u32,
-    pub(crate) options: Options,
-    pub(crate) requests: Requests,
-    pub(crate) posted: Posted<Posting>,
-    pub(crate) unexpected: Unexpected<Arrival>,
-    pub(crate) flows: Flows<P>,
-    /// Posted receives that could be announced but for the rules and the adaptation: the sum over the flows.
-    pub(crate) candidates: u32,
-    /// Communicators whose collectives can be called, sorted.
-    pub(crate) groups: Vec<Group>,
-    /// Peers whose connection is lost, sorted.
-    pub(crate) lost: Vec<RankId>,
+    pub(crate) messages: Messages<P>,
+    collectives: Collectives,
+    communicators: Communicators,
 }
 
 impl<P: Protocol> Rank<P> {
     /// The process `me` of `job` before its first call.
     pub fn new(me: RankId, job: &Job, options: &Options) -> Self {
-        Self {
-            me,
-            ranks: job.ranks,
-            options: *options,
-            requests: Requests::default(),
-            posted: Posted::new(),
-            unexpected: Unexpected::new(),
-            flows: Flows::new(),
-            candidates: 0,
-            groups: [Group::world(me, job.ranks)].into(),
-            lost: Vec::new(),
-        }
+        let (messages, collectives) = (Messages::new(options), Collectives::default());
+        Self { messages, collectives, communicators: Communicators::new(me, job.ranks) }
     }
 
     /// What it was made with.
     pub fn options(&self) -> &Options {
-        &self.options
+        self.messages.options()
     }
 
     /// The application calls. Returns the request that the call opened, or that it is about.
@@ -64,20 +39,35 @@ impl<P: Protocol> Rank<P> {
     // Drivers know which call they make: inlined there, it needs not be put into memory and read again.
     #[inline(always)]
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
-        match call {
+        let Self { messages, collectives, communicators } = self;
+        let request = match call {
             Call::Send(message) => {
-                self.check(Source::Rank(message.to))?;
-                Ok(self.send(&message, out))
+                communicators.check(Source::Rank(message.to))?;
+                Ok(messages.send(&message, communicators, out))
             }
             Call::Receive(receive) => {
-                self.check(receive.from)?;
-                Ok(self.receive(&receive, out))
+                communicators.check(receive.from)?;
+                Ok(messages.receive(&receive, communicators, out))
             }
-            Call::Collective(call) => self.collective(&call, out),
-            Call::ReceiveClaimed(receive) => self.receive_claimed(&receive, out),
-            Call::Discard(request) => self.discard(request, out),
-            Call::Cancel(request) => self.cancel(request, out),
-        }
+            Call::Collective(call) => collectives.enter(&call, messages, communicators, out),
+            Call::ReceiveClaimed(receive) => messages.receive_claimed(&receive, communicators, out),
+            Call::Discard(request) => messages.discard(request, communicators, out),
+            Call::Cancel(request) => messages.cancel(request, out),
+        };
+        self.check_invariants();
+        request
+    }
+
+    /// Sends a message with its data behind it, if that is possible now: then the send is complete, and no request is left
+    /// of it. False if it is not, and nothing has been done. As [`Call::Send`] and the release of its request, to the
+    /// last bit, so names depend on the calls of the application only, whichever way it sends.
+    ///
+    /// # Errors
+    /// Usage errors, which change nothing.
+    #[inline(always)]
+    pub fn send_eagerly(&mut self, message: &Send, out: &mut impl Sink) -> Result<bool, UsageError> {
+        self.communicators.check(Source::Rank(message.to))?;
+        Ok(self.messages.send_eagerly(message, &self.communicators, out))
     }
 
     /// The transport reports.
@@ -86,20 +76,29 @@ impl<P: Protocol> Rank<P> {
     /// When a packet is impossible; nothing of it was acted upon.
     pub fn event(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
         match event {
-            Event::Packet { from, context, packet } => {
-                self.packet(from, context, &packet, out).map_err(|wrong| ProtocolError { peer: from, wrong })
-            }
-            Event::Written(request) => self.written(request, out),
-            Event::Read(request) => self.read(request, out),
-            Event::Announce(request) => {
-                self.announce(request, out);
-                Ok(())
-            }
-            Event::Lost(peer) => {
-                self.peer_lost(peer, out);
-                Ok(())
-            }
+            Event::Packet { from, context, packet } => self
+                .messages
+                .packet(from, context, &packet, &self.communicators, out)
+                .map_err(|wrong| ProtocolError { peer: from, wrong })?,
+            Event::Written(request) => self.messages.written(request, &self.communicators, out)?,
+            Event::Read(request) => self.messages.read(request, &self.communicators, out)?,
+            Event::Announce(request) => self.messages.announce(request, out),
+            Event::Lost(peer) => self.lose(peer, out),
         }
+        if self.messages.has_ended() {
+            self.collectives.go_on_with_ended(&mut self.messages, &self.communicators, out);
+        }
+        self.check_invariants();
+        Ok(())
+    }
+
+    #[cold]
+    fn lose(&mut self, peer: RankId, out: &mut impl Sink) {
+        let Self { messages, collectives, communicators } = self;
+        communicators.lose(peer);
+        messages.drop_offers_of(peer);
+        collectives.give_up_with(peer, messages, communicators, out);
+        messages.fail_with(peer, communicators, out);
     }
 
     /// Whether a request is over. False for one that does not exist.
@@ -113,124 +112,64 @@ impl<P: Protocol> Rank<P> {
     /// When there is no such request.
     #[inline(always)]
     pub fn status(&self, request: Handle) -> Result<Option<&Status>, UsageError> {
-        match self.requests.get(request) {
-            Some(State::Complete(status)) => Ok(Some(status)),
-            Some(_) => Ok(None),
-            None => Err(UsageError::NoSuchRequest(request)),
-        }
+        self.messages.status(request)
     }
 
     /// Releases a complete request and tells how it ended; `None` leaves an incomplete one as it is.
     ///
     /// # Errors
     /// When there is no such request.
+    #[inline(always)]
     pub fn release(&mut self, request: Handle) -> Result<Option<Status>, UsageError> {
-        self.requests.release(request)
+        self.messages.release(request)
     }
 
     /// The first message that a receive with `pattern` would get now (`MPI_Iprobe`).
     pub fn probe(&self, pattern: &Pattern) -> Option<Arrived> {
-        self.unexpected.first(pattern).map(|(envelope, arrival)| arrival.arrived(*envelope))
+        self.messages.probe(pattern)
+    }
+
+    /// Claims the first message that a receive like this would get now, if there is one: the request that receives or
+    /// discards it, and what is known of it.
+    pub fn claim(
+        &mut self,
+        from: Source,
+        tag: TagSelector,
+        communicator: Communicator,
+        out: &mut impl Sink,
+    ) -> Option<(Handle, Arrived)> {
+        let claimed =
+            self.messages.claim(Pattern { source: from, tag, context: communicator.messages() }, out);
+        self.check_invariants();
+        claimed
     }
 
     /// The lost peer because of which a receive from `from` that finds no message would fail: one that might have
     /// been for it (as `MPI_ERR_PROC_FAILED_PENDING` says).
     #[inline]
     pub fn lost_for(&self, from: Source, communicator: Communicator) -> Option<RankId> {
-        if self.lost.is_empty() { None } else { self.lost_of(from, communicator) }
-    }
-
-    #[cold]
-    fn lost_of(&self, from: Source, communicator: Communicator) -> Option<RankId> {
-        match from {
-            Source::Rank(rank) => self.lost.binary_search(&rank).is_ok().then_some(rank),
-            Source::Any => self.lost.iter().copied().find(|peer| self.may_be_member(*peer, communicator)),
-        }
-    }
-
-    /// Whether a peer may send messages in a communicator. Of one that was never defined the members are not known.
-    fn may_be_member(&self, peer: RankId, communicator: Communicator) -> bool {
-        self.group(communicator).is_none_or(|group| group.contains(peer))
-    }
-
-    /// Whether nothing of any message is left: no receive waits, no message is unexpected, no request
-    /// is incomplete.
-    pub fn is_quiet(&self) -> bool {
-        self.posted.is_empty() && self.unexpected.is_empty() && self.pending().next().is_none()
-    }
-
-    /// Forgets in which order messages of different senders arrived. Changes nothing for a rank that will
-    /// not receive from any source again, and lets the checker see that two states are one.
-    pub fn forget_arrival_order(&mut self) {
-        self.unexpected.sort_by_key(|message| message.source);
-    }
-
-    /// Makes the messages of `source` the first to have arrived, as if those of other senders had been
-    /// slower: for the checker, to which that is another MPI's right.
-    pub fn arrived_first(&mut self, source: RankId) {
-        self.unexpected.sort_by_key(|message| !message.context.is_collective() && message.source != source);
+        self.communicators.lost_for(from, communicator)
     }
 
     /// Messages that arrived and have no receive, oldest first.
     pub fn unexpected(&self) -> impl Iterator<Item = &Envelope> {
-        self.unexpected.iter().map(|(envelope, _)| envelope)
+        self.messages.unexpected()
     }
 
     /// Requests of the application that are not complete.
     pub fn pending(&self) -> impl Iterator<Item = Handle> {
-        self.requests
-            .iter()
-            .filter(|(_, state)| !matches!(state, State::Complete(_)))
-            .map(|(handle, _)| handle)
+        self.messages.pending()
     }
 
     /// How far a request is, for a person; `None` if there is none.
     pub fn progress_of(&self, request: Handle) -> Option<&'static str> {
-        Some(match self.requests.get(request)? {
-            State::Offered { .. } => "offered to the receiver, which has not taken it",
-            State::Writing { .. } => "being written into the receiver's buffer",
-            State::Posted { asked: Some(_) } => "being cancelled",
-            State::Posted { asked: None } => {
-                match self.posted.get(request).and_then(|(_, posting)| posting.line) {
-                    Some(_) => "posted, and announced to the sender",
-                    None => "posted; no message has matched",
-                }
-            }
-            State::Claimed(_) => "claimed; neither received nor discarded",
-            State::Reading { .. } => "matched, and being read from the sender",
-            State::Filling { .. } => "matched, and being written by the sender",
-            State::Collective => "under way; other members have not come as far",
-            State::Complete(_) => "complete",
-        })
-    }
-
-    /// Whether a message would be written into an announced receive if [`Sink::agree_to_write`] said yes.
-    pub fn could_write(&self, message: &Send) -> bool {
-        self.is_rendezvous(message)
-            && self
-                .flows
-                .get(message.to, message.communicator.messages())
-                .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
-    }
-
-    /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
-    #[inline]
-    fn is_rendezvous(&self, message: &Send) -> bool {
-        let Send { to, communicator, len, .. } = *message;
-        let admits = |flow: &Flow<P>| flow.admits(len, self.options.eager_window);
-        self.asks_for_rendezvous(message) || !self.flows.get(to, communicator.messages()).is_none_or(admits)
-    }
-
-    /// Whether a message goes by rendezvous wherever it goes.
-    #[inline]
-    fn asks_for_rendezvous(&self, message: &Send) -> bool {
-        message.synchronous || message.len > self.options.eager_threshold
+        self.messages.progress_of(request)
     }
 
     /// Whether a message would go with its data behind it, if it were sent now.
     #[inline]
     pub fn sends_eagerly(&self, message: &Send) -> bool {
-        !self.is_rendezvous(message)
+        !self.messages.is_rendezvous(message)
     }
 
     /// Initial progress (speculative-rendezvous 4.2.1): whether the driver has to feed this rank all
@@ -240,343 +179,89 @@ impl<P: Protocol> Rank<P> {
     #[inline(always)]
     pub fn needs_initial_progress(&self, call: &Call) -> bool {
         match call {
-            Call::Send(message) => P::SEND_PROGRESSES_FIRST && self.is_rendezvous(message),
+            Call::Send(message) => P::SEND_PROGRESSES_FIRST && self.messages.is_rendezvous(message),
             Call::Receive(receive) => {
-                P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options.eager_threshold
+                P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options().eager_threshold
             }
-            Call::Collective(call) => call.len > self.options.eager_threshold,
+            Call::Collective(call) => call.len > self.options().eager_threshold,
             // What was claimed has arrived.
             Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => false,
         }
     }
 
-    pub(crate) fn adaptation(&self) -> Adaptation {
-        if self.options.speculation == Speculation::Adaptive {
-            Adaptation::Counting
-        } else {
-            Adaptation::Fixed
-        }
+    /// The first receive that may be announced now. Drivers that speculate ask after every call and event,
+    /// and answer with [`Event::Announce`] until there is none; not announcing, or later, is safe.
+    #[inline]
+    pub fn may_announce(&self) -> Option<Handle> {
+        self.messages.may_announce()
     }
 
-    /// Whether there is such a rank. Apart from what is done with them: that returns a name only, which
-    /// needs no memory, see the comment at [`Rank::call`].
-    #[inline(always)]
-    fn check(&self, peer: Source) -> Result<(), UsageError> {
-        match peer {
-            Source::Rank(rank) if rank.0 >= self.ranks => {
-                Err(UsageError::NoSuchRank { rank, ranks: self.ranks })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Sends a message with its data behind it, if that is possible now: then the send is complete, and no request is left
-    /// of it. False if it is not, and nothing has been done. As [`Call::Send`] and the release of its request, to the
-    /// last bit, so names depend on the calls of the application only, whichever way it sends.
+    /// What a collective would do here: above all, how much scratch it needs.
     ///
     /// # Errors
-    /// Usage errors, which change nothing.
-    #[inline(always)]
-    pub fn send_eagerly(&mut self, message: &Send, out: &mut impl Sink) -> Result<bool, UsageError> {
-        self.check(Source::Rank(message.to))?;
-        let sent = self.send_if_eager(message, out);
-        if sent {
-            self.requests.skip();
-        }
-        Ok(sent)
+    /// The usage errors of the call.
+    pub fn schedule(&self, call: &Collective) -> Result<Schedule, UsageError> {
+        schedule(call, &self.communicators)
     }
 
-    #[inline]
-    fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
-        if self.send_if_eager(message, out) {
-            let status = Status::without_message(message.len, None);
-            let request = self.requests.open(State::Complete(status));
-            out.work(Work::Complete { request, status });
-            request
-        } else {
-            self.send_by_rendezvous(message, out)
-        }
-    }
-
-    /// Sends a message eagerly, by the request that would be opened next. False if it is a rendezvous, or its peer is lost.
-    #[inline(always)]
-    fn send_if_eager(&mut self, message: &Send, out: &mut impl Sink) -> bool {
-        // In the copy for most messages there are no 8 bytes to be carried along.
-        if message.data.is_some() {
-            self.send_beside(message, out)
-        } else {
-            self.send_with(message, None, out)
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn send_beside(&mut self, message: &Send, out: &mut impl Sink) -> bool {
-        self.send_with(message, message.data, out)
-    }
-
-    #[inline(always)]
-    fn send_with(&mut self, message: &Send, data: Option<u64>, out: &mut impl Sink) -> bool {
-        let Send { to, tag, communicator, len, memory, .. } = *message;
-        if self.asks_for_rendezvous(message) || self.lost_for(Source::Rank(to), communicator).is_some() {
-            return false;
-        }
-        let context = communicator.messages();
-        let flow = self.flows.with(to, context);
-        if !flow.admits(len, self.options.eager_window) {
-            return false;
-        }
-        flow.sender.eager(tag, self.requests.next());
-        flow.eager_sent.sent(len);
-        let packet = Packet::Eager { tag, data, len };
-        out.work(Work::Send { to, context, packet, data: Some(memory) });
-        true
-    }
-
-    /// Sends what matching calls a message: its place among the flow's messages is its place in time.
-    #[inline(never)]
-    fn send_by_rendezvous(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
-        let Send { to, tag, communicator, len, memory, data, .. } = *message;
-        let context = communicator.messages();
-        if self.lost_for(Source::Rank(to), communicator).is_some() {
-            let request = self.requests.open(State::Offered { to, context, len, memory });
-            self.fail(request, Failure::PeerLost(to), out);
-            return request;
-        }
-        let message = &Outgoing { tag, len, send: self.requests.next() };
-        let adaptation = self.adaptation();
-        let flow = self.flows.with(to, context);
-        match flow.sender.rendezvous(message, adaptation, || out.agree_to_write()) {
-            Route::Rts(hint) => {
-                let send = self.requests.open(State::Offered { to, context, len, memory });
-                let packet = Packet::Rts { tag, data, len, send, memory, hint };
-                out.work(Work::Send { to, context, packet, data: None });
-                send
-            }
-            Route::Write(target) => self.write((to, context), message, memory, data, target, out),
-        }
-    }
-
-    fn write(
+    /// Makes a communicator known, so that its collectives can be called; `members` by place, the same at each
+    /// of them. Messages of its collectives may have come before: they have waited.
+    ///
+    /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
+    /// collectives. If a member is lost already, what others have offered in its collectives is not going to be taken,
+    /// and they are told.
+    ///
+    /// # Errors
+    /// When the communicator is defined already, a member does not exist or is named twice, or this rank is not a member.
+    pub fn define(
         &mut self,
-        (to, context): (RankId, Context),
-        message: &Outgoing,
-        from: Memory,
-        data: Option<u64>,
-        target: Target,
+        communicator: Communicator,
+        members: &[RankId],
         out: &mut impl Sink,
-    ) -> Handle {
-        let Outgoing { tag, len, .. } = *message;
-        let line = target.line;
-        let (notice, then) = match P::NOTICE {
-            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, data, len }), None),
-            Notice::AckThenFilled => {
-                let packet = Packet::RtrAck { line, tag, data, len };
-                out.work(Work::Send { to, context, packet, data: None });
-                (None, Some(Then::Filled(line.receive)))
-            }
-            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
-        };
-        let request = self.requests.open(State::Writing { to, context, len, then });
-        out.work(Work::Write {
-            to,
-            context,
-            from,
-            into: target.memory,
-            receive: line.receive,
-            len,
-            notice,
-            request,
-        });
-        request
-    }
-
-    #[inline]
-    fn receive(&mut self, receive: &Receive, out: &mut impl Sink) -> Handle {
-        let Receive { from, tag, communicator, len, memory } = *receive;
-        let context = communicator.messages();
-        let pattern = Pattern { source: from, tag, context };
-        let request = self.requests.open(State::Posted { asked: None });
-        let named = matches!(from, Source::Rank(_));
-        let candidate =
-            named && len > self.options.eager_threshold && self.options.speculation != Speculation::Off;
-        match (self.unexpected.take_first(pattern), self.lost_for(from, communicator)) {
-            (Some((envelope, arrival)), _) => {
-                self.receive_arrived((request, len, memory, candidate), envelope, &arrival, out);
-            }
-            (None, Some(lost)) => self.fail(request, Failure::PeerLost(lost), out),
-            (None, None) => {
-                if let (Source::Rank(from), true) = (from, candidate) {
-                    self.count_candidate(from, context);
-                }
-                self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
-            }
+    ) -> Result<(), UsageError> {
+        self.communicators.define(communicator, members)?;
+        if self.communicators.lost_member(communicator).is_some() {
+            self.messages.decline_offers(communicator.collectives(), out);
         }
-        request
-    }
-
-    /// A receive, of the application or of a round, finds a message that arrived before.
-    #[inline(never)]
-    pub(crate) fn receive_arrived(
-        &mut self,
-        (request, len, into, candidate): (Handle, u64, Memory, bool),
-        envelope: Envelope,
-        arrival: &Arrival,
-        out: &mut impl Sink,
-    ) {
-        let posting = &Posting { request, len, memory: into, candidate, line: None };
-        match *arrival {
-            Arrival::Kept { kept, data, len } => {
-                let status = received(posting, envelope, data, len);
-                if is_kept(&envelope, len) {
-                    out.work(Work::Take { kept, into, len: status.len, request });
-                }
-                let flow = self.flows.with(envelope.source, envelope.context);
-                flow.take_eager(&envelope, len, self.options.eager_window, out);
-                self.over(request, status, out);
-            }
-            Arrival::Rts { send, data, len, memory } => {
-                self.match_offer(posting, &envelope, send, false, out);
-                self.transfer(posting, envelope, &Offer { send, data, len, memory }, out);
-            }
-        }
-    }
-
-    fn cancel(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
-        if collective_of(request).is_some() {
-            return Err(UsageError::NoSuchRequest(request));
-        }
-        match self.requests.get(request) {
-            None => return Err(UsageError::NoSuchRequest(request)),
-            Some(State::Posted { asked: None }) => {}
-            // It has its message already, or was asked for before: the request completes in either way.
-            Some(
-                State::Posted { .. } | State::Reading { .. } | State::Filling { .. } | State::Complete(_),
-            ) => return Ok(request),
-            Some(_) => return Err(UsageError::NotAReceive(request)),
-        }
-        let Some((pattern, posting)) = self.posted.get(request) else { return Ok(request) };
-        match (posting.line, pattern.source) {
-            (Some(line), Source::Rank(to)) if P::CANCEL_ASKS => {
-                let packet = Packet::Cancel { line };
-                let context = pattern.context;
-                self.requests.set(request, State::Posted { asked: Some(line) });
-                out.work(Work::Send { to, context, packet, data: None });
-            }
-            _ => self.withdraw(request, out),
-        }
-        Ok(request)
-    }
-
-    /// Takes a receive that has no message out of the queue: its cancellation has succeeded.
-    pub(crate) fn withdraw(&mut self, request: Handle, out: &mut impl Sink) {
-        let pattern = self.posted.get(request).map(|(pattern, _)| pattern);
-        if let Some(posting) = self.posted.take(request)
-            && let Some(Pattern { source: Source::Rank(from), context, .. }) = pattern
-        {
-            self.uncount_candidate(from, context, &posting);
-            if posting.line.is_some() {
-                self.flows.with(from, context).receiver.withdrawn();
-            }
-        }
-        self.fail(request, Failure::Cancelled, out);
-    }
-
-    pub(crate) fn complete(&mut self, request: Handle, status: Status, out: &mut impl Sink) {
-        self.requests.set(request, State::Complete(status));
-        out.work(Work::Complete { request, status });
-    }
-
-    pub(crate) fn fail(&mut self, request: Handle, failure: Failure, out: &mut impl Sink) {
-        self.complete(request, Status::without_message(0, Some(failure)), out);
-    }
-
-    fn written(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
-        let Some(State::Writing { to, context, len, then }) = self.requests.get(request) else {
-            return self.late_completion(request);
-        };
-        let (to, context, len, then) = (*to, *context, *len, *then);
-        if let Some(then) = then {
-            let packet = match then {
-                Then::Filled(receive) => Packet::Filled { receive },
-                Then::Fin { line, tag, data } => Packet::Fin { line, tag, data, len },
-            };
-            out.work(Work::Send { to, context, packet, data: None });
-        }
-        self.flows.with(to, context).sender.finished(request);
-        self.over(request, Status::without_message(len, None), out);
         Ok(())
     }
 
-    fn read(&mut self, request: Handle, out: &mut impl Sink) -> Result<(), ProtocolError> {
-        let Some(State::Reading { from, context, then, status }) = self.requests.get(request) else {
-            return self.late_completion(request);
-        };
-        let (to, context, then, status) = (*from, *context, *then, *status);
-        if let Some(send) = then {
-            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
-        }
-        self.over(request, status, out);
+    /// Forgets a communicator that no member uses any more, so that its number can be defined again, for other members:
+    /// all of them [may](Rank::may_forget), and have agreed on it. A member that was told so sooner may have sent messages
+    /// under that number again, which wait for the next definition.
+    ///
+    /// What has been counted of its messages stays: to the peers it is the same flow.
+    ///
+    /// # Errors
+    /// When it is not defined, or is [`Communicator::WORLD`], or a request in it is not over.
+    pub fn forget(&mut self, communicator: Communicator) -> Result<(), UsageError> {
+        self.check_unused(communicator)?;
+        self.communicators.forget(communicator);
         Ok(())
     }
 
-    /// A completion for a request that no longer waits: right only after its peer was lost.
-    fn late_completion(&self, request: Handle) -> Result<(), ProtocolError> {
-        if self.lost.is_empty() {
-            Err(ProtocolError { peer: self.me, wrong: Wrong::Request(request) })
-        } else {
-            Ok(())
-        }
+    /// Whether a communicator can be forgotten, as far as this rank knows; messages of it may still be on their way to it.
+    /// Not when a message of it waits, which nobody may find under that number later; nor while a peer writes into any
+    /// receive; nor once a peer was lost, whose messages of a collective that was given up may still come.
+    pub fn may_forget(&self, communicator: Communicator) -> bool {
+        !self.communicators.has_lost_any()
+            && self.check_unused(communicator).is_ok()
+            && !self.messages.may_find(communicator)
     }
 
-    fn peer_lost(&mut self, peer: RankId, out: &mut impl Sink) {
-        if let Err(at) = self.lost.binary_search(&peer) {
-            self.lost.insert(at, peer);
-        }
-        // The data behind an RTS is out of reach now; kept data is not.
-        self.unexpected
-            .retain(|envelope, arrival| envelope.source != peer || !matches!(arrival, Arrival::Rts { .. }));
-        self.give_up_collectives(peer, out);
-        // A receive from any source might have waited for this peer only (as MPI_ERR_PROC_FAILED_PENDING says).
-        let concerned: Vec<Handle> = self
-            .posted
-            .iter()
-            .filter(|(pattern, _)| match pattern.source {
-                Source::Rank(source) => source == peer,
-                Source::Any => self.may_be_member(peer, pattern.context.communicator()),
-            })
-            .map(|(_, posting)| posting.request)
-            .collect();
-        let mut failed = concerned.clone();
-        self.posted.retain(|_, posting| !concerned.contains(&posting.request));
-        self.candidates -= self.flows.forget_candidates(peer);
-        failed.extend(
-            self.requests
-                .iter()
-                .filter(|(_, state)| match state {
-                    State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
-                    State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-                    State::Posted { .. } | State::Claimed(_) | State::Collective | State::Complete(_) => {
-                        false
-                    }
-                })
-                .map(|(request, _)| request),
-        );
-        for request in failed {
-            self.fail(request, Failure::PeerLost(peer), out);
+    fn check_unused(&self, communicator: Communicator) -> Result<(), UsageError> {
+        self.communicators.check_forgettable(communicator)?;
+        let is_used =
+            self.messages.use_communicator(communicator) || self.collectives.use_communicator(communicator);
+        if is_used { Err(UsageError::InUse(communicator)) } else { Ok(()) }
+    }
+
+    /// Asserts the invariants of the parts, in debug builds.
+    #[inline(always)]
+    fn check_invariants(&self) {
+        if cfg!(debug_assertions) {
+            self.messages.check_invariants();
+            self.collectives.check_invariants();
         }
     }
-}
-
-/// Whether there is data of a message that has no receive yet. Of an empty one of the library there is nothing to
-/// keep, or to take.
-pub(crate) fn is_kept(envelope: &Envelope, len: u64) -> bool {
-    len > 0 || !envelope.context.is_collective()
-}
-
-/// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
-#[inline]
-pub(crate) fn received(posting: &Posting, envelope: Envelope, data: Option<u64>, len: u64) -> Status {
-    let failure = (len > posting.len).then_some(Failure::Truncated { sent: len });
-    Status { message: Some((envelope.source, envelope.tag)), data, len: len.min(posting.len), failure }
 }

@@ -39,6 +39,7 @@ mod mirror;
 mod packet;
 mod published;
 mod sides;
+mod under_way;
 mod window;
 pub mod wire;
 

@@ -123,6 +123,15 @@ pub struct Matched {
     pub exempt: bool,
 }
 
+impl Matched {
+    /// Asserts, in debug builds, that an end with so many announced receives can be told of this, see [`ReceiveSide`].
+    #[inline(always)]
+    pub(crate) fn check(&self, outstanding: u16) {
+        debug_assert!(!self.announced || outstanding > 0, "no receive is announced");
+        debug_assert!(self.announced || self.fate != Fate::Used, "a write went into what was not announced");
+    }
+}
+
 /// What a receive side does with its announced receives after a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmark {
@@ -134,8 +143,19 @@ pub enum Unmark {
 
 /// The sending end of a flow.
 ///
-/// A reference in `agree` is asked whether a write may be used that the rules permit; what it answers
-/// cannot affect safety.
+/// `agree` is asked whether a write may be used that the rules permit; what it answers cannot affect safety.
+///
+/// Which calls are legal depends on the message of the request `send` that they name. Illegal ones are the caller's mistake:
+/// they panic in debug builds. What a peer may have sent is never illegal, but an error.
+///
+/// | call | no message under way | offered (by RTS) | being written |
+/// | --- | --- | --- | --- |
+/// | [`eager`](SendSide::eager) | legal | - | - |
+/// | [`rendezvous`](SendSide::rendezvous) | legal: now it is offered or being written | - | - |
+/// | [`answered`](SendSide::answered) | - | legal | - |
+/// | [`finished`](SendSide::finished) | - | legal: no message is under way now | legal, in the same way |
+///
+/// All others are legal at any time.
 pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
     /// A message goes eagerly, with its data behind it. No transfer of `send` follows.
     fn eager(&mut self, tag: Tag, send: Handle);
@@ -177,6 +197,18 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
 }
 
 /// The receiving end of a flow.
+///
+/// Which calls are legal depends on how many receives are announced and have no message. Illegal ones panic in debug builds,
+/// as those of [`SendSide`] do.
+///
+/// | call | none announced | some announced |
+/// | --- | --- | --- |
+/// | [`announced`](ReceiveSide::announced) | legal behind an [`announce`](ReceiveSide::announce) that permits it, with `ahead` + 1 lines | legal, in the same way |
+/// | [`matched`](ReceiveSide::matched) with a receive that was announced | - | legal |
+/// | [`matched`](ReceiveSide::matched) with one that was not | legal, if it was not written into | legal, in the same way |
+/// | [`withdrawn`](ReceiveSide::withdrawn) | - | legal |
+///
+/// All others are legal at any time.
 pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
     /// Whether any receive may be announced at present, whatever is in its way: `limit` is not reached and
     /// the adaptation permits it.

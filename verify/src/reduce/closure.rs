@@ -7,7 +7,7 @@ use crate::later::sought;
 use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
-use carrousel_rank::{Call, Context, Protocol, Source};
+use carrousel_rank::{Call, Context, Explore, Protocol, Source};
 use std::collections::HashSet;
 
 /// Up to so many nodes are compared one by one.

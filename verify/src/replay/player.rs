@@ -5,8 +5,8 @@ use super::tell;
 use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
-    Rank, RankId, Source, Status, TagSelector, Work,
+    Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Mirror, Options, Packet,
+    Pattern, Rank, RankId, Source, Status, TagSelector, Work,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;

@@ -15,52 +15,59 @@
 //! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
 //! finds its receive posted.
 
-pub(crate) mod active;
+mod active;
 
-use crate::collectives::active::Active;
-use crate::communicators::groups::Group;
-use crate::messages::entries::{Arrival, Posting};
-use crate::messages::state::{End, State, inner, owner};
-use crate::rank::Rank;
+use self::active::Active;
+use crate::communicators::Communicators;
+use crate::messages::{End, Ended, Messages, inner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use alloc::vec::Vec;
-use carrousel_collective::{Message, Schedule, Shape, What};
-use carrousel_matching::{Communicator, Context, Handle, Pattern, RankId, Source, Tag, TagSelector};
-use carrousel_rendezvous::{Hint, Memory, Outgoing, Packet, Protocol, Route, SendSide};
+use carrousel_collective::{Schedule, Shape, What};
+use carrousel_matching::{Communicator, Handle, RankId, Tag};
+use carrousel_rendezvous::Protocol;
 
 /// Collectives of a communicator that are under way at once; further ones wait for these. Divides 2^32.
 pub const LANES: u32 = 8;
 
-impl<P: Protocol> Rank<P> {
-    /// What a collective would do here: above all, how much scratch it needs.
-    ///
-    /// # Errors
-    /// The usage errors of the call.
-    pub fn schedule(&self, call: &Collective) -> Result<Schedule, UsageError> {
-        let Collective { kind, communicator, root, len, element, .. } = *call;
-        let group = self.group(communicator).ok_or(UsageError::NoSuchCommunicator(communicator))?;
-        let (members, me) = (group.len(), group.me());
-        Ok(Schedule::new(&Shape { kind, members, me, root, len, element })?)
-    }
+/// The collectives of a rank that are not over, in the order in which they were called.
+///
+/// Invariants, which [`Collectives::check_invariants`] asserts:
+/// - of those that have a communicator and a tag in common, the first is under way, and all others wait for it;
+/// - one that is under way has one or two messages open in its present round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Collectives {
+    active: Vec<Active>,
+}
 
+/// What a collective would do, see [`crate::Rank::schedule`].
+pub(crate) fn schedule(call: &Collective, communicators: &Communicators) -> Result<Schedule, UsageError> {
+    let Collective { kind, communicator, root, len, element, .. } = *call;
+    let members = communicators.members_and_me(communicator);
+    let (members, me) = members.ok_or(UsageError::NoSuchCommunicator(communicator))?;
+    Ok(Schedule::new(&Shape { kind, members, me, root, len, element })?)
+}
+
+impl Collectives {
     /// Apart from eager messages, which need none of its registers and stack.
     #[inline(never)]
-    pub(crate) fn collective(
+    pub(crate) fn enter<P: Protocol>(
         &mut self,
         call: &Collective,
+        messages: &mut Messages<P>,
+        communicators: &mut Communicators,
         out: &mut impl Sink,
     ) -> Result<Handle, UsageError> {
-        let schedule = self.schedule(call)?;
+        let schedule = schedule(call, communicators)?;
         let Collective { communicator, source, target, scratch, .. } = *call;
-        let number = self.group_mut(communicator).map_or(0, Group::enter);
-        let own = self.requests.open(State::Collective);
-        if let Some(peer) = self.lost_member(communicator) {
-            self.fail(own, Failure::PeerLost(peer), out);
+        let number = communicators.enter(communicator);
+        let own = messages.open_collective();
+        if let Some(peer) = communicators.lost_member(communicator) {
+            messages.fail(own, Failure::PeerLost(peer), out);
             return Ok(own);
         }
         let tag = Tag(u64::from(number % LANES));
-        let deferred = self.requests.active().iter().any(|active| active.is_of(communicator, tag));
-        self.requests.activate(Active {
+        let deferred = self.active.iter().any(|active| active.is_of(communicator, tag));
+        self.active.push(Active {
             own,
             communicator,
             schedule,
@@ -69,43 +76,74 @@ impl<P: Protocol> Rank<P> {
             deferred,
             round: 0,
             open: 0,
-            send: None,
-            receive: None,
             failed: None,
         });
         if !deferred {
-            self.go_on(own, out);
+            self.go_on(own, messages, communicators, out);
         }
         Ok(own)
     }
 
+    /// Whether a collective of this communicator is not over.
+    pub(crate) fn use_communicator(&self, communicator: Communicator) -> bool {
+        self.active.iter().any(|active| active.communicator == communicator)
+    }
+
+    /// Goes on with the collective whose message has ended, if one has. Apart from eager messages, as the call is.
+    #[inline(never)]
+    pub(crate) fn go_on_with_ended<P: Protocol>(
+        &mut self,
+        messages: &mut Messages<P>,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) {
+        if let Some(ended) = messages.take_ended()
+            && self.is_round_over(ended, out)
+        {
+            self.go_on(ended.own, messages, communicators, out);
+        }
+    }
+
     /// Begins the present round of a collective, and the next ones if nothing has to be waited for.
-    fn go_on(&mut self, mut own: Handle, out: &mut impl Sink) {
-        while let Some(active) = self.requests.active_mut(own) {
+    fn go_on<P: Protocol>(
+        &mut self,
+        mut own: Handle,
+        messages: &mut Messages<P>,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) {
+        while let Some(active) = self.get_mut(own) {
             if active.round == active.schedule.rounds() || active.is_given_up() {
-                match self.end_of_collective(own, out) {
+                match self.end(own, messages, out) {
                     Some(next) => own = next,
                     None => return,
                 }
                 continue;
             }
             let round = active.schedule.round(active.round);
+            // One more than there are messages, while the round is being started.
             active.open = 1;
-            if let Some(message) = round.send {
-                self.send_of_round(own, message, out);
+            if let Some(message) = round.send.and_then(|message| active.message(message, communicators)) {
+                active.open += u8::from(messages.send_of_round(message, out));
             }
-            if let Some(message) = round.receive {
-                self.receive_of_round(own, message, out);
+            if let Some(message) = round.receive.and_then(|message| active.message(message, communicators)) {
+                active.open += 1;
+                messages.receive_of_round(message, out);
+                if let Some(ended) = messages.take_ended() {
+                    let goes_on = self.is_round_over(ended, out);
+                    debug_assert!(!goes_on, "a round that is being started is not over");
+                }
             }
-            if !self.round_is_over(own, out) {
+            if !self.is_round_over(Ended { own, failed: None }, out) {
                 return;
             }
         }
     }
 
     /// One message less is open in the present round; if it was the last one, what follows the messages is done.
-    fn round_is_over(&mut self, own: Handle, out: &mut impl Sink) -> bool {
-        let Some(active) = self.requests.active_mut(own) else { return false };
+    fn is_round_over(&mut self, ended: Ended, out: &mut impl Sink) -> bool {
+        let Some(active) = self.get_mut(ended.own) else { return false };
+        active.failed = active.failed.or(ended.failed);
         active.open -= 1;
         if active.open > 0 {
             return false;
@@ -119,171 +157,88 @@ impl<P: Protocol> Rank<P> {
             let (from, into, len) = (active.memory(local.from), active.memory(local.into), local.len);
             out.work(match local.what {
                 What::Copy => Work::Copy { from, into, len },
-                What::Combine => Work::Combine { request: own, from, into, len },
+                What::Combine => Work::Combine { request: ended.own, from, into, len },
             });
         }
         true
     }
 
     /// Completes a collective after its last round; returns the one that has waited for it.
-    fn end_of_collective(&mut self, own: Handle, out: &mut impl Sink) -> Option<Handle> {
-        let Active { communicator, tag, failed, .. } = self.requests.deactivate(own)?;
+    fn end<P: Protocol>(
+        &mut self,
+        own: Handle,
+        messages: &mut Messages<P>,
+        out: &mut impl Sink,
+    ) -> Option<Handle> {
+        let at = self.active.iter().position(|active| active.own == own)?;
+        let Active { communicator, tag, failed, .. } = self.active.remove(at);
         let well = Status::without_message(0, None);
-        self.complete(own, failed.map_or(well, |failed| Status { message: None, data: None, ..failed }), out);
-        let next = self.requests.active_of(communicator, tag)?;
+        let status = failed.map_or(well, |failed| Status { message: None, data: None, ..failed });
+        messages.complete(own, status, out);
+        let next = self.active.iter_mut().find(|active| active.is_of(communicator, tag))?;
         next.deferred = false;
         Some(next.own)
     }
 
-    fn send_of_round(&mut self, own: Handle, message: Message, out: &mut impl Sink) {
-        let Message { peer, at, len } = message;
-        let adaptation = self.adaptation();
-        let Some(active) = self.requests.active_mut(own) else { return };
-        let (communicator, tag, memory) = (active.communicator, active.tag, active.memory(at));
-        let Some(to) = self.group(communicator).map(|group| group.rank(peer)) else { return };
-        let (context, send) = (communicator.collectives(), inner(own, End::Send));
-        let flow = self.flows.with(to, context);
-        if len <= self.options.eager_threshold && flow.admits(len, self.options.eager_window) {
-            flow.sender.eager(tag, send);
-            flow.eager_sent.sent(len);
-            let packet = Packet::Eager { tag, data: None, len };
-            out.work(Work::Send { to, context, packet, data: Some(memory) });
-            return;
-        }
-        // Nothing is announced in this context, so there is nothing to agree to.
-        let outgoing = Outgoing { tag, len, send };
-        let hint = match flow.sender.rendezvous(&outgoing, adaptation, || false) {
-            Route::Rts(hint) => hint,
-            Route::Write(_) => Hint::None,
-        };
-        if let Some(active) = self.requests.active_mut(own) {
-            active.send = Some(State::Offered { to, context, len, memory });
-            active.open += 1;
-        }
-        out.work(Work::Send {
-            to,
-            context,
-            packet: Packet::Rts { tag, data: None, len, send, memory, hint },
-            data: None,
-        });
-    }
-
-    fn receive_of_round(&mut self, own: Handle, message: Message, out: &mut impl Sink) {
-        let Message { peer, at, len } = message;
-        let Some(active) = self.requests.active_mut(own) else { return };
-        let (communicator, tag, memory) = (active.communicator, active.tag, active.memory(at));
-        active.receive = Some(State::Posted { asked: None });
-        active.open += 1;
-        let Some(from) = self.group(communicator).map(|group| group.rank(peer)) else { return };
-        let context = communicator.collectives();
-        let pattern = Pattern { source: Source::Rank(from), tag: TagSelector::exact(tag), context };
-        let request = inner(own, End::Receive);
-        match self.unexpected.take_first(pattern) {
-            Some((envelope, arrival)) => {
-                self.receive_arrived((request, len, memory, false), envelope, &arrival, out);
-            }
-            None => {
-                self.posted.post(pattern, Posting { request, len, memory, candidate: false, line: None });
-            }
-        }
-    }
-
-    /// An eager message has met a receive of a round.
-    #[inline(never)]
-    pub(crate) fn eager_of_round(
-        &mut self,
-        request: Handle,
-        into: Memory,
-        room: u64,
-        sent: u64,
-        out: &mut impl Sink,
-    ) {
-        let (len, failure) = (sent.min(room), (sent > room).then_some(Failure::Truncated { sent }));
-        if sent > 0 {
-            out.work(Work::Place { into, len, request });
-        }
-        self.over(request, Status::without_message(len, failure), out);
-    }
-
-    /// A request is over: one of the application's is complete, one of a round ends with it.
-    pub(crate) fn over(&mut self, request: Handle, status: Status, out: &mut impl Sink) {
-        let Some((own, end)) = owner(request) else { return self.complete(request, status, out) };
-        let Some(active) = self.requests.active_mut(own) else { return };
-        if active.request_mut(end).take().is_none() {
-            return;
-        }
-        active.failed = active.failed.or(status.failure.and(Some(status)));
-        // A round that is being started is not over: who starts it goes on.
-        if self.round_is_over(own, out) {
-            self.go_on(own, out);
-        }
+    fn get_mut(&mut self, own: Handle) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.own == own)
     }
 
     /// Gives up the collectives of all communicators that a lost peer is a member of.
-    pub(crate) fn give_up_collectives(&mut self, peer: RankId, out: &mut impl Sink) {
-        let of_peer =
-            |active: &&Active| self.group(active.communicator).is_some_and(|group| group.contains(peer));
-        let concerned: Vec<Handle> =
-            self.requests.active().iter().filter(of_peer).map(|active| active.own).collect();
+    pub(crate) fn give_up_with<P: Protocol>(
+        &mut self,
+        peer: RankId,
+        messages: &mut Messages<P>,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) {
+        let of_peer = |active: &&Active| communicators.is_member(peer, active.communicator);
+        let concerned: Vec<Handle> = self.active.iter().filter(of_peer).map(|active| active.own).collect();
         for own in concerned {
-            self.give_up(own, peer, out);
+            self.give_up(own, peer, messages, communicators, out);
         }
-        let communicators = self.groups.iter().filter(|group| group.contains(peer));
-        for communicator in communicators.map(Group::communicator).collect::<Vec<_>>() {
-            self.decline_offers(communicator, out);
+        for communicator in communicators.with_member(peer) {
+            messages.decline_offers(communicator.collectives(), out);
         }
     }
 
     /// Gives up a collective: ends what waits for messages, and what is under way with the lost peer.
-    fn give_up(&mut self, own: Handle, peer: RankId, out: &mut impl Sink) {
+    fn give_up<P: Protocol>(
+        &mut self,
+        own: Handle,
+        peer: RankId,
+        messages: &mut Messages<P>,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) {
         // A deferred collective has ended with the one before it.
-        let Some(active) = self.requests.active_mut(own) else { return };
+        let Some(active) = self.get_mut(own) else { return };
         if !active.is_given_up() {
             active.failed = Some(Status::without_message(0, Some(Failure::PeerLost(peer))));
         }
         if active.deferred {
             return;
         }
-        let is_of_peer = |state: &State| match state {
-            State::Offered { to, .. } | State::Writing { to, .. } => *to == peer,
-            State::Reading { from, .. } | State::Filling { from, .. } => *from == peer,
-            State::Posted { .. } => true,
-            State::Claimed(_) | State::Collective | State::Complete(_) => false,
-        };
         let before = active.open;
-        for end in [&mut active.send, &mut active.receive] {
-            active.open -= u8::from(end.take_if(|state| is_of_peer(state)).is_some());
+        for end in [End::Send, End::Receive] {
+            active.open -= u8::from(messages.give_up(inner(own, end), peer));
         }
-        let has_ended = active.open < before && active.open == 0;
-        self.posted.take(inner(own, End::Receive));
-        if has_ended {
-            self.go_on(own, out);
+        if active.open < before && active.open == 0 {
+            self.go_on(own, messages, communicators, out);
         }
     }
 
-    /// Answers the offers of messages of collectives that this rank will not enter any more, or go on with.
-    pub(crate) fn decline_offers(&mut self, communicator: Communicator, out: &mut impl Sink) {
-        let context = communicator.collectives();
-        let mut offers = Vec::new();
-        self.unexpected.retain(|envelope, arrival| match arrival {
-            Arrival::Rts { send, .. } if envelope.context == context => {
-                offers.push((envelope.source, *send));
-                false
-            }
-            _ => true,
-        });
-        for (to, send) in offers {
-            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+    /// Asserts the invariants, in debug builds.
+    pub(crate) fn check_invariants(&self) {
+        if !cfg!(debug_assertions) {
+            return;
         }
-    }
-
-    /// Whether an offer in this context will not be taken, as a member is lost.
-    pub(crate) fn declines(&self, context: Context) -> bool {
-        !self.lost.is_empty() && context.is_collective() && self.lost_member(context.communicator()).is_some()
-    }
-
-    pub(crate) fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
-        let group = self.group(communicator)?;
-        self.lost.iter().copied().find(|peer| group.contains(*peer))
+        for (at, active) in self.active.iter().enumerate() {
+            let mut earlier = self.active[..at].iter();
+            let waits = earlier.any(|earlier| earlier.is_of(active.communicator, active.tag));
+            debug_assert_eq!(active.deferred, waits);
+            let open = if waits { 0..=0 } else { 1..=2 };
+            debug_assert!(open.contains(&active.open), "{} messages are open", active.open);
+        }
     }
 }

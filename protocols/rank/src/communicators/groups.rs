@@ -5,17 +5,17 @@ use carrousel_matching::{Communicator, RankId};
 
 /// The ranks of a communicator by place, and how far this one is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Group {
-    pub(crate) communicator: Communicator,
-    pub(crate) members: Members,
+pub(super) struct Group {
+    pub(super) communicator: Communicator,
+    pub(super) members: Members,
     /// This rank's place.
-    pub(crate) me: u32,
+    pub(super) me: u32,
     /// Collectives that it has entered, modulo 2^32.
-    pub(crate) entered: u32,
+    pub(super) entered: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Members {
+pub(super) enum Members {
     /// So many ranks, each at the place of its number.
     All(u32),
     /// These.
@@ -23,11 +23,11 @@ pub(crate) enum Members {
 }
 
 impl Group {
-    pub(crate) fn world(me: RankId, ranks: u32) -> Self {
+    pub(super) fn world(me: RankId, ranks: u32) -> Self {
         Self { communicator: Communicator::WORLD, members: Members::All(ranks), me: me.0, entered: 0 }
     }
 
-    pub(crate) fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         match &self.members {
             Members::All(ranks) => *ranks,
             // Members are different ranks, of which there are no more than numbers.
@@ -35,31 +35,31 @@ impl Group {
         }
     }
 
-    pub(crate) fn communicator(&self) -> Communicator {
-        self.communicator
-    }
-
-    pub(crate) fn me(&self) -> u32 {
-        self.me
-    }
-
     /// The rank at a place that exists.
-    pub(crate) fn rank(&self, place: u32) -> RankId {
+    pub(super) fn rank(&self, place: u32) -> RankId {
         match &self.members {
             Members::All(_) => RankId(place),
             Members::Some(members) => members[place as usize],
         }
     }
 
-    pub(crate) fn contains(&self, rank: RankId) -> bool {
+    pub(super) fn contains(&self, rank: RankId) -> bool {
         match &self.members {
             Members::All(ranks) => rank.0 < *ranks,
             Members::Some(members) => members.contains(&rank),
         }
     }
 
+    /// Whether all members are ranks of a job of this size.
+    pub(super) fn exists_in(&self, ranks: u32) -> bool {
+        match &self.members {
+            Members::All(all) => *all == ranks,
+            Members::Some(members) => members.iter().all(|rank| rank.0 < ranks),
+        }
+    }
+
     /// Counts a collective, and returns how many there were before.
-    pub(crate) fn enter(&mut self) -> u32 {
+    pub(super) fn enter(&mut self) -> u32 {
         let before = self.entered;
         self.entered = before.wrapping_add(1);
         before

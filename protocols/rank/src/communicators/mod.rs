@@ -1,37 +1,62 @@
-//! Defining and forgetting communicators.
+//! The communicators whose collectives this rank can call, and which of its peers are lost.
 
-pub(crate) mod groups;
+mod groups;
 
-use crate::communicators::groups::{Group, Members};
-use crate::messages::state::State;
-use crate::rank::Rank;
-use crate::{Sink, UsageError};
+use self::groups::{Group, Members};
+use crate::UsageError;
 use alloc::vec::Vec;
-use carrousel_matching::{Communicator, Context, RankId};
-use carrousel_rendezvous::Protocol;
+use carrousel_matching::{Communicator, Context, RankId, Source};
 
-impl<P: Protocol> Rank<P> {
-    /// Makes a communicator known, so that its collectives can be called; `members` by place, the same at each
-    /// of them. Messages of its collectives may have come before: they have waited.
-    ///
-    /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
-    /// collectives. If a member is lost already, what others have offered in its collectives is not going to be taken,
-    /// and they are told.
-    ///
-    /// # Errors
-    /// When the communicator is defined already, a member does not exist or is named twice, or this rank is not a member.
-    pub fn define(
+/// What a rank knows of communicators and their members.
+///
+/// Invariants, which [`Communicators::check_invariants`] asserts:
+/// - groups stand in the order of their numbers, each once, and [`Communicator::WORLD`] is one of them;
+/// - this rank is a member of each, at the place that the group says, and all members exist;
+/// - lost peers stand in order, each once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Communicators {
+    me: RankId,
+    ranks: u32,
+    groups: Vec<Group>,
+    lost: Vec<RankId>,
+}
+
+impl Communicators {
+    /// Those of the rank `me` of a job before its first call.
+    pub(crate) fn new(me: RankId, ranks: u32) -> Self {
+        Self { me, ranks, groups: [Group::world(me, ranks)].into(), lost: Vec::new() }
+    }
+
+    pub(crate) fn me(&self) -> RankId {
+        self.me
+    }
+
+    /// Whether there is such a rank. Apart from what is done with them: that returns a name only, which
+    /// needs no memory, see the comment at [`crate::Rank::call`].
+    #[inline(always)]
+    pub(crate) fn check(&self, peer: Source) -> Result<(), UsageError> {
+        match peer {
+            Source::Rank(rank) if !self.has(rank) => Err(UsageError::NoSuchRank { rank, ranks: self.ranks }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the job has this rank.
+    #[inline]
+    pub(crate) fn has(&self, rank: RankId) -> bool {
+        rank.0 < self.ranks
+    }
+
+    pub(crate) fn define(
         &mut self,
         communicator: Communicator,
         members: &[RankId],
-        out: &mut impl Sink,
     ) -> Result<(), UsageError> {
         let Err(at) = self.position(communicator) else {
             return Err(UsageError::AlreadyDefined(communicator));
         };
-        let ranks = self.ranks;
-        if let Some(rank) = members.iter().copied().find(|rank| rank.0 >= ranks) {
-            return Err(UsageError::NoSuchRank { rank, ranks });
+        for rank in members {
+            self.check(Source::Rank(*rank))?;
         }
         let mut sorted: Vec<RankId> = members.to_vec();
         sorted.sort_unstable();
@@ -43,68 +68,108 @@ impl<P: Protocol> Rank<P> {
         };
         let members = Members::Some(members.to_vec());
         self.groups.insert(at, Group { communicator, members, me: me as u32, entered: 0 });
-        if self.lost_member(communicator).is_some() {
-            self.decline_offers(communicator, out);
+        self.check_invariants();
+        Ok(())
+    }
+
+    /// Forgets a communicator that [may be](Communicators::check_forgettable).
+    pub(crate) fn forget(&mut self, communicator: Communicator) {
+        if let Ok(at) = self.position(communicator) {
+            self.groups.remove(at);
         }
-        Ok(())
+        self.check_invariants();
     }
 
-    /// Forgets a communicator that no member uses any more, so that its number can be defined again, for other members:
-    /// all of them [may](Rank::may_forget), and have agreed on it. A member that was told so sooner may have sent messages
-    /// under that number again, which wait for the next definition.
-    ///
-    /// What has been counted of its messages stays: to the peers it is the same flow.
-    ///
-    /// # Errors
-    /// When it is not defined, or is [`Communicator::WORLD`], or a request in it is not over.
-    pub fn forget(&mut self, communicator: Communicator) -> Result<(), UsageError> {
-        let at = self.without_requests(communicator)?;
-        self.groups.remove(at);
-        Ok(())
-    }
-
-    /// Whether a communicator can be forgotten, as far as this rank knows; messages of it may still be on their way to it.
-    /// Not when a message of it waits, which nobody may find under that number later; nor while a peer writes into any
-    /// receive; nor once a peer was lost, whose messages of a collective that was given up may still come.
-    pub fn may_forget(&self, communicator: Communicator) -> bool {
-        self.lost.is_empty()
-            && self.without_requests(communicator).is_ok()
-            && !self.unexpected.iter().any(|(message, _)| message.context.communicator() == communicator)
-            // Which communicator it is of, its sender knows.
-            && !self.requests.iter().any(|(_, state)| matches!(state, State::Filling { .. }))
-    }
-
-    /// The position of a communicator that has no open request.
-    fn without_requests(&self, communicator: Communicator) -> Result<usize, UsageError> {
-        let at = match self.position(communicator) {
-            Ok(at) if communicator != Communicator::WORLD => at,
-            Ok(_) => return Err(UsageError::InUse(communicator)),
-            Err(_) => return Err(UsageError::NoSuchCommunicator(communicator)),
-        };
-        let own = |context: Context| context.communicator() == communicator;
-        let busy = self.posted.iter().any(|(pattern, _)| own(pattern.context))
-            || self.requests.active().iter().any(|active| active.communicator == communicator)
-            || self.requests.iter().any(|(_, state)| match state {
-                State::Offered { context, .. }
-                | State::Writing { context, .. }
-                | State::Reading { context, .. } => own(*context),
-                State::Claimed(claimed) => own(claimed.envelope.context),
-                State::Filling { .. } | State::Posted { .. } | State::Collective | State::Complete(_) => {
-                    false
-                }
-            });
-        if busy { Err(UsageError::InUse(communicator)) } else { Ok(at) }
+    /// Whether a communicator is defined, and another one than that of all ranks.
+    pub(crate) fn check_forgettable(&self, communicator: Communicator) -> Result<(), UsageError> {
+        match self.position(communicator) {
+            Ok(_) if communicator != Communicator::WORLD => Ok(()),
+            Ok(_) => Err(UsageError::InUse(communicator)),
+            Err(_) => Err(UsageError::NoSuchCommunicator(communicator)),
+        }
     }
 
     fn position(&self, communicator: Communicator) -> Result<usize, usize> {
         self.groups.binary_search_by_key(&communicator, |group| group.communicator)
     }
 
-    pub(crate) fn group(&self, communicator: Communicator) -> Option<&Group> {
+    fn group(&self, communicator: Communicator) -> Option<&Group> {
         self.position(communicator).ok().map(|at| &self.groups[at])
     }
 
-    pub(crate) fn group_mut(&mut self, communicator: Communicator) -> Option<&mut Group> {
-        self.position(communicator).ok().map(|at| &mut self.groups[at])
+    /// The number of members, and this rank's place among them.
+    pub(crate) fn members_and_me(&self, communicator: Communicator) -> Option<(u32, u32)> {
+        self.group(communicator).map(|group| (group.len(), group.me))
+    }
+
+    /// The rank at a place that exists.
+    pub(crate) fn rank(&self, communicator: Communicator, place: u32) -> Option<RankId> {
+        self.group(communicator).map(|group| group.rank(place))
+    }
+
+    /// Counts a collective, and returns how many there were before in its communicator.
+    pub(crate) fn enter(&mut self, communicator: Communicator) -> u32 {
+        self.position(communicator).map_or(0, |at| self.groups[at].enter())
+    }
+
+    /// The connection to a peer is lost.
+    pub(crate) fn lose(&mut self, peer: RankId) {
+        if let Err(at) = self.lost.binary_search(&peer) {
+            self.lost.insert(at, peer);
+        }
+        self.check_invariants();
+    }
+
+    pub(crate) fn has_lost_any(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// See [`crate::Rank::lost_for`].
+    #[inline]
+    pub(crate) fn lost_for(&self, from: Source, communicator: Communicator) -> Option<RankId> {
+        if self.lost.is_empty() { None } else { self.lost_of(from, communicator) }
+    }
+
+    #[cold]
+    fn lost_of(&self, from: Source, communicator: Communicator) -> Option<RankId> {
+        match from {
+            Source::Rank(rank) => self.lost.binary_search(&rank).is_ok().then_some(rank),
+            Source::Any => self.lost.iter().copied().find(|peer| self.may_be_member(*peer, communicator)),
+        }
+    }
+
+    /// A lost member of a communicator that is defined.
+    pub(crate) fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
+        let group = self.group(communicator)?;
+        self.lost.iter().copied().find(|peer| group.contains(*peer))
+    }
+
+    /// Whether a peer is a member of a communicator that is defined.
+    pub(crate) fn is_member(&self, peer: RankId, communicator: Communicator) -> bool {
+        self.group(communicator).is_some_and(|group| group.contains(peer))
+    }
+
+    /// Whether a peer may send messages in a communicator. Of one that was never defined the members are not known.
+    pub(crate) fn may_be_member(&self, peer: RankId, communicator: Communicator) -> bool {
+        self.group(communicator).is_none_or(|group| group.contains(peer))
+    }
+
+    /// The communicators that a peer is a member of.
+    pub(crate) fn with_member(&self, peer: RankId) -> impl Iterator<Item = Communicator> {
+        self.groups.iter().filter(move |group| group.contains(peer)).map(|group| group.communicator)
+    }
+
+    /// Whether an offer in this context will not be taken, as a member is lost.
+    pub(crate) fn declines(&self, context: Context) -> bool {
+        self.has_lost_any() && context.is_collective() && self.lost_member(context.communicator()).is_some()
+    }
+
+    /// Asserts the invariants, in debug builds.
+    fn check_invariants(&self) {
+        debug_assert!(self.groups.windows(2).all(|pair| pair[0].communicator < pair[1].communicator));
+        debug_assert!(self.group(Communicator::WORLD).is_some());
+        debug_assert!(self.groups.iter().all(|group| group.rank(group.me) == self.me));
+        debug_assert!(self.groups.iter().all(|group| group.exists_in(self.ranks)));
+        debug_assert!(self.lost.is_sorted_by(|earlier, later| earlier < later));
     }
 }

@@ -1,7 +1,7 @@
 //! Announcing posted receives to their senders.
 
-use crate::messages::entries::Posting;
-use crate::rank::Rank;
+use super::Messages;
+use super::entries::Posting;
 use crate::{Sink, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
@@ -20,11 +20,10 @@ struct Candidate {
     ahead: u16,
 }
 
-impl<P: Protocol> Rank<P> {
-    /// The first receive that may be announced now. Drivers that speculate ask after every call and event,
-    /// and answer with [`crate::Event::Announce`] until there is none; not announcing, or later, is safe.
+impl<P: Protocol> Messages<P> {
+    /// See [`crate::Rank::may_announce`].
     #[inline]
-    pub fn may_announce(&self) -> Option<Handle> {
+    pub(crate) fn may_announce(&self) -> Option<Handle> {
         if self.candidates == 0 { None } else { self.first_announceable() }
     }
 
@@ -41,18 +40,18 @@ impl<P: Protocol> Rank<P> {
         {
             return None;
         }
-        self.announceable().next()
+        self.announcement_candidates().next().map(|candidate| candidate.request)
     }
 
     /// A receive from `from` has been posted that could be announced.
-    pub(crate) fn count_candidate(&mut self, from: RankId, context: Context) {
+    pub(super) fn count_candidate(&mut self, from: RankId, context: Context) {
         self.flows.with(from, context).candidates += 1;
         self.candidates += 1;
     }
 
     /// A receive from `from` is not posted any more.
     #[inline]
-    pub(crate) fn uncount_candidate(&mut self, from: RankId, context: Context, posting: &Posting) {
+    pub(super) fn uncount_candidate(&mut self, from: RankId, context: Context, posting: &Posting) {
         if posting.is_unannounced() {
             self.flows.with(from, context).candidates -= 1;
             self.candidates -= 1;
@@ -61,7 +60,8 @@ impl<P: Protocol> Rank<P> {
 
     /// All receives among the oldest ones that may be announced now, oldest first, and whom to. Announcing one may change
     /// whether the others may be.
-    pub fn announceable(&self) -> impl Iterator<Item = Handle> {
+    #[cfg(feature = "checker")]
+    pub(crate) fn announceable(&self) -> impl Iterator<Item = Handle> {
         self.announcement_candidates().map(|candidate| candidate.request)
     }
 

@@ -5,24 +5,17 @@
 //! stays where it is: of an eager message in the library's memory, which the sender has not got back, of a rendezvous with
 //! the sender.
 
-use crate::messages::entries::{Arrival, Claimed, Offer, Posting};
-use crate::messages::state::State;
-use crate::rank::Rank;
+use super::Messages;
+use super::entries::{Arrival, Claimed, Offer, Posting};
+use super::state::State;
+use crate::communicators::Communicators;
 use crate::{Arrived, Failure, ReceiveClaimed, Sink, Status, UsageError, Work};
-use carrousel_matching::{Communicator, Envelope, Handle, Pattern, Source, TagSelector};
+use carrousel_matching::{Envelope, Handle, Pattern, Source};
 use carrousel_rendezvous::{Memory, Packet, Protocol};
 
-impl<P: Protocol> Rank<P> {
-    /// Claims the first message that a receive like this would get now, if there is one: the request that receives or
-    /// discards it, and what is known of it.
-    pub fn claim(
-        &mut self,
-        from: Source,
-        tag: TagSelector,
-        communicator: Communicator,
-        out: &mut impl Sink,
-    ) -> Option<(Handle, Arrived)> {
-        let pattern = Pattern { source: from, tag, context: communicator.messages() };
+impl<P: Protocol> Messages<P> {
+    /// See [`crate::Rank::claim`].
+    pub(crate) fn claim(&mut self, pattern: Pattern, out: &mut impl Sink) -> Option<(Handle, Arrived)> {
         let (envelope, arrival) = if P::CLAIM_TAKES {
             self.unexpected.take_first(pattern)?
         } else {
@@ -41,7 +34,8 @@ impl<P: Protocol> Rank<P> {
     }
 
     /// Whether a request has claimed a message that is neither received nor discarded.
-    pub fn is_claimed(&self, request: Handle) -> bool {
+    #[cfg(feature = "checker")]
+    pub(crate) fn is_claimed(&self, request: Handle) -> bool {
         matches!(self.requests.get(request), Some(State::Claimed(_)))
     }
 
@@ -59,12 +53,13 @@ impl<P: Protocol> Rank<P> {
     pub(crate) fn receive_claimed(
         &mut self,
         receive: &ReceiveClaimed,
+        communicators: &Communicators,
         out: &mut impl Sink,
     ) -> Result<Handle, UsageError> {
         let ReceiveClaimed { message: request, len, memory } = *receive;
         let Claimed { envelope, arrival } = self.claimed(request)?;
         let communicator = envelope.context.communicator();
-        match (arrival, self.lost_for(Source::Rank(envelope.source), communicator)) {
+        match (arrival, communicators.lost_for(Source::Rank(envelope.source), communicator)) {
             // Its data is out of reach; that of an eager message is here.
             (Arrival::Rts { .. }, Some(lost)) => self.fail(request, Failure::PeerLost(lost), out),
             (Arrival::Rts { send, data, len: sent, memory: from }, None) => {
@@ -81,7 +76,12 @@ impl<P: Protocol> Rank<P> {
 
     /// Discards a claimed message: its sender is told what it would be of a receive.
     #[inline(never)]
-    pub(crate) fn discard(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
+    pub(crate) fn discard(
+        &mut self,
+        request: Handle,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> Result<Handle, UsageError> {
         let Claimed { envelope, arrival } = self.claimed(request)?;
         let Envelope { source: to, context, tag } = envelope;
         let data = match arrival {
@@ -91,7 +91,7 @@ impl<P: Protocol> Rank<P> {
                 data
             }
             Arrival::Rts { send, data, .. } => {
-                if self.lost_for(Source::Rank(to), context.communicator()).is_none() {
+                if communicators.lost_for(Source::Rank(to), context.communicator()).is_none() {
                     out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
                 }
                 data

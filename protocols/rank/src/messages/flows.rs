@@ -1,6 +1,6 @@
 //! The state that a rank keeps for each peer and communicator.
 
-use crate::messages::entries::Posting;
+use super::entries::Posting;
 use crate::{Sink, Work};
 use alloc::vec::Vec;
 use carrousel_matching::{Context, Envelope, RankId, Tag};
@@ -17,20 +17,20 @@ fn key(peer: RankId, context: Context) -> Key {
 
 /// Both ends that one rank has with one peer in one communicator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Flow<P: Protocol> {
+pub(super) struct Flow<P: Protocol> {
     key: Key,
     /// Matching messages from the peer that have been processed, modulo 2^32.
-    pub(crate) processed: u32,
+    pub(super) processed: u32,
     /// Posted receives that could be announced to the peer but for the rules and the adaptation.
-    pub(crate) candidates: u32,
+    pub(super) candidates: u32,
     /// This rank's end of the flow to the peer.
-    pub(crate) sender: P::Sender,
+    pub(super) sender: P::Sender,
     /// Of that: eager messages that the peer may hold.
-    pub(crate) eager_sent: EagerSent,
+    pub(super) eager_sent: EagerSent,
     /// This rank's end of the flow from the peer.
-    pub(crate) receiver: P::Receiver,
+    pub(super) receiver: P::Receiver,
     /// Of that: eager messages that receives have taken.
-    pub(crate) eager_taken: EagerTaken,
+    pub(super) eager_taken: EagerTaken,
 }
 
 impl<P: Protocol> Flow<P> {
@@ -41,12 +41,12 @@ impl<P: Protocol> Flow<P> {
 
     /// Whether the peer has room for an eager message (rule EAGER_FITS_WINDOW).
     #[inline]
-    pub(crate) fn admits(&self, len: u64, window: u64) -> bool {
+    pub(super) fn admits(&self, len: u64, window: u64) -> bool {
         !P::EAGER_FITS_WINDOW || self.eager_sent.admits(len, window)
     }
 
     /// The peer has processed so many messages, and its receives have taken so much of the eager ones.
-    pub(crate) fn seen(&mut self, seen: u32, taken: u64) -> Result<(), Violation> {
+    pub(super) fn seen(&mut self, seen: u32, taken: u64) -> Result<(), Violation> {
         // Both are true, or nothing of it is acted upon.
         let mut eager_sent = self.eager_sent.clone();
         eager_sent.taken(taken)?;
@@ -57,7 +57,7 @@ impl<P: Protocol> Flow<P> {
 
     /// A receive has taken an eager message of this flow (rule TAKEN_IS_TOLD).
     #[inline]
-    pub(crate) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
+    pub(super) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
         if self.eager_taken.take(len, window) && P::TAKEN_IS_TOLD {
             let Envelope { source: to, context, .. } = *envelope;
             let packet = Packet::Seen { seen: self.processed, taken: self.eager_taken.tell() };
@@ -68,7 +68,7 @@ impl<P: Protocol> Flow<P> {
     /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there
     /// been one. True asks for an RTS-ACK.
     #[inline(always)]
-    pub(crate) fn matched(
+    pub(super) fn matched(
         &mut self,
         posting: &Posting,
         tag: Tag,
@@ -90,17 +90,17 @@ impl<P: Protocol> Flow<P> {
 
 /// Flows by peer and communicator, created at first use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Flows<P: Protocol> {
+pub(super) struct Flows<P: Protocol> {
     flows: Vec<Flow<P>>,
 }
 
 impl<P: Protocol> Flows<P> {
-    pub(crate) const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { flows: Vec::new() }
     }
 
     #[inline]
-    pub(crate) fn with(&mut self, peer: RankId, context: Context) -> &mut Flow<P> {
+    pub(super) fn with(&mut self, peer: RankId, context: Context) -> &mut Flow<P> {
         let key = key(peer, context);
         let at = self.flows.binary_search_by_key(&key, |flow| flow.key).unwrap_or_else(|at| {
             self.begin(at, key);
@@ -116,7 +116,7 @@ impl<P: Protocol> Flows<P> {
     }
 
     /// Lets `change` try; a flow that it refuses to begin is not created.
-    pub(crate) fn attempt<E>(
+    pub(super) fn attempt<E>(
         &mut self,
         peer: RankId,
         context: Context,
@@ -135,12 +135,17 @@ impl<P: Protocol> Flows<P> {
     }
 
     /// No receive waits for this peer any more. Returns how many could have been announced to it.
-    pub(crate) fn forget_candidates(&mut self, peer: RankId) -> u32 {
+    pub(super) fn forget_candidates(&mut self, peer: RankId) -> u32 {
         let of_peer = |flow: &&mut Flow<P>| flow.key >> u16::BITS == u64::from(peer.0);
         self.flows.iter_mut().filter(of_peer).map(|flow| core::mem::take(&mut flow.candidates)).sum()
     }
 
-    pub(crate) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {
+    /// The posted receives that could be announced, to all peers.
+    pub(super) fn candidates(&self) -> u32 {
+        self.flows.iter().map(|flow| flow.candidates).sum()
+    }
+
+    pub(super) fn get(&self, peer: RankId, context: Context) -> Option<&Flow<P>> {
         let at = self.flows.binary_search_by_key(&key(peer, context), |flow| flow.key).ok()?;
         Some(&self.flows[at])
     }

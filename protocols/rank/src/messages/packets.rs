@@ -1,24 +1,27 @@
 //! What a rank does with a packet.
 
-use crate::messages::entries::{Arrival, Offer, Posting};
-use crate::messages::flows::Flow;
-use crate::messages::state::State;
-use crate::rank::{Rank, is_kept, received};
-use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
+use super::Messages;
+use super::entries::{Arrival, Offer, Posting};
+use super::flows::Flow;
+use super::receiving::{is_kept, received};
+use super::state::State;
+use crate::communicators::Communicators;
+use crate::{Failure, Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
 };
 
-impl<P: Protocol> Rank<P> {
+impl<P: Protocol> Messages<P> {
     pub(crate) fn packet(
         &mut self,
         from: RankId,
         context: Context,
         packet: &Packet,
+        communicators: &Communicators,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
-        if from.0 >= self.ranks {
+        if !communicators.has(from) {
             return Err(Wrong::Peer);
         }
         match *packet {
@@ -30,7 +33,7 @@ impl<P: Protocol> Rank<P> {
                 self.flows.attempt(from, context, |flow| flow.seen(seen, taken))?;
                 Ok(())
             }
-            _ => self.rendezvous(from, context, packet, out),
+            _ => self.rendezvous(from, context, packet, communicators, out),
         }
     }
 
@@ -41,6 +44,7 @@ impl<P: Protocol> Rank<P> {
         from: RankId,
         context: Context,
         packet: &Packet,
+        communicators: &Communicators,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
         let envelope = |tag| Envelope { source: from, tag, context };
@@ -62,7 +66,7 @@ impl<P: Protocol> Rank<P> {
             }
             Packet::Seen { .. } => Err(Wrong::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
-                self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, out);
+                self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, communicators, out);
                 Ok(())
             }
             Packet::Fin { line, tag, data, len } => self.fin(envelope(tag), line, data, len, out),
@@ -184,7 +188,24 @@ impl<P: Protocol> Rank<P> {
         self.complete(posting.request, status, out);
     }
 
-    fn rts(&mut self, envelope: Envelope, offer: &Offer, hint: Hint, out: &mut impl Sink) {
+    /// An eager message has met a receive of a round.
+    #[inline(never)]
+    fn eager_of_round(&mut self, request: Handle, into: Memory, room: u64, sent: u64, out: &mut impl Sink) {
+        let (len, failure) = (sent.min(room), (sent > room).then_some(Failure::Truncated { sent }));
+        if sent > 0 {
+            out.work(Work::Place { into, len, request });
+        }
+        self.over(request, Status::without_message(len, failure), out);
+    }
+
+    fn rts(
+        &mut self,
+        envelope: Envelope,
+        offer: &Offer,
+        hint: Hint,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) {
         let flow = self.arrived(&envelope, out);
         if flow.receiver.hint(envelope.tag, hint) == Unmark::Envelope {
             self.unmark(&envelope);
@@ -195,7 +216,7 @@ impl<P: Protocol> Rank<P> {
                 self.match_offer(&posting, &envelope, offer.send, true, out);
                 self.transfer(&posting, envelope, offer, out);
             }
-            None if self.declines(envelope.context) => {
+            None if communicators.declines(envelope.context) => {
                 let Envelope { source: to, context, .. } = envelope;
                 let packet = Packet::Done { send: offer.send };
                 out.work(Work::Send { to, context, packet, data: None });
@@ -209,7 +230,7 @@ impl<P: Protocol> Rank<P> {
 
     /// An RTS has met its receive, or is claimed. `waited`: the receive was there first, so that an announcement would have
     /// been of use.
-    pub(crate) fn match_offer(
+    pub(super) fn match_offer(
         &mut self,
         posting: &Posting,
         envelope: &Envelope,
@@ -225,7 +246,7 @@ impl<P: Protocol> Rank<P> {
     }
 
     /// Has the data of an RTS moved into its receive.
-    pub(crate) fn transfer(
+    pub(super) fn transfer(
         &mut self,
         posting: &Posting,
         envelope: Envelope,

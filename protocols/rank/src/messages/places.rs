@@ -7,7 +7,7 @@ const BITS: usize = u64::BITS as usize;
 
 /// The positions that are taken. It depends on these only, and on how many were taken at most, not on the order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Places {
+pub(super) struct Places {
     /// A bit each.
     taken: Vec<u64>,
     /// Words of `taken` in which none is free, a bit each.
@@ -16,7 +16,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// Takes a position, which is free, and not further than one behind the last that ever was taken.
-    pub(crate) fn take(&mut self, place: usize) {
+    pub(super) fn take(&mut self, place: usize) {
         let word = place / BITS;
         if word == self.taken.len() {
             self.taken.push(0);
@@ -29,14 +29,14 @@ impl Places {
     }
 
     /// A position is free again.
-    pub(crate) fn free(&mut self, place: usize) {
+    pub(super) fn free(&mut self, place: usize) {
         let word = place / BITS;
         self.taken[word] &= !(1 << (place % BITS));
         self.full[word / BITS] &= !(1 << (word % BITS));
     }
 
     /// The lowest free position. Looks at one word of `full` for each 4,096 that are taken.
-    pub(crate) fn lowest(&self) -> usize {
+    pub(super) fn lowest(&self) -> usize {
         let first = self.full.iter().position(|word| *word != u64::MAX).unwrap_or(self.full.len());
         let word = first * BITS + self.full.get(first).map_or(0, |word| word.trailing_ones() as usize);
         let bit = self.taken.get(word).map_or(0, |word| word.trailing_ones() as usize);

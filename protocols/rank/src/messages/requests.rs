@@ -1,26 +1,30 @@
 //! The table of open requests.
 
-use crate::collectives::active::Active;
-use crate::messages::places::Places;
-use crate::messages::state::{State, owner};
+use super::places::Places;
+use super::state::{State, collective_of};
 use crate::{Status, UsageError};
 use alloc::vec::Vec;
-use carrousel_matching::{Communicator, Handle, Tag};
+use carrousel_matching::Handle;
 
 /// The first positions, which are all that most programs use, are searched one by one.
 const LOW: usize = 8;
 
 /// Requests by position; a freed position is used again, the lowest first, so that names depend on
-/// the application's calls only and not on when the network delivered what.
+/// the application's calls only and not on when the network delivered what. Requests of a collective's round are named
+/// after the collective, and have no position.
+///
+/// Invariants, which [`Requests::check_invariants`] asserts:
+/// - `free` is the lowest position without a request;
+/// - requests of rounds stand in order of their names, each once, and are not complete: they go when they are over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Requests {
+pub(super) struct Requests {
     slots: Vec<Slot>,
     /// The lowest free position.
     free: usize,
     /// Of the positions from [`LOW`] on, counted from there.
     taken: Places,
-    /// Collectives that are not over, in the order in which they were called.
-    active: Vec<Active>,
+    /// What the rounds of collectives have under way.
+    of_rounds: Vec<(Handle, State)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,14 +36,14 @@ struct Slot {
 impl Requests {
     /// The name of the request that is opened next.
     #[inline]
-    pub(crate) fn next(&self) -> Handle {
+    pub(super) fn next(&self) -> Handle {
         let generation = self.slots.get(self.free).map_or(0, |slot| slot.generation);
         Handle { index: self.free as u32, generation }
     }
 
     /// As if the request that would be opened next had been opened, completed and released.
     #[inline(always)]
-    pub(crate) fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         match self.slots.get_mut(self.free) {
             Some(slot) => slot.generation = slot.generation.wrapping_add(1),
             None => self.skip_new(),
@@ -59,7 +63,7 @@ impl Requests {
 
     // A state that is handed over in memory is copied there first, which takes longer than all the rest.
     #[inline(always)]
-    pub(crate) fn open(&mut self, state: State) -> Handle {
+    pub(super) fn open(&mut self, state: State) -> Handle {
         let index = self.free;
         if index == self.slots.len() {
             self.slots.push(Slot { generation: 0, state: None });
@@ -99,56 +103,62 @@ impl Requests {
     }
 
     #[inline]
-    pub(crate) fn get(&self, handle: Handle) -> Option<&State> {
-        let Some(slot) = self.slots.get(handle.index as usize) else { return self.of_round(handle) };
+    pub(super) fn get(&self, handle: Handle) -> Option<&State> {
+        let Some(slot) = self.slots.get(handle.index as usize) else { return self.get_of_round(handle) };
         slot.state.as_ref().filter(|_| slot.generation == handle.generation)
     }
 
     #[cold]
-    fn of_round(&self, handle: Handle) -> Option<&State> {
-        let (own, end) = owner(handle)?;
-        self.active.iter().find(|active| active.own == own)?.request(end)
+    fn get_of_round(&self, handle: Handle) -> Option<&State> {
+        self.round_position(handle).ok().map(|at| &self.of_rounds[at].1)
+    }
+
+    fn round_position(&self, handle: Handle) -> Result<usize, usize> {
+        self.of_rounds.binary_search_by_key(&handle, |(request, _)| *request)
     }
 
     /// Changes a request of the application.
     #[inline]
-    pub(crate) fn set(&mut self, handle: Handle, state: State) {
+    pub(super) fn set(&mut self, handle: Handle, state: State) {
         debug_assert!(self.get(handle).is_some(), "{handle} is not open");
         self.slots[handle.index as usize].state = Some(state);
     }
 
     /// Changes a request of the application or of a round.
-    pub(crate) fn set_any(&mut self, handle: Handle, state: State) {
-        let Some((own, end)) = owner(handle) else { return self.set(handle, state) };
-        if let Some(active) = self.active_mut(own) {
-            *active.request_mut(end) = Some(state);
+    pub(super) fn set_any(&mut self, handle: Handle, state: State) {
+        if collective_of(handle).is_none() {
+            return self.set(handle, state);
+        }
+        if let Ok(at) = self.round_position(handle) {
+            self.of_rounds[at].1 = state;
         }
     }
 
-    pub(crate) fn activate(&mut self, active: Active) {
-        self.active.push(active);
+    /// A request of a round begins, which has its name already.
+    pub(super) fn open_of_round(&mut self, handle: Handle, state: State) {
+        debug_assert!(collective_of(handle).is_some(), "{handle} is the application's");
+        match self.round_position(handle) {
+            Ok(at) => debug_assert!(false, "{} is open: {:?}", handle, self.of_rounds[at].1),
+            Err(at) => self.of_rounds.insert(at, (handle, state)),
+        }
     }
 
-    pub(crate) fn deactivate(&mut self, own: Handle) -> Option<Active> {
-        let at = self.active.iter().position(|active| active.own == own)?;
-        Some(self.active.remove(at))
+    /// A request of a round ends. False if there is none.
+    pub(super) fn close_of_round(&mut self, handle: Handle) -> bool {
+        let position = self.round_position(handle);
+        position.map(|at| self.of_rounds.remove(at)).is_ok()
     }
 
-    pub(crate) fn active(&self) -> &[Active] {
-        &self.active
-    }
-
-    pub(crate) fn active_mut(&mut self, own: Handle) -> Option<&mut Active> {
-        self.active.iter_mut().find(|active| active.own == own)
-    }
-
-    /// The first collective that has these messages.
-    pub(crate) fn active_of(&mut self, communicator: Communicator, tag: Tag) -> Option<&mut Active> {
-        self.active.iter_mut().find(|active| active.is_of(communicator, tag))
+    /// Asserts the invariants, in debug builds.
+    pub(super) fn check_invariants(&self) {
+        debug_assert!(self.slots.get(self.free).is_none_or(|slot| slot.state.is_none()));
+        debug_assert!(self.slots.iter().take(self.free).all(|slot| slot.state.is_some()));
+        debug_assert!(self.of_rounds.is_sorted_by(|(earlier, _), (later, _)| earlier < later));
+        debug_assert!(self.of_rounds.iter().all(|(_, state)| !matches!(state, State::Complete(_))));
     }
 
     #[inline]
-    pub(crate) fn release(&mut self, handle: Handle) -> Result<Option<Status>, UsageError> {
+    pub(super) fn release(&mut self, handle: Handle) -> Result<Option<Status>, UsageError> {
         let index = handle.index as usize;
         let slot = self.slots.get_mut(index).filter(|slot| slot.generation == handle.generation);
         let Some(slot) = slot else { return Err(UsageError::NoSuchRequest(handle)) };
@@ -168,12 +178,24 @@ impl Requests {
     }
 
     /// Whether a receive is waiting to be cancelled.
-    pub(crate) fn is_cancelling(&self, handle: Handle) -> bool {
+    pub(super) fn is_cancelling(&self, handle: Handle) -> bool {
         matches!(self.get(handle), Some(State::Posted { asked: Some(_) }))
     }
 
-    /// Open requests, complete or not, in order of position.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &State)> {
+    /// How many positions there are, and requests of rounds.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() + self.of_rounds.len()
+    }
+
+    /// How many receives wait for a message.
+    pub(super) fn posted(&self) -> usize {
+        let own = self.slots.iter().filter_map(|slot| slot.state.as_ref());
+        let all = own.chain(self.of_rounds.iter().map(|(_, state)| state));
+        all.filter(|state| matches!(state, State::Posted { .. })).count()
+    }
+
+    /// Open requests of the application, complete or not, in order of position.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &State)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| {
             let handle = Handle { index: index as u32, generation: slot.generation };
             slot.state.as_ref().map(|state| (handle, state))

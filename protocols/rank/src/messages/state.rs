@@ -1,13 +1,13 @@
 //! What open requests are doing.
 
+use super::entries::Claimed;
 use crate::Status;
-use crate::messages::entries::Claimed;
 use carrousel_matching::{Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
 
 /// What a request is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum State {
+pub(super) enum State {
     /// A message whose RTS is out: waits for DONE or CTS.
     Offered { to: RankId, context: Context, len: u64, memory: Memory },
     /// A message that is being written; `then` is what to tell the receiver afterwards.
@@ -26,9 +26,20 @@ pub(crate) enum State {
     Complete(Status),
 }
 
+impl State {
+    /// Whether it needs a peer to go on, that is known.
+    pub(super) fn is_of(&self, peer: RankId) -> bool {
+        match self {
+            Self::Offered { to, .. } | Self::Writing { to, .. } => *to == peer,
+            Self::Reading { from, .. } | Self::Filling { from, .. } => *from == peer,
+            Self::Posted { .. } | Self::Claimed(_) | Self::Collective | Self::Complete(_) => false,
+        }
+    }
+}
+
 /// What a sender tells the receiver once a write is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Then {
+pub(super) enum Then {
     /// The data is there (published rules).
     Filled(Handle),
     /// FIN, too late to be sound.
@@ -55,7 +66,7 @@ pub(crate) fn inner(own: Handle, end: End) -> Handle {
 }
 
 /// The collective that a request of a round belongs to; `None` for the application's own.
-pub(crate) fn owner(request: Handle) -> Option<(Handle, End)> {
+pub(super) fn owner(request: Handle) -> Option<(Handle, End)> {
     let end = if request.index & RECEIVES == 0 { End::Send } else { End::Receive };
     let own = Handle { index: request.index & !(OF_ROUND | RECEIVES), ..request };
     (request.index & OF_ROUND != 0).then_some((own, end))

@@ -34,6 +34,7 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
     }
 
     fn announced(&mut self, lines: u16) {
+        debug_assert!(lines > 0, "an RTR announces one receive at least");
         self.outstanding += lines;
     }
 
@@ -49,11 +50,13 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
     }
 
     fn matched(&mut self, receive: &Matched) -> bool {
+        receive.check(self.outstanding);
         self.outstanding -= u16::from(receive.announced);
         false
     }
 
     fn withdrawn(&mut self) {
+        debug_assert!(self.outstanding > 0, "no receive is announced");
         self.outstanding -= 1;
     }
 

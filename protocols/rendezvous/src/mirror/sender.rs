@@ -1,6 +1,7 @@
 //! The sending end: the copy of the receiver's queue.
 
 use super::MirrorRules;
+use crate::under_way::{Sent, UnderWay};
 use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
 use alloc::vec::Vec;
 use carrousel_matching::{Handle, Keyed, Queue, Tag, TagSelector};
@@ -47,12 +48,14 @@ pub struct MirrorSender<R> {
     sent: u32,
     mirror: Vec<Line>,
     unseen: Queue<Unseen, 3, UNSEEN>,
+    under_way: UnderWay,
     rules: PhantomData<R>,
 }
 
 impl<R> Default for MirrorSender<R> {
     fn default() -> Self {
-        Self { sent: 0, mirror: Vec::new(), unseen: Queue::new(), rules: PhantomData }
+        let (mirror, unseen, under_way) = (Vec::new(), Queue::new(), UnderWay::default());
+        Self { sent: 0, mirror, unseen, under_way, rules: PhantomData }
     }
 }
 
@@ -96,6 +99,7 @@ impl<R: MirrorRules> MirrorSender<R> {
 impl<R: MirrorRules> SendSide for MirrorSender<R> {
     #[inline(always)]
     fn eager(&mut self, tag: Tag, send: Handle) {
+        self.under_way.check_free(send);
         // An eager message has no end that would remove it from the unseen ones; the receiver's SEEN does that (R9).
         self.sent = self.sent.wrapping_add(1);
         if R::EAGER_TAKES_LINE {
@@ -104,10 +108,18 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
     }
 
     fn rendezvous(&mut self, message: &Outgoing, _: Adaptation, agree: impl FnOnce() -> bool) -> Route {
+        let Outgoing { tag, len, send } = *message;
+        self.under_way.check_free(send);
         self.sent = self.sent.wrapping_add(1);
-        match self.take_line(message.tag, message.send) {
-            Some(line) if Self::fits(&line, message.len) && agree() => Route::Write(line.target),
-            _ => Route::Rts(Hint::None),
+        match self.take_line(tag, send) {
+            Some(line) if Self::fits(&line, len) && agree() => {
+                self.under_way.begin(send, Sent::Written);
+                Route::Write(line.target)
+            }
+            _ => {
+                self.under_way.begin(send, Sent::Offered);
+                Route::Rts(Hint::None)
+            }
         }
     }
 
@@ -137,9 +149,12 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         Ok(())
     }
 
-    fn answered(&mut self, _: Handle) {}
+    fn answered(&mut self, send: Handle) {
+        self.under_way.check_offered(send);
+    }
 
     fn finished(&mut self, send: Handle) {
+        self.under_way.end(send);
         if R::DONE_PRUNES {
             self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == send);
         }

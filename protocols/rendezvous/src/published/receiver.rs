@@ -51,6 +51,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
     }
 
     fn announced(&mut self, lines: u16) {
+        debug_assert!(lines > 0, "an RTR announces one receive at least");
         self.outstanding += lines;
     }
 
@@ -79,6 +80,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
 
     fn matched(&mut self, receive: &Matched) -> bool {
         let Matched { tag, fate, announced, exempt } = *receive;
+        receive.check(self.outstanding);
         self.outstanding -= u16::from(announced);
         if announced && fate == Fate::Mispredicted {
             match self.left_behind.binary_search_by_key(&tag, |(of, _)| *of) {
@@ -90,6 +92,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
     }
 
     fn withdrawn(&mut self) {
+        debug_assert!(self.outstanding > 0, "no receive is announced");
         self.outstanding -= 1;
     }
 

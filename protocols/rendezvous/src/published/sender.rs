@@ -1,6 +1,7 @@
 //! The sending end: stored RTRs, unanswered messages, Eager-flags.
 
 use super::{PublishedRules, Resume};
+use crate::under_way::{Sent, UnderWay};
 use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
 use alloc::vec::Vec;
 use carrousel_matching::{Handle, Tag, TagSelector};
@@ -71,6 +72,7 @@ pub struct PublishedSender<R> {
     stored: Vec<Stored>,
     flags: Vec<(Tag, Flag)>,
     count: RtrCount,
+    under_way: UnderWay,
     rules: PhantomData<R>,
 }
 
@@ -81,6 +83,7 @@ impl<R> Default for PublishedSender<R> {
             stored: Vec::new(),
             flags: Vec::new(),
             count: RtrCount::default(),
+            under_way: UnderWay::default(),
             rules: PhantomData,
         }
     }
@@ -125,6 +128,7 @@ impl<R: PublishedRules> PublishedSender<R> {
     }
 
     fn rts(&mut self, message: &Outgoing, awaits_answer: bool, hint: Hint) -> Route {
+        self.under_way.begin(message.send, Sent::Offered);
         self.announced.push(Announced { tag: message.tag, send: message.send, awaits_answer });
         Route::Rts(hint)
     }
@@ -175,7 +179,8 @@ impl<R: PublishedRules> PublishedSender<R> {
 
 impl<R: PublishedRules> SendSide for PublishedSender<R> {
     #[inline(always)]
-    fn eager(&mut self, tag: Tag, _: Handle) {
+    fn eager(&mut self, tag: Tag, send: Handle) {
+        self.under_way.check_free(send);
         // P9. Under a stop the flag need not be set: RTRs from before it are dropped anyway.
         if R::EAGER_FLAG && self.flag(tag).is_none() {
             self.set_flag(tag, Some(Flag::Eager));
@@ -189,12 +194,14 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
         agree: impl FnOnce() -> bool,
     ) -> Route {
         let tag = message.tag;
+        self.under_way.check_free(message.send);
         if let Some(flag) = self.flag(tag).cloned() {
             return self.send_flagged(message, &flag, adaptation);
         }
         if let Some(at) = self.stored_for(tag) {
             if Self::fits(message.len, &self.stored[at]) && agree() {
                 self.count.resolve(adaptation, 1, true);
+                self.under_way.begin(message.send, Sent::Written);
                 return Route::Write(self.stored.remove(at).target);
             }
             // The receive of a declined RTR is this message's: it sends no other answer.
@@ -244,6 +251,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
     }
 
     fn answered(&mut self, send: Handle) {
+        self.under_way.check_offered(send);
         if let Some(message) = self.announced.iter_mut().find(|message| message.send == send) {
             message.awaits_answer = false;
         }
@@ -251,6 +259,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
     }
 
     fn finished(&mut self, send: Handle) {
+        self.under_way.end(send);
         self.announced.retain(|message| message.send != send);
         self.stop_arrived(send);
     }

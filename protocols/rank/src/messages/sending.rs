@@ -1,0 +1,231 @@
+//! How messages are sent: eagerly, as an offer, or into an announced receive.
+
+use super::Messages;
+use super::flows::Flow;
+use super::state::{End, State, Then, inner};
+use crate::communicators::Communicators;
+use crate::{Failure, ProtocolError, Send, Sink, Status, Work};
+use carrousel_matching::{Context, Handle, RankId, Source, Tag};
+use carrousel_rendezvous::{Hint, Memory, Notice, Outgoing, Packet, Protocol, Route, SendSide, Target};
+
+/// A message of a collective's round, to a peer or from it.
+#[derive(Clone, Copy)]
+pub(crate) struct OfRound {
+    /// The collective.
+    pub(crate) own: Handle,
+    pub(crate) peer: RankId,
+    pub(crate) context: Context,
+    pub(crate) tag: Tag,
+    pub(crate) len: u64,
+    pub(crate) memory: Memory,
+}
+
+impl<P: Protocol> Messages<P> {
+    /// Whether a message would be written into an announced receive if [`Sink::agree_to_write`] said yes.
+    #[cfg(feature = "checker")]
+    pub(crate) fn could_write(&self, message: &Send) -> bool {
+        self.is_rendezvous(message)
+            && self
+                .flows
+                .get(message.to, message.communicator.messages())
+                .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
+    }
+
+    /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
+    #[inline]
+    pub(crate) fn is_rendezvous(&self, message: &Send) -> bool {
+        let Send { to, communicator, len, .. } = *message;
+        let admits = |flow: &Flow<P>| flow.admits(len, self.options.eager_window);
+        self.asks_for_rendezvous(message) || !self.flows.get(to, communicator.messages()).is_none_or(admits)
+    }
+
+    /// Whether a message goes by rendezvous wherever it goes.
+    #[inline]
+    fn asks_for_rendezvous(&self, message: &Send) -> bool {
+        message.synchronous || message.len > self.options.eager_threshold
+    }
+
+    /// See [`crate::Rank::send_eagerly`].
+    #[inline(always)]
+    pub(crate) fn send_eagerly(
+        &mut self,
+        message: &Send,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> bool {
+        let sent = self.send_if_eager(message, communicators, out);
+        if sent {
+            self.requests.skip();
+        }
+        sent
+    }
+
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        message: &Send,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> Handle {
+        if self.send_if_eager(message, communicators, out) {
+            let status = Status::without_message(message.len, None);
+            let request = self.requests.open(State::Complete(status));
+            out.work(Work::Complete { request, status });
+            request
+        } else {
+            self.send_by_rendezvous(message, communicators, out)
+        }
+    }
+
+    /// Sends a message eagerly, by the request that would be opened next. False if it is a rendezvous, or its peer is lost.
+    #[inline(always)]
+    fn send_if_eager(&mut self, message: &Send, communicators: &Communicators, out: &mut impl Sink) -> bool {
+        // In the copy for most messages there are no 8 bytes to be carried along.
+        if message.data.is_some() {
+            self.send_beside(message, communicators, out)
+        } else {
+            self.send_with(message, None, communicators, out)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_beside(&mut self, message: &Send, communicators: &Communicators, out: &mut impl Sink) -> bool {
+        self.send_with(message, message.data, communicators, out)
+    }
+
+    #[inline(always)]
+    fn send_with(
+        &mut self,
+        message: &Send,
+        data: Option<u64>,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> bool {
+        let Send { to, tag, communicator, len, memory, .. } = *message;
+        if self.asks_for_rendezvous(message)
+            || communicators.lost_for(Source::Rank(to), communicator).is_some()
+        {
+            return false;
+        }
+        let context = communicator.messages();
+        let flow = self.flows.with(to, context);
+        if !flow.admits(len, self.options.eager_window) {
+            return false;
+        }
+        flow.sender.eager(tag, self.requests.next());
+        flow.eager_sent.sent(len);
+        let packet = Packet::Eager { tag, data, len };
+        out.work(Work::Send { to, context, packet, data: Some(memory) });
+        true
+    }
+
+    #[inline(never)]
+    fn send_by_rendezvous(
+        &mut self,
+        message: &Send,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> Handle {
+        let Send { to, tag, communicator, len, memory, data, .. } = *message;
+        let context = communicator.messages();
+        if communicators.lost_for(Source::Rank(to), communicator).is_some() {
+            let request = self.requests.open(State::Offered { to, context, len, memory });
+            self.fail(request, Failure::PeerLost(to), out);
+            return request;
+        }
+        let message = &Outgoing { tag, len, send: self.requests.next() };
+        let adaptation = self.adaptation();
+        let flow = self.flows.with(to, context);
+        match flow.sender.rendezvous(message, adaptation, || out.agree_to_write()) {
+            Route::Rts(hint) => {
+                let send = self.requests.open(State::Offered { to, context, len, memory });
+                let packet = Packet::Rts { tag, data, len, send, memory, hint };
+                out.work(Work::Send { to, context, packet, data: None });
+                send
+            }
+            Route::Write(target) => self.write((to, context), message, memory, data, target, out),
+        }
+    }
+
+    fn write(
+        &mut self,
+        (to, context): (RankId, Context),
+        message: &Outgoing,
+        from: Memory,
+        data: Option<u64>,
+        target: Target,
+        out: &mut impl Sink,
+    ) -> Handle {
+        let Outgoing { tag, len, .. } = *message;
+        let line = target.line;
+        let (notice, then) = match P::NOTICE {
+            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, data, len }), None),
+            Notice::AckThenFilled => {
+                let packet = Packet::RtrAck { line, tag, data, len };
+                out.work(Work::Send { to, context, packet, data: None });
+                (None, Some(Then::Filled(line.receive)))
+            }
+            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
+        };
+        let request = self.requests.open(State::Writing { to, context, len, then });
+        out.work(Work::Write {
+            to,
+            context,
+            from,
+            into: target.memory,
+            receive: line.receive,
+            len,
+            notice,
+            request,
+        });
+        request
+    }
+
+    /// Sends a message of a round. True if its end has to be waited for.
+    pub(crate) fn send_of_round(&mut self, message: OfRound, out: &mut impl Sink) -> bool {
+        let OfRound { own, peer: to, context, tag, len, memory } = message;
+        let send = inner(own, End::Send);
+        let adaptation = self.adaptation();
+        let flow = self.flows.with(to, context);
+        if len <= self.options.eager_threshold && flow.admits(len, self.options.eager_window) {
+            flow.sender.eager(tag, send);
+            flow.eager_sent.sent(len);
+            let packet = Packet::Eager { tag, data: None, len };
+            out.work(Work::Send { to, context, packet, data: Some(memory) });
+            return false;
+        }
+        // Nothing is announced in this context, so there is nothing to agree to.
+        let hint = match flow.sender.rendezvous(&Outgoing { tag, len, send }, adaptation, || false) {
+            Route::Rts(hint) => hint,
+            Route::Write(_) => Hint::None,
+        };
+        self.requests.open_of_round(send, State::Offered { to, context, len, memory });
+        let packet = Packet::Rts { tag, data: None, len, send, memory, hint };
+        out.work(Work::Send { to, context, packet, data: None });
+        true
+    }
+
+    /// A write is complete.
+    pub(crate) fn written(
+        &mut self,
+        request: Handle,
+        communicators: &Communicators,
+        out: &mut impl Sink,
+    ) -> Result<(), ProtocolError> {
+        let Some(State::Writing { to, context, len, then }) = self.requests.get(request) else {
+            return Self::late_completion(request, communicators);
+        };
+        let (to, context, len, then) = (*to, *context, *len, *then);
+        if let Some(then) = then {
+            let packet = match then {
+                Then::Filled(receive) => Packet::Filled { receive },
+                Then::Fin { line, tag, data } => Packet::Fin { line, tag, data, len },
+            };
+            out.work(Work::Send { to, context, packet, data: None });
+        }
+        self.flows.with(to, context).sender.finished(request);
+        self.over(request, Status::without_message(len, None), out);
+        Ok(())
+    }
+}
