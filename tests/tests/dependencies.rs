@@ -102,7 +102,7 @@ const PURE: [&str; 6] = [
 ];
 
 /// From elsewhere, the pure crates may have these.
-const ALLOWED_IN_PURE: [&str; 3] = ["smallvec", "thiserror", "zerocopy"];
+const ALLOWED_IN_PURE: [&str; 4] = ["serde", "smallvec", "thiserror", "zerocopy"];
 
 struct Package {
     name: String,

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A process of the job, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankId(pub u32);
 
 impl fmt::Display for RankId {
@@ -18,6 +19,8 @@ impl fmt::Display for RankId {
 /// each index) tells the uses apart, so that a late packet that names a released request is
 /// recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Handle {
     /// Position in the owner's request table.
     pub index: u32,
