@@ -3,6 +3,7 @@
 use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ValueEnum;
+use console::Term;
 use std::env;
 use std::io::{stderr, stdout};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -93,10 +94,10 @@ impl Style {
         textwrap::fill(text, options)
     }
 
-    /// Columns that a line may have.
+    /// Columns that a line of standard output may have.
     pub(crate) fn width(self) -> usize {
         let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
         match columns {
             Some(columns) => columns,
             None if self.terminal => of_terminal().unwrap_or(100),
