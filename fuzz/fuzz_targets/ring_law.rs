@@ -130,7 +130,7 @@ impl Handler<Out> for Mine {
                 assert!(rank == PEER && !self.is_lost, "a loss is told once");
                 self.is_lost = true;
             }
-            Arrival::Written(_) | Arrival::Read(_) => {}
+            Arrival::Written(_) | Arrival::Read(_) | Arrival::Fetched(..) => {}
         }
     }
 }

@@ -31,7 +31,7 @@ struct Channel {
     /// A transfer is under way.
     busy: bool,
     /// The latest arrival so far, by [`Operation::index`].
-    latest: [u64; 4],
+    latest: [u64; Operation::ALL.len()],
     /// The latest completion of a write.
     completed: u64,
     local: bool,
@@ -95,7 +95,7 @@ impl Network {
                 let id = self.channels.len() as u32;
                 own.insert(at, ((to, answers), id));
                 let local = self.nodes[from as usize] == self.nodes[to as usize];
-                let (waiting, latest) = (VecDeque::new(), [0; 4]);
+                let (waiting, latest) = (VecDeque::new(), [0; Operation::ALL.len()]);
                 self.channels.push(Channel { waiting, busy: false, latest, completed: 0, local });
                 id
             }

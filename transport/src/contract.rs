@@ -4,7 +4,7 @@
 //! registered it. A transport asks [`Regions`] for the bytes behind the names of its own process, so it
 //! touches no byte that is not registered, whatever a peer asks for.
 
-use crate::{Context, Handle, Memory, Packet, RankId};
+use crate::{Atomic, AtomicsUnsupportedError, Context, Handle, Memory, Packet, RankId};
 
 /// The keys under which an adapter knows memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,8 @@ pub enum Arrival {
     Written(Handle),
     /// The read that was posted for this request is complete.
     Read(Handle),
+    /// The atomic that was posted for this request is complete, and found this value.
+    Fetched(Handle, u64),
     /// The connection to a peer is broken. Reported once, before completions of operations that failed
     /// because of it, and after all packets of the peer.
     Lost(RankId),
@@ -134,7 +136,7 @@ pub struct Read {
 
 /// The half of a transport that takes operations.
 ///
-/// No call waits or fails: operations without room are kept and posted later, in order, and failures
+/// No call waits, and none but [`Outbound::atomic`] fails: operations without room are kept and posted later, in order, and failures
 /// are reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
 /// have a request are reported as complete, after the loss, when the rank has ended the request.
 pub trait Outbound {
@@ -147,6 +149,14 @@ pub trait Outbound {
     /// Posts a read; [`Arrival::Read`] follows. The memory is registered until then. Its notice may be at the peer
     /// before that is reported; a read that fails has none.
     fn read(&mut self, read: &Read, regions: &mut impl Regions);
+
+    /// Posts an atomic; [`Arrival::Fetched`] follows. The value of one that fails means nothing.
+    ///
+    /// # Errors
+    /// When the transport has no atomics. Nothing is posted then, and nothing follows.
+    fn atomic(&mut self, _atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        Err(AtomicsUnsupportedError("it carries packets, writes and reads"))
+    }
 }
 
 /// Takes the reports of a transport.

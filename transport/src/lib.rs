@@ -1,7 +1,7 @@
 //! The transport contract: the order and the completions that ranks may rely on when they post operations to each other.
 //!
-//! A transport carries three operations between each pair of ranks: it *sends* packets, *writes* into
-//! registered memory of the peer, and *reads* from it. The contract has the guarantees of the reliable connections of
+//! A transport carries four operations between each pair of ranks: it *sends* packets, *writes* into
+//! registered memory of the peer, *reads* from it, and changes a 64-bit word of it by an *atomic*. The contract has the guarantees of the reliable connections of
 //! InfiniBand (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less those that our protocols do
 //! without.
 //!
@@ -10,18 +10,24 @@
 //! Of two operations that one rank posts to one peer, the effect of the earlier precedes that of the
 //! later, as the peer and its memory see it:
 //!
-//! | earlier ↓ later → | send, forward | send, back | write | read |
-//! | --- | --- | --- | --- | --- |
-//! | **send, forward** | yes | no (lanes) | yes | yes |
-//! | **send, back** | no (lanes) | yes | no (lanes) | yes |
-//! | **write** | yes | no (lanes) | yes | yes |
-//! | **read** | only if fenced | only if fenced | only if fenced | yes |
+//! | earlier ↓ later → | send, forward | send, back | write | read | atomic |
+//! | --- | --- | --- | --- | --- | --- |
+//! | **send, forward** | yes | no (lanes) | yes | yes | yes |
+//! | **send, back** | no (lanes) | yes | no (lanes) | yes | yes |
+//! | **write** | yes | no (lanes) | yes | yes | yes |
+//! | **read** | only if fenced | only if fenced | only if fenced | yes | only if fenced |
+//! | **atomic** | only if fenced | only if fenced | only if fenced | only if fenced | yes |
 //!
-//! - *Only if fenced*: the peer may serve a read after operations that were posted behind it. A fence on the later
-//!   operation holds it back until all earlier reads are complete. The *notice* of a read is such an
-//!   operation: a packet back that is posted with the read and leaves when the data is there, without the
-//!   help of the reader (`IBV_SEND_FENCE`). Operations that were posted before the read precede the notice, and so do
-//!   the notices of earlier reads; operations that are posted behind the read may precede it or not.
+//! - *Only if fenced*: the peer may serve a read or an atomic after operations that were posted behind it. A fence on
+//!   the later operation holds it back until all earlier reads and atomics are complete; it holds nothing else back.
+//!   Two operations can be posted with a fence:
+//!   - an atomic, by [`Atomic::fenced`] (`IBV_SEND_FENCE`);
+//!   - the *notice* of a read: a packet back that is posted with the read and leaves when the data is there, without
+//!     the help of the reader. It waits for reads only. Operations that were posted before the read precede the
+//!     notice, but for atomics, and so do the notices of earlier reads; operations that are posted behind the read may
+//!     precede it or not.
+//!
+//!   For all others, the poster waits until the completions are reported.
 //! - *Lanes*: packets travel from a flow's sender to its receiver (forward: EAGER, RTS, FIN, ..) or the
 //!   other way (back: RTR, DONE, ..), see [`Lane`]; writes carry messages, forward. **Between the lanes
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
@@ -30,6 +36,18 @@
 //!
 //! [`ordered`] is this table in code.
 //!
+//! # Atomics
+//!
+//! An [`Atomic`] reads a word, changes it, and brings back the value that it found. Nothing comes between for other
+//! atomics of the same transport on memory of the same process, whoever posts them (`IBV_ATOMIC_HCA`): those on one word
+//! take turns. Towards everything else nothing is promised: neither towards loads and stores of a processor, that of the
+//! owner included, nor towards writes and reads, nor towards atomics that come by another transport. So a word that
+//! several ranks change has one transport by which they reach it; its owner may load it when a packet behind a fence,
+//! or the ranks' agreement, says that nobody changes it.
+//!
+//! The word is aligned to 8 bytes and registered for writing. An atomic on anything else is refused as a write to
+//! memory that is not registered is: the connection is broken.
+//!
 //! # Completion
 //!
 //! | complete at the poster | implies there | implies at the peer |
@@ -37,6 +55,7 @@
 //! | send | the packet's memory may be reused | nothing |
 //! | write | the source may be reused | a peer that sees a later packet of the same lane sees the data, not sooner |
 //! | read | the data is in place | nothing that the peer could notice; behind the read's notice it may write over the source |
+//! | atomic | the value before is reported with it | the word has changed: atomics of all ranks that begin later see it |
 //!
 //! A packet is delivered once, whole, and after everything that precedes it in the table; delivery is
 //! the only way in which a peer learns of a write. Completions of operations of one kind that one rank
@@ -55,8 +74,8 @@
 //! and later operations to the same peer complete with the same error. Other pairs notice nothing.
 //!
 //! A completion does not say that its operation has failed. So the loss is reported first, once, and operations that
-//! complete behind it have failed; a read that completes before it has its data. A read that has failed
-//! sends no notice.
+//! complete behind it have failed; a read that completes before it has its data, and an atomic its value. A read that has
+//! failed sends no notice; an atomic that has failed may have changed the word or not.
 //!
 //! # How each transport keeps it
 //!
@@ -73,7 +92,7 @@
 //! | write, then read | both copied at once, or fragments and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |
 //! | read, then its notice | posted when the copy is made, or the last fragment has arrived | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
-//! | read, then another fence | the poster waits: [`Outbound`] has no other | the same | the same | the same |
+//! | read or atomic, then another fence | the poster waits: [`Outbound`] has no other | the same | the same | the same |
 //! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, reads in any order |
 //! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back, at the adapter | its acknowledgement is back | at any time |
 //! | a broken peer | its process has ended unfinished, or it has written frames that no honest peer writes | it does not acknowledge or answer, or it has sent packets that no honest peer sends | never | never |
@@ -90,8 +109,11 @@
 
 extern crate alloc;
 
+mod atomic;
 pub mod conformance;
 mod contract;
+
+pub use atomic::{Atomic, AtomicOp, AtomicsUnsupportedError};
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};
 pub use carrousel_rendezvous::{Lane, LineId, Memory, Packet, wire};
@@ -106,11 +128,14 @@ pub enum Operation {
     Write,
     /// A read from the peer's memory.
     Read,
+    /// A change of a word of the peer's memory, which brings back the value before.
+    Atomic,
 }
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 4] = [Self::Send(Lane::Forward), Self::Send(Lane::Back), Self::Write, Self::Read];
+    pub const ALL: [Self; 5] =
+        [Self::Send(Lane::Forward), Self::Send(Lane::Back), Self::Write, Self::Read, Self::Atomic];
 
     /// The position of the operation in [`Operation::ALL`].
     pub const fn index(self) -> usize {
@@ -119,6 +144,7 @@ impl Operation {
             Self::Send(Lane::Back) => 1,
             Self::Write => 2,
             Self::Read => 3,
+            Self::Atomic => 4,
         }
     }
 
@@ -131,8 +157,9 @@ impl Operation {
 /// peer afterwards; `fenced` tells whether `later` has a fence.
 pub const fn ordered(earlier: Operation, later: Operation, fenced: bool) -> bool {
     match (earlier, later) {
-        (_, Operation::Read) => true,
-        (Operation::Read, _) => fenced,
+        (Operation::Read, Operation::Read) | (Operation::Atomic, Operation::Atomic) => true,
+        (Operation::Read | Operation::Atomic, _) => fenced,
+        (_, Operation::Read | Operation::Atomic) => true,
         _ => earlier.is_back() == later.is_back(),
     }
 }
@@ -142,7 +169,7 @@ mod tests {
     use super::*;
 
     /// The table of the crate's documentation; `f` is "only if fenced".
-    const TABLE: [&str; 4] = ["y n y y", "n y n y", "y n y y", "f f f y"];
+    const TABLE: [&str; 5] = ["y n y y y", "n y n y y", "y n y y y", "f f f y f", "f f f f y"];
 
     #[test]
     fn the_code_is_the_table() {

@@ -14,13 +14,16 @@ fn kind(result: &Result<(), ContractError>) -> String {
 }
 
 fn plan(name: &str) -> Plan {
-    named_plans(&SIZE).into_iter().find(|plan| plan.name == name).expect("there is such a plan")
+    let mut named = named_plans(&SIZE).into_iter().chain(atomic_plans(&SIZE));
+    named.find(|plan| plan.name == name).expect("there is such a plan")
 }
 
 #[test]
 fn a_transport_that_keeps_the_contract_passes_every_plan() {
     let generated = (0..40).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 60, &SIZE));
-    for plan in named_plans(&SIZE).into_iter().chain(generated) {
+    let atomics = (0..40).map(|seed| generated_atomics(seed, 2 + seed as u32 % 3, 60, &SIZE));
+    let named = named_plans(&SIZE).into_iter().chain(atomic_plans(&SIZE));
+    for plan in named.chain(generated).chain(atomics) {
         let ranks = run(&plan, Fault::None, 0, None);
         assert_eq!(check(&plan, &ranks), Ok(()), "{}", plan.name);
         let posted: usize = plan.steps.iter().map(Vec::len).sum();
@@ -53,13 +56,26 @@ fn every_broken_transport_is_found() {
         (Fault::SwapCompletions, "writes over writes", "Completions"),
         (Fault::InventPacket, "both lanes", "Foreign"),
         (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
+        (Fault::DelayAtomic, "tickets", "Order"),
+        (Fault::DelayAtomic, "words one behind the other", "Order"),
+        (Fault::AtomicFirst, "atomics on what was written", "Order"),
+        (Fault::IgnoreFence, "atomics behind reads", "Order"),
+        (Fault::Divide, "tickets", "NotAtomic"),
+        (Fault::Divide, "atomics on what was written", "Order"),
+        (Fault::LoseAtomic, "tickets", "NotAtomic"),
+        (Fault::RepeatAtomic, "tickets", "UnknownValue"),
+        (Fault::FetchAfter, "atomics of every kind", "UnknownValue"),
+        (Fault::SwapAlways, "one of many swaps", "UnknownValue"),
+        (Fault::LoseCompletion, "many atomics outstanding", "Completions"),
+        (Fault::RepeatCompletion, "many atomics outstanding", "ReportedTwice"),
+        (Fault::SwapCompletions, "many atomics outstanding", "Completions"),
     ];
     for (fault, name, expected) in cases {
         let plan = plan(name);
         // The first opportunity may make no difference, as that of an empty write.
         let found: Vec<String> =
             (0..8).map(|pass| kind(&check(&plan, &run(&plan, fault, pass, None)))).collect();
-        assert!(found.iter().any(|found| found == expected), "{fault:?}: {found:?}");
+        assert!(found.iter().any(|found| found == expected), "{fault:?}, {name}: {found:?}");
     }
 }
 
@@ -73,6 +89,8 @@ fn the_last_packet_is_missed_if_it_is_lost() {
 
 #[test]
 fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
+    let atomics = never_ending_atomics(3, 1, &SIZE);
+    assert_eq!(check(&atomics, &run(&atomics, Fault::None, 0, Some(1))), Ok(()));
     let plan = never_ending_plan(3, 1, &SIZE);
     let good = run(&plan, Fault::None, 0, Some(1));
     assert_eq!(check(&plan, &good), Ok(()));
@@ -273,12 +291,18 @@ fn the_notice_of_a_read_is_behind_packets_before_the_read_and_before_packets_tha
 #[test]
 fn a_record_survives_being_written() {
     let (plan, mut ranks) = by_hand();
-    ranks[0].as_mut().expect("it lives").extend([Event::Lost(1), Event::Foreign(1), Event::Stray]);
+    ranks[0].as_mut().expect("it lives").extend([
+        Event::Fetched { at: 7, value: u64::MAX },
+        Event::FinalWord { word: 3, value: 0x1f },
+        Event::Lost(1),
+        Event::Foreign(1),
+        Event::Stray,
+    ]);
     ranks.push(None);
     let record = Record { transport: "a wire".to_owned(), plan: plan.name, ranks };
     let text = format!("{record}{record}");
     assert_eq!(parse(&text), Ok(vec![record.clone(), record]));
-    for word in ["x1", "k1", "k1.2", "r1", "w", "s1", "p1.2.3", "l-1"] {
+    for word in ["x1", "k1", "k1.2", "r1", "v1", "u1", "w", "s1", "p1.2.3", "l-1"] {
         assert!(word.parse::<Event>().is_err(), "{word}");
     }
     assert!(parse("p1").is_err(), "events without a record");

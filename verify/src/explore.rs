@@ -2,10 +2,11 @@
 
 pub use crate::limits::{Footprint, Limits, Progress, Stopped};
 
-use crate::model::{Model, PROMISES, Reached, Settings};
+use crate::action::Action;
+use crate::model::{Model, PROMISES, Settings};
 use crate::program::Job;
+use crate::search::Reached;
 use crate::state::State;
-use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use stateright::{Checker, Model as _};

@@ -1,11 +1,11 @@
 //! The model as stateright's Explorer shows it: the same states and steps, in words and with the file's lines.
 
+use crate::action::Action;
 use crate::explain::{picture, situation, step};
 use crate::explore::Path;
 use crate::model::{Model, PROMISES, Settings, properties};
 use crate::program::Job;
 use crate::state::State;
-use crate::step::Action;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use stateright::Property;

@@ -1,10 +1,13 @@
 //! What a person standing beside the library says: MPI's rules in their plainest form, and whether what the
 //! library did agrees with them.
 
-use crate::model::{Model, Reached};
+use crate::context::Turn;
+use crate::model::Model;
+use crate::network::{Data, Message};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Data, Message, Note, Open, Proc, State, Wrong};
-use crate::step::Turn;
+use crate::search::Reached;
+use crate::state::{Open, Proc, State};
+use crate::violation::{Note, Wrong};
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
@@ -19,7 +22,7 @@ pub(crate) enum Rule {
 
 /// At a state that nothing follows: have all ranks finished, and is anything left?
 pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
-    if !state.flights.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
+    if !state.network.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
         return;
     }
     let goes_on = |me: usize| model.can_step(state, me as u16) && !model.counts_on_buffers(state, me as u16);
@@ -199,7 +202,7 @@ impl<P: Protocol> Turn<'_, P> {
         let (ordinal, busy) = (open.ordinal, open.busy);
         match self.start_of(me, ordinal) {
             Start::Send { .. } => {
-                if busy || open.exposed || self.state.is_being_read(me, request) {
+                if busy || open.exposed || self.state.network.is_being_read(me, request) {
                     self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
                 }
             }

@@ -4,63 +4,20 @@
 //! What it has started with such values is kept with the state of the job ([`State::begun`]), as long as the request
 //! or its message is there. Without an execution, only what the outline of the statement says is known of it.
 
-use crate::model::Model;
-use crate::program::{Act, Buffer, Ordinal, Program, Sought, Start};
-use crate::state::{Message, Proc, State};
-use carrousel_program as meaning;
-use carrousel_program::{Action, Deferred, Operation, Received, RequestId, ValueError};
+use crate::network::Message;
+use crate::program::{Act, Later, Ordinal, Program, Sought, Start, number_of};
+use crate::state::{Proc, State};
+use carrousel_program::{Action, Operation, Received, RequestId, ValueError};
 use carrousel_rank::{Protocol, Source, TagSelector};
 
-/// A statement, or one of the two requests that a `sendrecv` starts.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Later {
-    /// The statement.
-    pub deferred: Deferred,
-    /// It is about the sending part.
-    pub sends: bool,
-    /// A buffer that nothing else has: of a message without bytes, or without a named buffer.
-    pub own: Buffer,
-}
-
-/// The number of a buffer: named ones come first. `own` is that of memory that nothing else has.
-pub(crate) fn number_of(buffer: meaning::Buffer, own: impl FnOnce() -> Buffer) -> Buffer {
-    match buffer {
-        meaning::Buffer::Named(name) => name.0 as Buffer,
-        meaning::Buffer::Own(_) => own(),
-    }
-}
-
 impl Later {
-    /// Of a send: its receiver, where that is known before.
-    pub(crate) fn to(&self) -> Option<u32> {
-        self.deferred.sending()?.to.map(|to| to.0)
-    }
-
-    /// Of a receive or probe: whose messages match, where that is known before.
-    pub(crate) fn from(&self) -> Option<Source> {
-        self.deferred.receiving()?.from
-    }
-
-    /// Its bytes, where they are known before.
-    pub(crate) fn len(&self) -> Option<u64> {
-        match self.sends {
-            true => self.deferred.sending()?.len,
-            false => self.deferred.receiving()?.len,
-        }
-    }
-
-    /// Whether it is a synchronous send.
-    pub(crate) fn is_synchronous(&self) -> bool {
-        self.deferred.sending().is_some_and(|send| send.synchronous)
-    }
-
     /// What it does; an error if a value leaves its range.
     fn action<P: Protocol>(&self, proc: &Proc<P>) -> Result<Action<'static>, ValueError> {
         self.deferred.resolve(|name| proc.message_of(name))
     }
 
     /// What it starts.
-    fn start<P: Protocol>(&self, proc: &Proc<P>) -> Option<Start> {
+    pub(crate) fn start<P: Protocol>(&self, proc: &Proc<P>) -> Option<Start> {
         let is_it = |operation: &Operation| matches!(operation, Operation::Send(_)) == self.sends;
         let operation = self.action(proc).ok()?.operations().find(is_it)?;
         Some(Start::of(operation, |buffer| number_of(buffer, || self.own)))
@@ -100,25 +57,6 @@ pub(crate) fn sought<P: Protocol>(
                 Action::Probe(pattern) => Some((pattern.source, pattern.tag)),
                 _ => None,
             }
-        }
-    }
-}
-
-impl<P: Protocol> Model<P> {
-    /// What a request is. One that has not begun, or is forgotten, may be [`Start::Later`].
-    pub(crate) fn start(&self, state: &State<P>, rank: u16, ordinal: Ordinal) -> Start {
-        match self.program(state.job, rank).starts[usize::from(ordinal)] {
-            later @ Start::Later(_) => state.begun_start(rank, ordinal).unwrap_or(later),
-            start => start,
-        }
-    }
-
-    /// What the request is that a rank starts next; [`Start::Later`] if a value leaves its range.
-    pub(crate) fn next_start(&self, job: u32, rank: u16, proc: &Proc<P>, ordinal: Ordinal) -> Start {
-        let program = self.program(job, rank);
-        match program.starts[usize::from(ordinal)] {
-            later @ Start::Later(index) => program.later[usize::from(index)].start(proc).unwrap_or(later),
-            start => start,
         }
     }
 }
@@ -172,6 +110,6 @@ impl<P: Protocol> State<P> {
         };
         self.procs[usize::from(rank)].is_open(ordinal)
             || self.procs.iter().any(|proc| holds(proc))
-            || self.flights.iter().any(|(_, flight)| flight.message() == Some(message))
+            || self.network.iter().any(|(_, flight)| flight.message() == Some(message))
     }
 }

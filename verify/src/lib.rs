@@ -17,7 +17,7 @@
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
 //! [`suite::memory`] for registered memory, [`suite::link`] for connections, [`replay::check`] for what a real job
 //! has recorded;
-//! begin reading at [`state::State`], then [`step::Action`] and `reduce`.
+//! begin reading at [`state::State`], then [`action::Action`] and `reduce`.
 //!
 //! ```
 //! use carrousel_verify::report::Verdict;
@@ -29,8 +29,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod action;
 mod applicable;
+pub mod atomics;
 pub mod chart;
+mod context;
 pub mod cycle;
 pub mod explain;
 pub mod explore;
@@ -43,6 +46,7 @@ pub mod link;
 mod machine;
 pub mod memory;
 pub mod model;
+pub mod network;
 pub mod outcome;
 pub mod program;
 pub mod progress;
@@ -52,7 +56,9 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scenario;
+pub mod search;
 pub mod shortest;
 pub mod state;
-pub mod step;
+mod step;
 pub mod suite;
+pub mod violation;

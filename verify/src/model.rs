@@ -1,16 +1,20 @@
-//! The model that stateright explores.
+//! Some jobs, and what their ranks can do next.
 
+mod transitions;
+
+pub use transitions::PROMISES;
+pub(crate) use transitions::properties;
+
+use crate::action::{Action, Choice};
 use crate::facts::Facts;
 use crate::later::{self, later_of, sought};
+use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use crate::reduce;
-use crate::state::{Message, Proc, State, Wrong};
-use crate::step::{self, Action, Choice};
+use crate::search::{Focus, Reached, Shared};
+use crate::state::{Proc, State};
 use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
-use carrousel_scenario::Check;
-use stateright::Property;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 /// What an exploration may leave out, and what it adds.
@@ -31,61 +35,6 @@ impl Default for Settings {
     }
 }
 
-/// The name of the property that the library keeps its promises, whatever the program does.
-pub const PROMISES: &str = "promises";
-
-/// What a proof has met on its way: one that never met a crossing proves little about crossings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reached {
-    /// A message was written into an announced receive.
-    Written,
-    /// An RTR met a message under way by RTS.
-    Crossed,
-    /// An eager message met an announced receive.
-    Mispredicted,
-    /// A sender declined to write.
-    Declined,
-    /// A receive was cancelled.
-    Cancelled,
-    /// A message was claimed.
-    Claimed,
-}
-
-impl Reached {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Written, Self::Crossed, Self::Mispredicted, Self::Declined, Self::Cancelled, Self::Claimed];
-
-    /// A column heading.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Written => "written",
-            Self::Crossed => "crossed",
-            Self::Mispredicted => "mispredicted",
-            Self::Declined => "declined",
-            Self::Cancelled => "cancelled",
-            Self::Claimed => "claimed",
-        }
-    }
-}
-
-/// The promises, and a property for each check: stateright wants functions, which can hold no check.
-macro_rules! properties {
-    ($model:ty, $state:ty, $promises:expr, $holds:expr) => {
-        properties!(@all $model, $state, $promises, $holds; DeadlockFreedom, MatchingOrder, BufferSafety,
-            MatchDeterminism, RmaRace, EpochUsage, LockExclusion, RequestLeak, UnmatchedMessage)
-    };
-    (@all $model:ty, $state:ty, $promises:expr, $holds:expr; $($check:ident),*) => {
-        vec![
-            Property::always(PROMISES, |model: &$model, state: &$state| $promises(model, state)),
-            $(Property::always(Check::$check.name(), |model: &$model, state: &$state| {
-                $holds(model, state, Check::$check)
-            })),*
-        ]
-    };
-}
-pub(crate) use properties;
-
 /// Some jobs over protocol `P`, each in every order of events.
 pub struct Model<P: Protocol> {
     jobs: Arc<[Job]>,
@@ -97,74 +46,6 @@ pub struct Model<P: Protocol> {
     shared: Arc<Shared>,
     focus: Option<Focus>,
     protocol: PhantomData<P>,
-}
-
-/// What a search is for: a shortest path to one violation. It ends when it has one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Focus {
-    /// The check that is violated; `None` for a promise of the library's.
-    pub(crate) check: Option<Check>,
-    /// Where its violation is, and of what kind; `None` for one that is at the end of an execution.
-    pub(crate) at: Option<Place>,
-    /// States to expand, at most.
-    pub(crate) most: u64,
-}
-
-/// Where something goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In a step of this rank's program, whatever has come to it before.
-    Step(u16),
-    /// In a step of this rank's program, or in what comes to it.
-    Rank(u16),
-}
-
-/// What the threads of an exploration write to.
-#[derive(Debug, Default)]
-pub struct Shared {
-    /// Counts by [`Reached`].
-    reached: [AtomicU64; Reached::ALL.len()],
-    /// States whose successors were asked for.
-    pub expanded: AtomicU64,
-    /// Explore no further.
-    pub stop: AtomicBool,
-    /// A search for something has expanded as much as it may.
-    beyond: AtomicBool,
-    /// Nothing is searched any more, only walked again: nothing stops that.
-    is_over: AtomicBool,
-    /// The bits of the checks whose violation has been reported.
-    reported: [AtomicBool; Check::ALL.len()],
-    /// A broken promise has been reported.
-    broken: AtomicBool,
-    /// The first message that each wildcard receive got, by rank and ordinal; 0 for none yet.
-    matches: Vec<AtomicU64>,
-}
-
-impl Shared {
-    fn new(jobs: &[Job]) -> Self {
-        let receives = match jobs {
-            [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
-            // Families of jobs are about the protocol, not about their programs.
-            _ => 0,
-        };
-        Self { matches: (0..receives).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
-    }
-
-    /// How often something was met.
-    pub fn reached(&self, what: Reached) -> u64 {
-        self.reached[what as usize].load(Ordering::Relaxed)
-    }
-
-    /// Whether a search for something has ended without it because it was too long.
-    pub(crate) fn is_beyond(&self) -> bool {
-        self.beyond.load(Ordering::Relaxed)
-    }
-
-    /// From now on paths are walked again.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.stop.store(false, Ordering::Relaxed);
-    }
 }
 
 impl<P: Protocol> Model<P> {
@@ -311,6 +192,23 @@ impl<P: Protocol> Model<P> {
         })
     }
 
+    /// What a request is. One that has not begun, or is forgotten, may be [`Start::Later`].
+    pub(crate) fn start(&self, state: &State<P>, rank: u16, ordinal: Ordinal) -> Start {
+        match self.program(state.job, rank).starts[usize::from(ordinal)] {
+            later @ Start::Later(_) => state.begun_start(rank, ordinal).unwrap_or(later),
+            start => start,
+        }
+    }
+
+    /// What the request is that a rank starts next; [`Start::Later`] if a value leaves its range.
+    pub(crate) fn next_start(&self, job: u32, rank: u16, proc: &Proc<P>, ordinal: Ordinal) -> Start {
+        let program = self.program(job, rank);
+        match program.starts[usize::from(ordinal)] {
+            later @ Start::Later(index) => program.later[usize::from(index)].start(proc).unwrap_or(later),
+            start => start,
+        }
+    }
+
     /// Whether some rank has not entered a collective that this one has.
     pub(crate) fn is_alone_in(&self, state: &State<P>, rank: u16, collective: Ordinal) -> bool {
         let facts = self.facts(state.job);
@@ -403,9 +301,9 @@ impl<P: Protocol> Model<P> {
             self.steps(state, rank, actions);
             self.announcements(state, rank, actions);
         }
-        actions.extend(state.heads().map(|(route, _)| Action::Land(*route)));
+        actions.extend(state.network.heads().map(|(route, _)| Action::Land(*route)));
         if !self.settings.ordered {
-            for route in state.flights.chunk_by(|a, b| a.0 == b.0) {
+            for route in state.network.routes() {
                 let route_of = |place: usize| Action::Overtake { route: route[0].0, place };
                 actions.extend((1..route.len()).map(route_of));
             }
@@ -447,68 +345,5 @@ impl<P: Protocol> Model<P> {
             Err(word) if decode(word) != message => Some(decode(word)),
             _ => None,
         }
-    }
-
-    /// Whether the library has kept its promises in a state. As for checks, only the first breach counts.
-    pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
-        if !state.wrong.iter().any(Wrong::is_fatal) {
-            return true;
-        }
-        self.found(None);
-        self.shared.broken.swap(true, Ordering::Relaxed)
-    }
-
-    /// Ends the search if it is for this.
-    fn found(&self, check: Option<Check>) {
-        if self.focus.is_some_and(|focus| focus.check == check) {
-            self.shared.stop.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
-    /// shortest path: stateright keeps the last one that it is told of.
-    pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
-        if !state.wrong.iter().any(|wrong| wrong.check == check) {
-            return true;
-        }
-        self.found(Some(check));
-        self.shared.reported[check as usize].swap(true, Ordering::Relaxed)
-    }
-}
-
-impl<P: Protocol> stateright::Model for Model<P> {
-    type State = State<P>;
-    type Action = Action;
-
-    fn init_states(&self) -> Vec<Self::State> {
-        let initial = || (0..self.jobs.len() as u32).map(|job| step::initial(self, job)).collect();
-        self.initial.get_or_init(initial).clone()
-    }
-
-    fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
-        let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
-            return;
-        }
-        if self.focus.is_some_and(|focus| expanded >= focus.most)
-            && !self.shared.is_over.load(Ordering::Relaxed)
-        {
-            self.shared.beyond.store(true, Ordering::Relaxed);
-            return;
-        }
-        match self.focus.and_then(|focus| focus.at) {
-            _ if !self.reduces => self.all_actions(state, actions),
-            Some(place) => reduce::actions_towards(self, state, place, actions),
-            None => reduce::enough_actions(self, state, actions),
-        }
-    }
-
-    fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
-        // One state of very many ranks may have more successors than there is memory for.
-        (!self.shared.stop.load(Ordering::Relaxed)).then(|| step::after(self, state, action))
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        properties!(Self, State<P>, Self::keeps_promises, Self::holds)
     }
 }

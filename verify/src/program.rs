@@ -3,9 +3,8 @@
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
-pub use crate::later::Later;
 use carrousel_program as meaning;
-use carrousel_program::{Operation, Part};
+use carrousel_program::{Deferred, Operation, Part};
 use carrousel_rank::{Call, Kind, Memory, Options, RankId, Source, TagSelector, mpi};
 use carrousel_scenario::RequestId;
 use std::collections::BTreeMap;
@@ -134,6 +133,42 @@ pub enum Start {
     Later(u16),
 }
 
+/// A statement, or one of the two requests that a `sendrecv` starts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Later {
+    /// The statement.
+    pub deferred: Deferred,
+    /// It is about the sending part.
+    pub sends: bool,
+    /// A buffer that nothing else has: of a message without bytes, or without a named buffer.
+    pub own: Buffer,
+}
+
+impl Later {
+    /// Of a send: its receiver, where that is known before.
+    pub(crate) fn to(&self) -> Option<u32> {
+        self.deferred.sending()?.to.map(|to| to.0)
+    }
+
+    /// Of a receive or probe: whose messages match, where that is known before.
+    pub(crate) fn from(&self) -> Option<Source> {
+        self.deferred.receiving()?.from
+    }
+
+    /// Its bytes, where they are known before.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self.sends {
+            true => self.deferred.sending()?.len,
+            false => self.deferred.receiving()?.len,
+        }
+    }
+
+    /// Whether it is a synchronous send.
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.deferred.sending().is_some_and(|send| send.synchronous)
+    }
+}
+
 impl Start {
     /// Enter a barrier.
     pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
@@ -185,6 +220,14 @@ impl Start {
             Self::Receive { buffer, .. } => Some((buffer, true)),
             Self::Collective { .. } | Self::Later(_) => None,
         }
+    }
+}
+
+/// The number of a buffer: named ones come first. `own` is that of memory that nothing else has.
+pub(crate) fn number_of(buffer: meaning::Buffer, own: impl FnOnce() -> Buffer) -> Buffer {
+    match buffer {
+        meaning::Buffer::Named(name) => name.0 as Buffer,
+        meaning::Buffer::Own(_) => own(),
     }
 }
 

@@ -23,12 +23,14 @@
 
 mod closure;
 
+use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
-use crate::model::{Model, Place};
+use crate::model::Model;
+use crate::network::{Flight, Route, What};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Flight, Route, State, What};
-use crate::step::Action;
+use crate::search::Place;
+use crate::state::State;
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
 
@@ -75,7 +77,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     let mut best: Option<Vec<Action>> = None;
     // What has begun comes before what has not: a flow that is at rest leaves one state behind, a flow
     // under way as many as it has stages, and those of several flows multiply.
-    let mut seeds: Vec<Node> = state.heads().map(|(route, _)| view.end_of(*route)).collect();
+    let mut seeds: Vec<Node> = state.network.heads().map(|(route, _)| view.end_of(*route)).collect();
     let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
         .filter(|rank| model.can_step(state, *rank))
         .partition(|rank| model.counts_on_buffers(state, *rank));
@@ -238,7 +240,7 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone = self.state.heads().find(|(route, flight)| self.conflicts_nowhere(*route, flight));
+        let lone = self.state.network.heads().find(|(route, flight)| self.conflicts_nowhere(*route, flight));
         actions.extend(lone.map(|(route, _)| Action::Land(*route)));
         lone.is_some()
     }

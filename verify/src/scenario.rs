@@ -1,7 +1,7 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
-use crate::later::{Later, later_of, number_of};
-use crate::program::{Act, Buffer, Job, Ordinal, Program, Sought, Start};
+use crate::later::later_of;
+use crate::program::{Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, number_of};
 use carrousel_options::protocol;
 use carrousel_program as meaning;
 use carrousel_program::{Action, Operation, ProgramError, RequestId, programs};

@@ -18,10 +18,11 @@
 //! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`] (fewer of very many ranks, of
 //! which each state is large); a counterexample that is not known to be a shortest one by then says so.
 
+use crate::action::Action;
 use crate::explore::{Limits, Outcome, Path, search};
-use crate::model::{Focus, Model, Place, Settings};
+use crate::model::{Model, Settings};
 use crate::program::Job;
-use crate::step::Action;
+use crate::search::{Focus, Place};
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::iter;

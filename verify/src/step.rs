@@ -4,71 +4,23 @@
 //! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
 //! form, and what the library does with a message is compared with it.
 
+use crate::action::{Action, Choice};
+use crate::context::Turn;
 use crate::judge::{Rule, judge_end};
 use crate::later::sought;
-use crate::model::{Model, Reached};
+use crate::model::Model;
+use crate::network::{Data, Flight, Message, Network, Reading, Route, What};
 use crate::program::{Act, Ordinal, Program, Start};
-use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
+use crate::search::Reached;
+use crate::state::{Open, Proc, Shared, State};
+use crate::violation::Note;
 use carrousel_program::received;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Receive,
-    ReceiveClaimed, Sink, Work, collective_of, mpi,
+    Arrived, Call, Communicator, Context, Event, Packet, Pattern, Protocol, RankId, Receive, ReceiveClaimed,
+    Sink, Work, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
-
-/// What can happen next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// A rank goes on with its program.
-    Step {
-        /// Which rank.
-        rank: u16,
-        /// What it chooses, where there is a choice.
-        choice: Choice,
-    },
-    /// The oldest thing on a route comes out.
-    Land(Route),
-    /// Something on a route comes out before `place` older ones (only when connections are taken not to be
-    /// ordered).
-    Overtake {
-        /// On this route.
-        route: Route,
-        /// How many older ones.
-        place: usize,
-    },
-    /// A rank announces a receive.
-    Announce {
-        /// Which rank.
-        rank: u16,
-        /// Its receive.
-        receive: Ordinal,
-    },
-}
-
-impl Action {
-    /// The rank where it happens.
-    pub fn rank(self) -> u16 {
-        match self {
-            Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
-            Self::Land(route) | Self::Overtake { route, .. } => route.at,
-        }
-    }
-}
-
-/// A choice that the environment makes for a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// A test that succeeds, a send that uses what it may.
-    Plain,
-    /// A test that fails though the request is complete.
-    Fail,
-    /// A send that declines to write into an announced receive.
-    Decline,
-    /// A receive from any source that takes a message of this rank, though one of another was here before
-    /// (weakest MPI).
-    From(u16),
-}
 
 /// Outputs of one input.
 #[derive(Default)]
@@ -87,19 +39,12 @@ impl Sink for Outputs {
     }
 }
 
-/// One step under way at one rank.
-pub(crate) struct Turn<'a, P: Protocol> {
-    pub(crate) model: &'a Model<P>,
-    pub(crate) state: &'a mut State<P>,
-    pub(crate) me: u16,
-}
-
 /// The state after `action`.
 pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action) -> State<P> {
     let mut next = State {
         job: state.job,
         procs: state.procs.clone(),
-        flights: state.flights.clone(),
+        network: state.network.clone(),
         begun: state.begun.clone(),
         wrong: SmallVec::new(),
     };
@@ -141,47 +86,13 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
             })
         })
         .collect();
-    let mut state = State { job, procs, flights: Vec::new(), begun: Vec::new(), wrong: SmallVec::new() };
+    let mut state =
+        State { job, procs, network: Network::default(), begun: Vec::new(), wrong: SmallVec::new() };
     judge_end(model, &mut state);
     state
 }
 
 impl<P: Protocol> Turn<'_, P> {
-    pub(crate) fn wrong(&mut self, check: Check, note: Note) {
-        self.state.wrong.push(Wrong { check, note });
-    }
-
-    pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
-        self.model.start(self.state, rank, ordinal)
-    }
-
-    pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
-        match self.start_of(message.from, message.send) {
-            Start::Send { tag, len, .. } => {
-                let source = RankId(u32::from(message.from));
-                (Envelope { source, tag: mpi::tag(tag), context: Context::MESSAGES }, len)
-            }
-            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
-        }
-    }
-
-    /// The 8 bytes that a message has beside its own.
-    pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
-        match self.start_of(message.from, message.send).call() {
-            Call::Send(send) => send.data,
-            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
-        }
-    }
-
-    pub(crate) fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
-        match self.start_of(self.me, receive) {
-            Start::Receive { from, tag, len, .. } => {
-                (Pattern { source: from, tag, context: Context::MESSAGES }, len)
-            }
-            other => unreachable!("request {receive} is a receive, not {other:?}"),
-        }
-    }
-
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
         let pc = proc.pc;
@@ -361,12 +272,12 @@ impl<P: Protocol> Turn<'_, P> {
     }
 
     fn land(&mut self, proc: &mut Proc<P>, route: Route, place: usize) {
-        let Some(flight) = self.state.land(route, place) else { return };
+        let Some(flight) = self.state.network.land(route, place) else { return };
         let from = RankId(u32::from(route.peer));
         match flight {
             // The card of this rank does it, not its library.
             Flight::Read(reading, Some(notice)) => {
-                self.state.landed(route, reading, notice);
+                self.state.network.landed(route, reading, notice);
             }
             Flight::Completion(handle) | Flight::Read(Reading { request: handle, .. }, None) => {
                 // One of a collective's round is nothing that the program has opened.
@@ -464,8 +375,8 @@ impl<P: Protocol> Turn<'_, P> {
                         // Data of a collective is in nobody's buffer: what matters is what is said behind it.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
                             let to = to.0 as u16;
-                            self.state.send(self.me, to, context, packet, None);
-                            self.state.written(self.me, to, context, request);
+                            self.state.network.send(self.me, to, context, packet, None);
+                            self.state.network.written(self.me, to, context, request);
                         }
                         continue;
                     };
@@ -473,14 +384,19 @@ impl<P: Protocol> Turn<'_, P> {
                     open.exposed = false;
                     let message = Message { from: self.me, send: open.ordinal };
                     let data = Data { message, receive, len };
-                    self.state.write((self.me, to.0 as u16), context, data, notice, request);
+                    self.state.network.write((self.me, to.0 as u16), context, data, notice, request);
                 }
                 Work::Read { of, context, send, notice, request, .. } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.state.read((self.me, of.0 as u16), context, Reading { send, request }, notice);
+                    self.state.network.read(
+                        (self.me, of.0 as u16),
+                        context,
+                        Reading { send, request },
+                        notice,
+                    );
                 }
                 Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {
@@ -531,7 +447,7 @@ impl<P: Protocol> Turn<'_, P> {
             }
             _ => {}
         }
-        self.state.send(self.me, to.0 as u16, context, packet, brings);
+        self.state.network.send(self.me, to.0 as u16, context, packet, brings);
     }
 }
 

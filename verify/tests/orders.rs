@@ -8,9 +8,13 @@
 //! transport may be earlier. That shows the protocol nothing worse: what a write must not meet is a receive that is
 //! over, and time only brings that nearer.
 
-use carrousel_rank::{Handle, Lane, Mirror};
-use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
-use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
+use carrousel_rank::{Handle, Lane};
+use carrousel_transport::conformance::{
+    Event, Plan, PlannedStep, Post, Record, Word, check, parse, short_plans,
+};
+use carrousel_verify::atomics::{Atomic, Atomics, Fetched};
+use carrousel_verify::network::{Data, Flight, Message, Network, Route, What};
+use std::collections::BTreeMap;
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
 
@@ -21,7 +25,10 @@ fn handle(at: usize) -> Handle {
 /// A record on its way through the network.
 struct Replay<'a> {
     plan: &'a Plan,
-    state: State<Mirror>,
+    network: Network,
+    atomics: Atomics,
+    /// By poster and position: what the record says that each atomic found which has not taken effect.
+    found: BTreeMap<(u16, usize), u64>,
 }
 
 impl Replay<'_> {
@@ -32,20 +39,55 @@ impl Replay<'_> {
         match step.post {
             Post::Send { .. } => {
                 let packet = packet.expect("a send has a packet");
-                self.state.send(me, to, context, packet, None);
+                self.network.send(me, to, context, packet, None);
             }
             Post::Write { len, .. } => {
                 let message = Message { from: me, send: at as u16 };
                 let data = Data { message, receive: handle(at), len };
-                self.state.write((me, to), context, data, packet, handle(at));
+                self.network.write((me, to), context, data, packet, handle(at));
             }
-            Post::Read { .. } => self.state.read_some_time((me, to), context, handle(at), packet),
+            Post::Read { .. } => self.network.read_some_time((me, to), context, handle(at), packet),
+            Post::Atomic { op, word } => {
+                let word = if let Word::Shared(word) = word { Some(word) } else { None };
+                self.atomics.post((me, to), Atomic { op, word, request: handle(at) });
+            }
         }
+    }
+
+    /// Lets every atomic take effect that can have found what the record says. No value comes back to a word, so those that
+    /// leave it as it is go first.
+    fn take_effect(&mut self) {
+        let next = |replay: &Self| {
+            let may = |((from, to), atomic): ((u16, u16), Atomic)| {
+                let found = *replay.found.get(&(from, atomic.request.index as usize))?;
+                let Some(word) = atomic.word else { return Some((from, to)) };
+                let is_its_turn = replay.atomics.word(to, word) == found
+                    && (atomic.op.apply(found) == found || !replay.looks_on((to, word), found));
+                is_its_turn.then_some((from, to))
+            };
+            replay.atomics.next().find_map(may)
+        };
+        while let Some(pair) = next(self) {
+            let fetched = self.atomics.take_effect(pair).expect("it is next");
+            self.found.remove(&(pair.0, fetched.request.index as usize));
+        }
+    }
+
+    /// Whether an atomic is still to find this value of a word, and to leave it.
+    fn looks_on(&self, (to, word): (u16, u32), value: u64) -> bool {
+        self.found.iter().any(|((from, at), found)| {
+            let planned = self.plan.planned_step(u32::from(*from), *at);
+            *found == value
+                && planned.is_some_and(|PlannedStep { step, .. }| {
+                    let Post::Atomic { op, word: Word::Shared(other) } = step.post else { return false };
+                    (step.to as u16, other) == (to, word) && op.apply(value) == value
+                })
+        })
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
         let is_it = |flight: &Flight| matches!(flight, Flight::Data(data, _) if data.message == message);
-        self.state.flights.iter().any(|(_, flight)| is_it(flight))
+        self.network.iter().any(|(_, flight)| is_it(flight))
     }
 
     /// Takes one event of rank `me`; false when it cannot happen now.
@@ -58,7 +100,7 @@ impl Replay<'_> {
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
                 let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
-                self.state.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
+                self.network.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
@@ -66,10 +108,25 @@ impl Replay<'_> {
                 let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
                 let is_it =
                     |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
-                !self.is_in_flight(message) || self.state.land_if(route, is_it).is_some()
+                !self.is_in_flight(message) || self.network.land_if(route, is_it).is_some()
             }
             Event::Written(at) => self.complete(me, at, What::Written),
             Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
+            Event::Fetched { at, value } => {
+                let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else {
+                    return false;
+                };
+                self.take_effect();
+                let pair = (me, step.to as u16);
+                let is_it = |fetched: Fetched| {
+                    fetched.request == handle(at) && fetched.found.is_none_or(|found| found == value)
+                };
+                self.atomics.report(pair, is_it).is_some()
+            }
+            Event::FinalWord { word, value } => {
+                self.take_effect();
+                self.found.is_empty() && self.atomics.word(me, word) == value
+            }
             Event::FinalMemory { .. } => true,
             Event::Lost(_) | Event::Foreign(_) | Event::Stray => false,
         }
@@ -78,20 +135,21 @@ impl Replay<'_> {
     fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
         let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
-        self.state.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
+        self.network.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
     }
 }
 
 /// Whether the network allows a record; if not, what could not happen, by rank.
 fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
-    let state = State {
-        job: 0,
-        procs: Vec::new(),
-        flights: Vec::new(),
-        begun: Vec::new(),
-        wrong: Default::default(),
-    };
-    let mut replay = Replay { plan, state };
+    let mut found = BTreeMap::new();
+    for (me, events) in (0..).zip(&record.ranks) {
+        for event in events.iter().flatten() {
+            if let Event::Fetched { at, value } = *event {
+                found.insert((me, at), value);
+            }
+        }
+    }
+    let mut replay = Replay { plan, network: Network::default(), atomics: Atomics::default(), found };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
     // What comes out at one rank holds nothing up at another: any order in which they take turns will do.

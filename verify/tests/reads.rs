@@ -2,8 +2,9 @@
 
 use carrousel_rank::{Mirror, Packet};
 use carrousel_verify::model::{Model, Settings};
+use carrousel_verify::network::{Flight, What};
 use carrousel_verify::scenario;
-use carrousel_verify::state::{Flight, State, What};
+use carrousel_verify::state::State;
 use stateright::Model as _;
 use std::collections::HashSet;
 
@@ -37,7 +38,7 @@ fn states() -> HashSet<State<Mirror>> {
 }
 
 fn is_in_flight(state: &State<Mirror>, is_it: impl Fn(What, &Flight) -> bool) -> bool {
-    state.flights.iter().any(|(route, flight)| is_it(route.what, flight))
+    state.network.iter().any(|(route, flight)| is_it(route.what, flight))
 }
 
 #[test]

@@ -11,9 +11,10 @@ use carrousel_rank::{
 };
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
-use carrousel_verify::model::{Reached, Settings};
+use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_verify::scenario::job;
+use carrousel_verify::search::Reached;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use super::unexpected::UnexpectedBuffers;
 use crate::Error;
 use crate::site::{CallSite, Located};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Sink, UsageError,
-    Work,
+    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink,
+    UsageError, Work,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
@@ -323,6 +323,24 @@ impl Driver {
         Ok(request)
     }
 
+    /// Sends these bytes eagerly, see [`Rank::send_eagerly`]. False also if calls are observed, as this one would have no
+    /// request to be told of.
+    #[inline(always)]
+    pub(super) fn send_eagerly(
+        &mut self,
+        send: &Send,
+        bytes: &[u8],
+        transports: &mut Transports<'_>,
+    ) -> Result<bool, UsageError> {
+        if self.observed {
+            return Ok(false);
+        }
+        Call::Send(*send).check_mpi_tag()?;
+        let Self { rank, resources, .. } = self;
+        // It changes nothing for receives, so there is nothing new to be announced.
+        rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: &[] as &[u8], lent: bytes })
+    }
+
     /// Releases a request that is complete.
     #[inline(always)]
     pub(super) fn release(&mut self, request: Handle) {
@@ -456,6 +474,8 @@ impl Driver {
             Arrival::Written(request) => Event::Written(request),
             Arrival::Read(request) => Event::Read(request),
             Arrival::Lost(peer) => Event::Lost(peer),
+            // A completion of what was not posted: no work of a rank is an atomic.
+            Arrival::Fetched(request, _) => unreachable!("no atomic was posted for {request}"),
         };
         self.event(event, data, transports);
     }

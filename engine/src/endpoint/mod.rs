@@ -418,20 +418,10 @@ impl Endpoint {
         request: Handle,
         read: impl FnOnce(&Status) -> T,
     ) -> Option<Result<T, BoxedError>> {
-        self.release::<true, T>(request, read)
-    }
-
-    /// As [`Endpoint::finish`], for a request that is pending or, if not `PENDING`, was complete when it started and has no
-    /// memory. The status is not copied as a whole, because that would wait for all of its parts to be stored.
-    #[inline(always)]
-    fn release<const PENDING: bool, T>(
-        &mut self,
-        request: Handle,
-        read: impl FnOnce(&Status) -> T,
-    ) -> Option<Result<T, BoxedError>> {
+        // The status is not copied as a whole, because that would wait for all of its parts to be stored.
         let ended = match self.driver.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if PENDING && self.is_lent(self.pending.key(request)) => return None,
+            Ok(Some(_)) if self.is_lent(self.pending.key(request)) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;
@@ -441,9 +431,7 @@ impl Endpoint {
             Err(error) => return Some(Err(error.into())),
         };
         self.driver.release(request);
-        if PENDING {
-            self.driver.resources.registry.release(self.pending.end(request));
-        }
+        self.driver.resources.registry.release(self.pending.end(request));
         Some(ended)
     }
 

@@ -7,7 +7,7 @@ use super::transports::Transports;
 use crate::Error;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Call, Communicator, Handle, RankId, Send, mpi};
+use carrousel_rank::{Call, Handle, RankId, Send, mpi};
 use carrousel_transport_verbs as verbs;
 
 /// The kinds of sends.
@@ -101,11 +101,34 @@ impl Endpoint {
         to: u32,
         tag: u32,
     ) -> Result<bool, BoxedError> {
-        let Some(call) = self.eager(bytes, caller.id(), to, tag) else { return Ok(false) };
+        let len = bytes.len() as u64;
+        if len > self.eager_threshold || !self.is_reachable(to) {
+            return Ok(false);
+        }
+        self.poll_seldom();
+        let (to, tag, communicator) = (RankId(to), mpi::tag(tag), caller.id());
+        // Bytes that are copied at once need not be registered.
+        let memory = Registry::NONE;
+        let send = Send { to, tag, communicator, len, memory, synchronous: false, data: None };
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        let request = self.driver.call(call, bytes, transports, caller)?;
-        self.release::<false, _>(request, |_| true)
-            .unwrap_or_else(|| Err(Error::Internal("an eager send waits").into()))
+        Ok(self.driver.send_eagerly(&send, bytes, transports)?
+            || self.send_otherwise(&send, bytes, caller)?)
+    }
+
+    /// As [`Endpoint::send_eagerly`], when the driver has not sent: the calls are observed, the peer is lost, or the message
+    /// is beyond the eager window: a rendezvous, whose memory has to be registered.
+    #[cold]
+    #[inline(never)]
+    fn send_otherwise(&mut self, send: &Send, bytes: &[u8], caller: Caller<'_>) -> Result<bool, BoxedError> {
+        if !self.driver.rank.sends_eagerly(send) {
+            return Ok(false);
+        }
+        let transports = &mut Transports::of(&mut self.node, &mut self.net);
+        let request = self.driver.call(Call::Send(*send), bytes, transports, caller)?;
+        let status = self.driver.rank.status(request)?.copied();
+        self.driver.release(request);
+        let status = status.ok_or(Error::Internal("an eager send waits"))?;
+        self.failed(status).map(|_| true)
     }
 
     /// The adapter's registration of these bytes, if they are used often enough for zero-copy (speculative-rendezvous
@@ -119,20 +142,5 @@ impl Endpoint {
         }
         // SAFETY: it goes to `lend`, whose caller lends these bytes.
         unsafe { self.driver.resources.registry.often_used(bytes) }
-    }
-
-    /// The call that sends these bytes eagerly, if they can be. They need not be registered.
-    #[inline(always)]
-    fn eager(&mut self, bytes: &[u8], communicator: Communicator, to: u32, tag: u32) -> Option<Call> {
-        let len = bytes.len() as u64;
-        if len > self.eager_threshold || !self.is_reachable(to) {
-            return None;
-        }
-        self.poll_seldom();
-        let (to, tag) = (RankId(to), mpi::tag(tag));
-        let memory = Registry::NONE;
-        let send = Send { to, tag, communicator, len, memory, synchronous: false, data: None };
-        // Beyond the eager window the message is a rendezvous, and its memory has to be registered.
-        self.driver.rank.sends_eagerly(&send).then_some(Call::Send(send))
     }
 }

@@ -141,16 +141,16 @@ impl<P: Protocol> Rank<P> {
         let Some(to) = self.group(communicator).map(|group| group.rank(peer)) else { return };
         let (context, send) = (communicator.collectives(), inner(own, End::Send));
         let flow = self.flows.with(to, context);
-        let rendezvous = len > self.options.eager_threshold || !flow.admits(len, self.options.eager_window);
-        let outgoing = Outgoing { tag, len, rendezvous, send };
+        if len <= self.options.eager_threshold && flow.admits(len, self.options.eager_window) {
+            flow.sender.eager(tag, send);
+            flow.eager_sent.sent(len);
+            let packet = Packet::Eager { tag, data: None, len };
+            out.work(Work::Send { to, context, packet, data: Some(memory) });
+            return;
+        }
         // Nothing is announced in this context, so there is nothing to agree to.
-        let hint = match flow.sender.send(&outgoing, adaptation, || false) {
-            Route::Eager => {
-                flow.eager_sent.sent(len);
-                let packet = Packet::Eager { tag, data: None, len };
-                out.work(Work::Send { to, context, packet, data: Some(memory) });
-                return;
-            }
+        let outgoing = Outgoing { tag, len, send };
+        let hint = match flow.sender.rendezvous(&outgoing, adaptation, || false) {
             Route::Rts(hint) => hint,
             Route::Write(_) => Hint::None,
         };

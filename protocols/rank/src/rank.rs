@@ -270,8 +270,37 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
+    /// Sends a message with its data behind it, if that is possible now: then the send is complete, and no request is left
+    /// of it. False if it is not, and nothing has been done. As [`Call::Send`] and the release of its request, to the
+    /// last bit, so names depend on the calls of the application only, whichever way it sends.
+    ///
+    /// # Errors
+    /// Usage errors, which change nothing.
+    #[inline(always)]
+    pub fn send_eagerly(&mut self, message: &Send, out: &mut impl Sink) -> Result<bool, UsageError> {
+        self.check(Source::Rank(message.to))?;
+        let sent = self.send_if_eager(message, out);
+        if sent {
+            self.requests.skip();
+        }
+        Ok(sent)
+    }
+
     #[inline]
     fn send(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
+        if self.send_if_eager(message, out) {
+            let status = Status::without_message(message.len, None);
+            let request = self.requests.open(State::Complete(status));
+            out.work(Work::Complete { request, status });
+            request
+        } else {
+            self.send_by_rendezvous(message, out)
+        }
+    }
+
+    /// Sends a message eagerly, by the request that would be opened next. False if it is a rendezvous, or its peer is lost.
+    #[inline(always)]
+    fn send_if_eager(&mut self, message: &Send, out: &mut impl Sink) -> bool {
         // In the copy for most messages there are no 8 bytes to be carried along.
         if message.data.is_some() {
             self.send_beside(message, out)
@@ -282,51 +311,42 @@ impl<P: Protocol> Rank<P> {
 
     #[cold]
     #[inline(never)]
-    fn send_beside(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
+    fn send_beside(&mut self, message: &Send, out: &mut impl Sink) -> bool {
         self.send_with(message, message.data, out)
     }
 
     #[inline(always)]
-    fn send_with(&mut self, message: &Send, data: Option<u64>, out: &mut impl Sink) -> Handle {
+    fn send_with(&mut self, message: &Send, data: Option<u64>, out: &mut impl Sink) -> bool {
         let Send { to, tag, communicator, len, memory, .. } = *message;
-        let context = communicator.messages();
-        let rendezvous = self.asks_for_rendezvous(message);
-        if self.lost_for(Source::Rank(to), communicator).is_some() {
-            let request = self.requests.open(State::Offered { to, context, len, memory });
-            self.fail(request, Failure::PeerLost(to), out);
-            request
-        } else {
-            let outgoing = Outgoing { tag, len, rendezvous, send: self.requests.next() };
-            self.send_to_peer(to, context, &outgoing, memory, data, out)
+        if self.asks_for_rendezvous(message) || self.lost_for(Source::Rank(to), communicator).is_some() {
+            return false;
         }
+        let context = communicator.messages();
+        let flow = self.flows.with(to, context);
+        if !flow.admits(len, self.options.eager_window) {
+            return false;
+        }
+        flow.sender.eager(tag, self.requests.next());
+        flow.eager_sent.sent(len);
+        let packet = Packet::Eager { tag, data, len };
+        out.work(Work::Send { to, context, packet, data: Some(memory) });
+        true
     }
 
     /// Sends what matching calls a message: its place among the flow's messages is its place in time.
-    #[inline(always)]
-    fn send_to_peer(
-        &mut self,
-        to: RankId,
-        context: Context,
-        message: &Outgoing,
-        memory: Memory,
-        data: Option<u64>,
-        out: &mut impl Sink,
-    ) -> Handle {
-        let Outgoing { tag, len, .. } = *message;
+    #[inline(never)]
+    fn send_by_rendezvous(&mut self, message: &Send, out: &mut impl Sink) -> Handle {
+        let Send { to, tag, communicator, len, memory, data, .. } = *message;
+        let context = communicator.messages();
+        if self.lost_for(Source::Rank(to), communicator).is_some() {
+            let request = self.requests.open(State::Offered { to, context, len, memory });
+            self.fail(request, Failure::PeerLost(to), out);
+            return request;
+        }
+        let message = &Outgoing { tag, len, send: self.requests.next() };
         let adaptation = self.adaptation();
         let flow = self.flows.with(to, context);
-        let rendezvous = message.rendezvous || !flow.admits(len, self.options.eager_window);
-        let message = &Outgoing { rendezvous, ..*message };
-        match flow.sender.send(message, adaptation, || out.agree_to_write()) {
-            Route::Eager => {
-                flow.eager_sent.sent(len);
-                let packet = Packet::Eager { tag, data, len };
-                out.work(Work::Send { to, context, packet, data: Some(memory) });
-                let status = Status::without_message(len, None);
-                let send = self.requests.open(State::Complete(status));
-                out.work(Work::Complete { request: send, status });
-                send
-            }
+        match flow.sender.rendezvous(message, adaptation, || out.agree_to_write()) {
             Route::Rts(hint) => {
                 let send = self.requests.open(State::Offered { to, context, len, memory });
                 let packet = Packet::Rts { tag, data, len, send, memory, hint };
@@ -337,8 +357,6 @@ impl<P: Protocol> Rank<P> {
         }
     }
 
-    /// Apart from eager messages, which need none of its registers and stack.
-    #[inline(never)]
     fn write(
         &mut self,
         (to, context): (RankId, Context),

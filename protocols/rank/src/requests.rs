@@ -37,6 +37,26 @@ impl Requests {
         Handle { index: self.free as u32, generation }
     }
 
+    /// As if the request that would be opened next had been opened, completed and released.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self) {
+        match self.slots.get_mut(self.free) {
+            Some(slot) => slot.generation = slot.generation.wrapping_add(1),
+            None => self.skip_new(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn skip_new(&mut self) {
+        let index = self.slots.len();
+        self.slots.push(Slot { generation: 1, state: None });
+        if index >= LOW {
+            self.taken.take(index - LOW);
+            self.set_free(index);
+        }
+    }
+
     // A state that is handed over in memory is copied there first, which takes longer than all the rest.
     #[inline(always)]
     pub(crate) fn open(&mut self, state: State) -> Handle {

@@ -11,7 +11,7 @@
 //! the same matching, and [`Published`], the handshake of the thesis in its sound reading.
 //! **Leaves to others.** The queues of receives and messages, which all flows of a process share
 //! (`carrousel-rank` composes them), the data, the network.
-//! **Entry point.** [`SendSide::send`] and [`ReceiveSide::announce`]; begin reading at [`Packet`],
+//! **Entry point.** [`SendSide::rendezvous`] and [`ReceiveSide::announce`]; begin reading at [`Packet`],
 //! then `mirror`.
 //!
 //! ```
@@ -24,8 +24,8 @@
 //! // The peer announces a receive of 1 MiB ...
 //! sender.rtr(&Rtr { tag: TagSelector::exact(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
 //! // ... so a message that fits is written into it without further ado.
-//! let message = Outgoing { tag: Tag(3), len: 1 << 20, rendezvous: true, send: receive };
-//! let route = sender.send(&message, Adaptation::Fixed, || true);
+//! let message = Outgoing { tag: Tag(3), len: 1 << 20, send: receive };
+//! let route = sender.rendezvous(&message, Adaptation::Fixed, || true);
 //! assert_eq!(route, Route::Write(Target { line, len: 1 << 20, memory }));
 //! # Ok::<(), Violation>(())
 //! ```

@@ -55,15 +55,13 @@ pub enum Release {
     DoneBesideRead,
 }
 
-/// A message to be sent.
+/// A message to be sent by rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// Its tag.
     pub tag: Tag,
     /// Bytes.
     pub len: u64,
-    /// Whether size or mode ask for a rendezvous.
-    pub rendezvous: bool,
     /// The sender's request.
     pub send: Handle,
 }
@@ -79,11 +77,9 @@ pub struct Target {
     pub memory: Memory,
 }
 
-/// How a message goes out.
+/// How a rendezvous goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// With its data behind it.
-    Eager,
     /// As an RTS; the receiver takes the data.
     Rts(Hint),
     /// As a write into an announced receive.
@@ -141,8 +137,16 @@ pub enum Unmark {
 /// A reference in `agree` is asked whether a write may be used that the rules permit; what it answers
 /// cannot affect safety.
 pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static {
-    /// Decides how a message goes out.
-    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: impl FnOnce() -> bool) -> Route;
+    /// A message goes eagerly, with its data behind it. No transfer of `send` follows.
+    fn eager(&mut self, tag: Tag, send: Handle);
+
+    /// Decides how a message goes out whose size or mode asks for a rendezvous.
+    fn rendezvous(
+        &mut self,
+        message: &Outgoing,
+        adaptation: Adaptation,
+        agree: impl FnOnce() -> bool,
+    ) -> Route;
 
     /// Whether a message with this tag and length would be written if `agree` said yes.
     fn could_write(&self, tag: Tag, len: u64) -> bool;

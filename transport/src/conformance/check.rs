@@ -4,8 +4,9 @@
 //! may be there before, but no rank may rely on it.
 
 use super::contract_error::{ContractError, TableCell};
-use super::plan::{Plan, PlannedStep, Post, Step, sum_of};
+use super::plan::{Plan, PlannedStep, Post, Step, Word, sum_of};
 use super::record::Event;
+use super::words::{self, Expected, Look};
 use crate::{Lane, Operation, ordered};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -27,7 +28,7 @@ pub fn check(plan: &Plan, ranks: &[Option<Vec<Event>>]) -> Result<(), ContractEr
             observer.end()?;
         }
     }
-    Ok(())
+    words::check(plan, ranks)
 }
 
 /// The events that are still expected of one peer.
@@ -41,6 +42,7 @@ struct ExpectedOfPeer {
     /// Operations to it whose completion has not been reported, in the order in which they were posted.
     written: VecDeque<usize>,
     read: VecDeque<usize>,
+    fetched: VecDeque<usize>,
 }
 
 /// One rank, and the events that are still expected in its record.
@@ -64,6 +66,7 @@ impl<'a> Observer<'a> {
             writes: positions(plan, from, me, |post| matches!(post, Post::Write { .. })),
             written: VecDeque::new(),
             read: VecDeque::new(),
+            fetched: VecDeque::new(),
         };
         let peers = (0..).zip(died).map(peer).collect();
         Self { plan, me, peers, posted: 0, behind: None, sums: BTreeMap::new() }
@@ -106,6 +109,12 @@ impl<'a> Observer<'a> {
                 self.complete(&planned, |peer| &mut peer.read)?;
                 self.read(&planned, sum)
             }
+            Event::Fetched { at, value } => {
+                let planned = self.planned_step(me, at)?;
+                self.complete(&planned, |peer| &mut peer.fetched)?;
+                self.fetched(&planned, value)
+            }
+            Event::FinalWord { .. } => Ok(()),
             Event::Lost(peer) => self.lost(peer),
             Event::Foreign(from) => Err(ContractError::Foreign { at: me, from }),
             Event::Stray => Err(ContractError::Stray { at: me }),
@@ -123,6 +132,7 @@ impl<'a> Observer<'a> {
             Post::Send { .. } => {}
             Post::Write { .. } => peer.written.push_back(at),
             Post::Read { .. } => peer.read.push_back(at),
+            Post::Atomic { .. } => peer.fetched.push_back(at),
         }
         Ok(())
     }
@@ -176,6 +186,9 @@ impl<'a> Observer<'a> {
         let (Post::Write { slot_of, .. }, at) = (write.step.post, self.me) else {
             return Err(ContractError::PlanMismatch { at: self.me, what: *write });
         };
+        if self.plan.has_atomics_on(write.from, slot_of) {
+            return self.word(write, slot_of, sum, packet);
+        }
         let end = packet.map_or(usize::MAX, |packet| packet.at + 1);
         let Some(last) = self.plan.last_write(write.from, slot_of, end) else { return Ok(()) };
         // The data of a later write into the same slot may be there already, or in part.
@@ -228,7 +241,13 @@ impl<'a> Observer<'a> {
             return Err(ContractError::PlanMismatch { at: self.me, what: *read });
         };
         // Completions of operations that failed come behind the loss, for they cannot say so themselves.
-        if self.peers[read.step.to as usize].lost || self.may_be_late(read, slot_of) {
+        if self.peers[read.step.to as usize].lost {
+            return Ok(());
+        }
+        if self.plan.has_atomics_on(self.me, slot_of) {
+            return self.found(read, slot_of, |bytes| super::plan::sum(&bytes) == sum);
+        }
+        if self.may_be_late(read, slot_of) {
             return Ok(());
         }
         let source = self.plan.last_write(self.me, slot_of, read.at);
@@ -247,8 +266,71 @@ impl<'a> Observer<'a> {
     /// Whether an unfenced write behind a read overwrites its source.
     fn may_be_late(&self, read: &PlannedStep, slot_of: usize) -> bool {
         let behind = self.plan.between(self.me, read.step.to).skip_while(|other| other.at <= read.at);
-        let mut unfenced = behind.take_while(|other| !other.step.fenced);
+        let mut unfenced = behind.take_while(|other| !other.is_wait());
         unfenced.any(|other| matches!(other.step.post, Post::Write { slot_of: at, .. } if at == slot_of))
+    }
+
+    /// Checks the value that an atomic on a slot has found. Those of shared words are compared when all are known.
+    fn fetched(&mut self, atomic: &PlannedStep, value: u64) -> Result<(), ContractError> {
+        let Post::Atomic { word, .. } = atomic.step.post else {
+            return Err(ContractError::PlanMismatch { at: self.me, what: *atomic });
+        };
+        match word {
+            Word::Slot(slot_of) if !self.peers[atomic.step.to as usize].lost => {
+                self.found(atomic, slot_of, |bytes| u64::from_ne_bytes(bytes) == value)
+            }
+            Word::Slot(_) | Word::Shared(_) => Ok(()),
+        }
+    }
+
+    /// Checks what a read or an atomic of this rank has found in a slot that atomics change.
+    fn found(
+        &self,
+        look: &PlannedStep,
+        slot_of: usize,
+        is_found: impl Fn([u8; 8]) -> bool,
+    ) -> Result<(), ContractError> {
+        let expected = words::expected(self.plan, self.me, slot_of, Look::Own(*look));
+        let Some(Expected { bytes, last, too_early }) = expected else { return Ok(()) };
+        if is_found(bytes) {
+            return Ok(());
+        }
+        let at = self.me;
+        let row = |earlier: &PlannedStep, later: &PlannedStep| {
+            TableCell(earlier.step.post.operation(), later.step.post.operation())
+        };
+        Err(match (too_early.filter(|(bytes, _)| is_found(*bytes)), last) {
+            (Some((_, later)), _) => {
+                ContractError::Order { at, earlier: *look, later, row: row(look, &later) }
+            }
+            (None, Some(earlier)) => {
+                ContractError::Order { at, earlier, later: *look, row: row(&earlier, look) }
+            }
+            (None, None) => ContractError::Changed { at, what: *look },
+        })
+    }
+
+    /// Checks the contents of a slot that atomics change, behind a packet or at the end.
+    fn word(
+        &self,
+        write: &PlannedStep,
+        slot_of: usize,
+        sum: u64,
+        packet: Option<PlannedStep>,
+    ) -> Result<(), ContractError> {
+        let look = packet.map_or(Look::End, |packet| Look::Behind(packet.at));
+        let expected = words::expected(self.plan, write.from, slot_of, look);
+        let Some(Expected { bytes, last: Some(earlier), .. }) = expected else { return Ok(()) };
+        if sum == super::plan::sum(&bytes) {
+            return Ok(());
+        }
+        Err(match packet {
+            Some(later) => {
+                let row = TableCell(earlier.step.post.operation(), Operation::Send(Lane::Forward));
+                ContractError::Order { at: self.me, earlier, later, row }
+            }
+            None => ContractError::Changed { at: self.me, what: earlier },
+        })
     }
 
     fn lost(&mut self, peer: u32) -> Result<(), ContractError> {
@@ -273,7 +355,7 @@ impl<'a> Observer<'a> {
             return Err(ContractError::PlanMismatch { at, what });
         }
         for (from, peer) in (0..).zip(&self.peers) {
-            if let Some(missing) = peer.written.front().or(peer.read.front()) {
+            if let Some(missing) = peer.written.front().or(peer.read.front()).or(peer.fetched.front()) {
                 return Err(ContractError::NotReported { at, what: self.planned_step(at, *missing)? });
             }
             if peer.died && !peer.lost && from != at {

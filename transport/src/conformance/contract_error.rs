@@ -16,6 +16,7 @@ impl fmt::Display for TableCell {
             Operation::Send(Lane::Back) => "send, back",
             Operation::Write => "write",
             Operation::Read => "read",
+            Operation::Atomic => "atomic",
         };
         write!(f, "row `{}`, column `{}` of the table of order", name(self.0), name(self.1))
     }
@@ -138,6 +139,43 @@ pub enum ContractError {
     Stray {
         /// At this rank.
         at: u32,
+    },
+    /// Two atomics have replaced the same value of one word.
+    #[error(
+        "rank {at} was told that {second} has replaced the value {value:#x}, which {first} has replaced: \
+         atomics on one word take turns"
+    )]
+    NotAtomic {
+        /// At this rank.
+        at: u32,
+        /// One of them.
+        first: PlannedStep,
+        /// The other.
+        second: PlannedStep,
+        /// The value.
+        value: u64,
+    },
+    /// An atomic has found a value that no atomic has left.
+    #[error("rank {at} was told that {what} has found the value {value:#x}, which no atomic has left")]
+    UnknownValue {
+        /// At this rank.
+        at: u32,
+        /// The atomic.
+        what: PlannedStep,
+        /// The value.
+        value: u64,
+    },
+    /// A shared word has another value at the end than the last atomic has left.
+    #[error("word {word} of rank {at} is {found:#x?} at the end, and the last atomic has left {expected:#x}")]
+    FinalWord {
+        /// At this rank.
+        at: u32,
+        /// The number of the word.
+        word: u32,
+        /// Its value, if the record has one.
+        found: Option<u64>,
+        /// What the last atomic has left.
+        expected: u64,
     },
     /// The record is not one of this plan.
     #[error("the record of rank {at} is not one of this plan at {what}: was the plan changed since?")]

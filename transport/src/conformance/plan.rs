@@ -1,6 +1,6 @@
 //! The operations that each rank posts, their slots in memory, and the bytes that have to be there afterwards.
 
-use crate::{Context, Handle, Lane, Memory, Operation, Packet};
+use crate::{Atomic, AtomicOp, Context, Handle, Lane, Memory, Operation, Packet};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -26,8 +26,8 @@ pub struct Step {
     pub to: u32,
     /// The operation.
     pub post: Post,
-    /// It is posted only after all earlier reads from this peer are complete. [`Outbound`](crate::Outbound) has no
-    /// fence: the poster waits.
+    /// It waits until all earlier reads from this peer, and atomics at it, are complete. An atomic is posted with a fence;
+    /// for other operations [`Outbound`](crate::Outbound) has none, so the poster waits.
     pub fenced: bool,
     /// It is posted only after so many packets of this peer have arrived.
     pub after: u32,
@@ -63,6 +63,23 @@ pub enum Post {
         /// A packet is directly behind it.
         notice: bool,
     },
+    /// An atomic.
+    Atomic {
+        /// The operation.
+        op: AtomicOp,
+        /// The word at the peer.
+        word: Word,
+    },
+}
+
+/// The word of an atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The peer's word of this number, which is 0 at the beginning: any rank may change it, by atomics only. No value
+    /// comes back to it once it was replaced.
+    Shared(u32),
+    /// The slot of an earlier write, or read, of 8 bytes, which was posted by the same rank to the same peer.
+    Slot(usize),
 }
 
 impl Post {
@@ -72,6 +89,7 @@ impl Post {
             Self::Send { lane, .. } => Operation::Send(*lane),
             Self::Write { .. } => Operation::Write,
             Self::Read { .. } => Operation::Read,
+            Self::Atomic { .. } => Operation::Atomic,
         }
     }
 
@@ -79,6 +97,7 @@ impl Post {
     pub fn len(&self) -> u64 {
         match self {
             Self::Send { len, .. } | Self::Write { len, .. } | Self::Read { len, .. } => *len,
+            Self::Atomic { .. } => Atomic::LEN,
         }
     }
 
@@ -93,15 +112,18 @@ impl Post {
             Self::Send { lane, .. } => Some(*lane),
             Self::Write { notice: true, .. } => Some(Lane::Forward),
             Self::Read { notice: true, .. } => Some(Lane::Back),
-            Self::Write { notice: false, .. } | Self::Read { notice: false, .. } => None,
+            Self::Write { notice: false, .. } | Self::Read { notice: false, .. } | Self::Atomic { .. } => {
+                None
+            }
         }
     }
 
     /// The position of the step whose slot in the peer's memory it uses.
     pub fn slot_of(&self) -> Option<usize> {
         match self {
-            Self::Send { .. } => None,
+            Self::Send { .. } | Self::Atomic { word: Word::Shared(_), .. } => None,
             Self::Write { slot_of, .. } | Self::Read { slot_of, .. } => Some(*slot_of),
+            Self::Atomic { word: Word::Slot(slot_of), .. } => Some(*slot_of),
         }
     }
 }
@@ -117,6 +139,13 @@ pub struct PlannedStep {
     pub step: Step,
 }
 
+impl PlannedStep {
+    /// Whether the poster waits for earlier reads and atomics before it posts the step.
+    pub(super) fn is_wait(&self) -> bool {
+        self.step.fenced && !matches!(self.step.post, Post::Atomic { .. })
+    }
+}
+
 impl fmt::Display for PlannedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, at, step } = self;
@@ -128,6 +157,9 @@ impl fmt::Display for PlannedStep {
             Post::Write { .. } => "write",
             Post::Read { notice: true, .. } => "read with a notice",
             Post::Read { .. } => "read",
+            Post::Atomic { op: AtomicOp::FetchAdd(_), .. } => "fetch-and-add",
+            Post::Atomic { op: AtomicOp::CompareSwap { .. }, .. } => "compare-and-swap",
+            Post::Atomic { op: AtomicOp::Swap(_), .. } => "swap",
         };
         write!(f, "step {at} of rank {from} ({fence}{what}, {} bytes, to rank {})", step.post.len(), step.to)
     }
@@ -190,7 +222,7 @@ impl Plan {
             (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, data: beside, len },
             (Post::Read { notice: true, .. }, 1) => Packet::RtsAck { send: request },
             (Post::Read { notice: true, .. }, _) => Packet::Done { send: request },
-            (Post::Write { .. } | Post::Read { .. }, _) => return None,
+            (Post::Write { .. } | Post::Read { .. } | Post::Atomic { .. }, _) => return None,
         };
         Some((self.context(at), packet))
     }
@@ -226,17 +258,38 @@ impl Plan {
             .map(move |(at, step)| PlannedStep { from, at, step: *step })
     }
 
+    /// Whether an atomic of `from` changes the slot of its step `slot_of`.
+    pub(super) fn has_atomics_on(&self, from: u32, slot_of: usize) -> bool {
+        let word = Word::Slot(slot_of);
+        let is_one = |step: &Step| matches!(step.post, Post::Atomic { word: other, .. } if other == word);
+        self.steps.get(from as usize).is_some_and(|steps| steps.iter().any(is_one))
+    }
+
+    /// Whether an atomic of `from` is on this shared word of `owner`.
+    pub(super) fn shares(&self, from: u32, owner: u32, word: u32) -> bool {
+        let word = Word::Shared(word);
+        let is_one =
+            |one: PlannedStep| matches!(one.step.post, Post::Atomic { word: other, .. } if other == word);
+        self.between(from, owner).any(is_one)
+    }
+
     /// The slots in the memory of `rank`.
     pub(super) fn map(&self, rank: u32) -> MemoryMap {
         let mut map = MemoryMap { slots: BTreeMap::new(), len: 0 };
         for (from, steps) in (0..).zip(&self.steps) {
             for (at, step) in steps.iter().enumerate() {
+                if let Post::Atomic { word, .. } = step.post {
+                    if let (Word::Shared(word), true) = (word, step.to == rank) {
+                        map.add(Slot::Shared(word), Atomic::LEN, true);
+                    }
+                    continue;
+                }
                 let Some(slot_of) = step.post.slot_of() else { continue };
                 if step.to == rank && slot_of == at {
-                    map.add(Slot::Remote { from, at }, step.post.len());
+                    map.add(Slot::Remote { from, at }, step.post.len(), self.has_atomics_on(from, at));
                 }
                 if from == rank {
-                    map.add(Slot::Local { at }, step.post.len());
+                    map.add(Slot::Local { at }, step.post.len(), false);
                 }
             }
         }
@@ -252,6 +305,8 @@ pub(super) enum Slot {
     Remote { from: u32, at: usize },
     /// The source of this rank's own write, or the destination of its read.
     Local { at: usize },
+    /// The shared word of this number.
+    Shared(u32),
 }
 
 /// The least distance between two slots: bytes that no operation may touch.
@@ -267,9 +322,13 @@ pub(super) struct MemoryMap {
 }
 
 impl MemoryMap {
-    fn add(&mut self, slot: Slot, len: u64) {
-        // No slot is aligned.
+    fn add(&mut self, slot: Slot, len: u64, is_word: bool) {
+        if self.slots.contains_key(&slot) {
+            return;
+        }
+        // No slot is aligned but those that have to be.
         let start = self.len + GAP + self.slots.len() % 8;
+        let start = if is_word { start.next_multiple_of(Atomic::LEN as usize) } else { start };
         self.len = start + len as usize;
         self.slots.insert(slot, start..self.len);
     }
@@ -282,6 +341,12 @@ impl MemoryMap {
     /// The range of a slot, which is empty if the plan has no such slot.
     pub(super) fn range(&self, slot: Slot) -> Range<usize> {
         self.slots.get(&slot).cloned().unwrap_or_default()
+    }
+
+    /// The numbers of the shared words.
+    pub(super) fn shared_words(&self) -> Vec<u32> {
+        let number = |slot: &Slot| if let Slot::Shared(word) = slot { Some(*word) } else { None };
+        self.slots.keys().filter_map(number).collect()
     }
 
     /// The ranges of the slots, in the order of memory.

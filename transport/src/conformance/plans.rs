@@ -1,5 +1,6 @@
 //! The plans: some with a name, each for one part of the contract, and generated ones, one for each seed.
 
+use super::atomics::{atomic_plans, generated_atomics};
 use super::plan::{Plan, Post, Step, next};
 use crate::Lane;
 use alloc::borrow::ToOwned;
@@ -19,54 +20,54 @@ pub struct Size {
 }
 
 /// A plan under construction, by rank.
-struct Script {
-    steps: Vec<Vec<Step>>,
+pub(super) struct Script {
+    pub(super) steps: Vec<Vec<Step>>,
 }
 
 impl Script {
-    fn new(ranks: usize) -> Self {
+    pub(super) fn new(ranks: usize) -> Self {
         Self { steps: vec![Vec::new(); ranks] }
     }
 
     /// Appends a step, and returns its position.
-    fn post(&mut self, from: u32, to: u32, post: Post) -> usize {
+    pub(super) fn post(&mut self, from: u32, to: u32, post: Post) -> usize {
         let steps = &mut self.steps[from as usize];
         steps.push(Step { to, post, fenced: false, after: 0 });
         steps.len() - 1
     }
 
-    fn send(&mut self, from: u32, to: u32, len: u64) -> usize {
+    pub(super) fn send(&mut self, from: u32, to: u32, len: u64) -> usize {
         self.post(from, to, Post::Send { lane: Lane::Forward, len })
     }
 
-    fn back(&mut self, from: u32, to: u32) -> usize {
+    pub(super) fn back(&mut self, from: u32, to: u32) -> usize {
         self.post(from, to, Post::Send { lane: Lane::Back, len: 0 })
     }
 
-    fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
+    pub(super) fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
         let slot_of = self.steps[from as usize].len();
         self.post(from, to, Post::Write { len, slot_of, notice })
     }
 
-    fn read(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
+    pub(super) fn read(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
         let slot_of = self.steps[from as usize].len();
         self.post(from, to, Post::Read { len, slot_of, notice })
     }
 
     /// The last step of `from`.
-    fn last(&mut self, from: u32) -> &mut Step {
+    pub(super) fn last(&mut self, from: u32) -> &mut Step {
         self.steps[from as usize].last_mut().expect("something was posted")
     }
 
     /// The plan. A packet follows the last write to each peer: the peer would not learn of the write otherwise.
-    fn plan(mut self, name: &str) -> Plan {
+    pub(super) fn plan(mut self, name: &str) -> Plan {
         for from in 0..self.steps.len() as u32 {
             for to in 0..self.steps.len() as u32 {
                 let mut to_peer = self.steps[from as usize].iter().filter(|step| step.to == to).rev();
                 let announced = to_peer.find_map(|step| match step.post {
                     Post::Write { notice: false, .. } => Some(false),
                     Post::Write { .. } | Post::Send { lane: Lane::Forward, .. } => Some(true),
-                    Post::Send { .. } | Post::Read { .. } => None,
+                    Post::Send { .. } | Post::Read { .. } | Post::Atomic { .. } => None,
                 });
                 if announced == Some(false) {
                     self.send(from, to, 0);
@@ -78,7 +79,7 @@ impl Script {
 }
 
 /// The two directions of a pair.
-const BOTH: [(u32, u32); 2] = [(0, 1), (1, 0)];
+pub(super) const BOTH: [(u32, u32); 2] = [(0, 1), (1, 0)];
 
 /// The plans that have a name.
 pub fn named_plans(size: &Size) -> Vec<Plan> {
@@ -324,12 +325,23 @@ pub fn generated_plan(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan 
 pub fn short_plans() -> Vec<Plan> {
     let size = Size { eager: 12, large: 3000, burst: 16 };
     let generated = (100..108).map(|seed| generated_plan(seed, 2 + seed as u32 % 2, 24, &size));
-    named_plans(&size).into_iter().chain(generated).collect()
+    let atomics = (100..104).map(|seed| generated_atomics(seed, 2 + seed as u32 % 2, 24, &size));
+    named_plans(&size).into_iter().chain(generated).chain(atomic_plans(&size)).chain(atomics).collect()
 }
 
 /// A plan in which rank `victim` never comes to its end, so that it can be killed in the middle: all ranks post many
 /// operations to each other, and wait for a packet that `victim` does not send.
 pub fn never_ending_plan(ranks: u32, victim: u32, size: &Size) -> Plan {
+    never_ending(ranks, victim, size, |_, _, _| ()).plan("never ending")
+}
+
+/// As [`never_ending_plan`], with `more` posted from a rank to another each time.
+pub(super) fn never_ending(
+    ranks: u32,
+    victim: u32,
+    size: &Size,
+    mut more: impl FnMut(&mut Script, (u32, u32), u64),
+) -> Script {
     let mut script = Script::new(ranks as usize);
     for count in 0..size.burst as u64 {
         for from in 0..ranks {
@@ -337,6 +349,7 @@ pub fn never_ending_plan(ranks: u32, victim: u32, size: &Size) -> Plan {
                 script.send(from, to, count % (size.eager + 1));
                 let len = if count % 16 == 3 { size.large / 16 } else { count % 100 };
                 script.read(from, to, len, count % 2 == 0);
+                more(&mut script, (from, to), count);
                 script.write(from, to, if count % 16 == 5 { size.large / 16 } else { count % 100 }, true);
                 // So that no rank is done before the end.
                 script.last(from).after = (count * 2 / 3) as u32;
@@ -347,5 +360,5 @@ pub fn never_ending_plan(ranks: u32, victim: u32, size: &Size) -> Plan {
         script.send(victim, to, 0);
         script.last(victim).after = u32::MAX;
     }
-    script.plan("never ending")
+    script
 }

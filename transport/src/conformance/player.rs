@@ -1,9 +1,10 @@
 //! One rank of a plan: it posts the steps of the plan, and notes the events that it sees.
 
-use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, fill, handle, position, sum};
+use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, Word, fill, handle, position, sum};
 use super::record::Event;
 use crate::{
-    Arrival, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions, Transport, Write,
+    Arrival, Atomic, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions,
+    Transport, Write,
 };
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,7 +17,10 @@ const SPOILT: u8 = 0x5c;
 /// The registered memory of one rank.
 #[derive(Debug)]
 pub struct RankMemory {
+    /// With a few bytes in front of the slots, so that these begin with the alignment of words.
     bytes: Vec<u8>,
+    /// Where the slots begin.
+    start: usize,
     /// The keys under which an adapter knows it.
     keys: Option<Keys>,
 }
@@ -25,7 +29,12 @@ impl RankMemory {
     /// The memory that rank `me` of the plan needs.
     pub fn new(plan: &Plan, me: u32) -> Self {
         let map = plan.map(me);
-        let mut bytes = vec![UNTOUCHED; map.len()];
+        const WORD: usize = Atomic::LEN as usize;
+        let mut all = vec![UNTOUCHED; map.len() + WORD];
+        // A vector of bytes has any alignment.
+        let start = all.as_ptr().addr().next_multiple_of(WORD) - all.as_ptr().addr();
+        all.truncate(start + map.len());
+        let bytes = &mut all[start..];
         for range in map.ranges() {
             bytes[range].fill(0);
         }
@@ -42,7 +51,7 @@ impl RankMemory {
                 }
             }
         }
-        Self { bytes, keys: None }
+        Self { bytes: all, start, keys: None }
     }
 
     /// The same memory, with the keys under which an adapter knows it.
@@ -58,24 +67,32 @@ impl RankMemory {
     /// Its name, which the peers have to be told. It stays the same when the value is moved.
     pub fn memory(&self) -> Memory {
         let key = self.keys.map_or(KEY, |keys| keys.remote);
-        Memory { address: self.bytes.as_ptr() as u64, key }
+        Memory { address: self.slots().as_ptr() as u64, key }
+    }
+
+    fn slots(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    fn slots_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..]
     }
 
     fn range(&self, memory: Memory, len: u64) -> Option<core::ops::Range<usize>> {
         let start = memory.address.checked_sub(self.memory().address)?;
-        let end = start.checked_add(len).filter(|end| *end <= self.bytes.len() as u64)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.slots().len() as u64)?;
         (memory.key == self.memory().key).then_some(start as usize..end as usize)
     }
 }
 
 impl Regions for RankMemory {
     fn bytes(&self, memory: Memory, len: u64) -> Option<&[u8]> {
-        Some(&self.bytes[self.range(memory, len)?])
+        Some(&self.slots()[self.range(memory, len)?])
     }
 
     fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
         let range = self.range(memory, len)?;
-        Some(&mut self.bytes[range])
+        Some(&mut self.slots_mut()[range])
     }
 
     fn keys(&mut self, memory: Memory, len: u64, _writable: bool) -> Option<Keys> {
@@ -92,8 +109,8 @@ struct PeerState {
     /// Packets that have arrived, and all that the plan has.
     packets: u32,
     expected: u32,
-    /// Reads from it that are not complete.
-    reads: usize,
+    /// Reads from it, and atomics at it, that are not complete.
+    fetches: usize,
     lost: bool,
     /// The memory of the peer's writes before this step has been checked.
     checked_until: usize,
@@ -133,7 +150,7 @@ impl<'a> Player<'a> {
                 map,
                 packets: 0,
                 expected,
-                reads: 0,
+                fetches: 0,
                 lost: false,
                 checked_until: 0,
                 spoilt_until: 0,
@@ -173,13 +190,18 @@ impl<'a> Player<'a> {
                 }
             }
         }
+        for word in self.map.shared_words() {
+            let mut bytes = [0; Atomic::LEN as usize];
+            bytes.copy_from_slice(self.slot(Slot::Shared(word)));
+            self.events.push(Event::FinalWord { word, value: u64::from_ne_bytes(bytes) });
+        }
         let mut end = 0;
         let mut untouched = true;
         for range in self.map.ranges() {
-            untouched &= self.own_memory.bytes[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
+            untouched &= self.own_memory.slots()[end..range.start].iter().all(|byte| *byte == UNTOUCHED);
             end = range.end;
         }
-        untouched &= self.own_memory.bytes[end..].iter().all(|byte| *byte == UNTOUCHED);
+        untouched &= self.own_memory.slots()[end..].iter().all(|byte| *byte == UNTOUCHED);
         if !untouched {
             self.events.push(Event::Stray);
         }
@@ -187,12 +209,12 @@ impl<'a> Player<'a> {
     }
 
     fn slot(&self, slot: Slot) -> &[u8] {
-        &self.own_memory.bytes[self.map.range(slot)]
+        &self.own_memory.slots()[self.map.range(slot)]
     }
 
     fn spoil(&mut self, slot: Slot) {
         let range = self.map.range(slot);
-        self.own_memory.bytes[range].fill(SPOILT);
+        self.own_memory.slots_mut()[range].fill(SPOILT);
     }
 
     fn own(&self, at: usize) -> Memory {
@@ -205,7 +227,8 @@ impl<'a> Player<'a> {
     fn post(&mut self, out: &mut impl Outbound) {
         while let Some(step) = self.plan.steps[self.me as usize].get(self.next) {
             let peer = &mut self.peers[step.to as usize];
-            let waits = step.fenced && peer.reads > 0 || peer.packets < step.after;
+            let has_own_fence = matches!(step.post, Post::Atomic { .. });
+            let waits = step.fenced && !has_own_fence && peer.fetches > 0 || peer.packets < step.after;
             if waits && !peer.lost {
                 return;
             }
@@ -214,8 +237,11 @@ impl<'a> Player<'a> {
             self.events.push(Event::Posted(at));
             let (to, len, request) = (RankId(step.to), step.post.len(), handle(at));
             let packet = self.plan.packet(self.me, at);
-            let slot_of = step.post.slot_of().unwrap_or_default();
-            let start = peer.map.range(Slot::Remote { from: self.me, at: slot_of }).start as u64;
+            let slot = match step.post {
+                Post::Atomic { word: Word::Shared(word), .. } => Slot::Shared(word),
+                post => Slot::Remote { from: self.me, at: post.slot_of().unwrap_or_default() },
+            };
+            let start = peer.map.range(slot).start as u64;
             let remote = Memory { address: peer.memory.address.wrapping_add(start), ..peer.memory };
             match step.post {
                 Post::Send { .. } => {
@@ -232,7 +258,7 @@ impl<'a> Player<'a> {
                     out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.own_memory);
                 }
                 Post::Read { .. } => {
-                    peer.reads += 1;
+                    peer.fetches += 1;
                     self.outstanding += 1;
                     let (from, into) = (remote, self.own(at));
                     out.read(
@@ -240,8 +266,21 @@ impl<'a> Player<'a> {
                         &mut self.own_memory,
                     );
                 }
+                Post::Atomic { op, .. } => {
+                    peer.fetches += 1;
+                    self.outstanding += 1;
+                    let atomic = Atomic { to, target: remote, op, request, fenced: step.fenced };
+                    // One that is refused never completes, which the check finds.
+                    let _ = out.atomic(&atomic);
+                }
             }
         }
+    }
+
+    /// A read from this peer, or an atomic at it, is complete.
+    fn fetch_is_over(&mut self, peer: u32) {
+        let fetches = &mut self.peers[peer as usize].fetches;
+        *fetches = fetches.saturating_sub(1);
     }
 
     /// Notes a packet, and the memory that has to be in place because of it.
@@ -259,7 +298,8 @@ impl<'a> Player<'a> {
             peer.checked_until = checked_until.max(at + 1);
             for write in before(checked_until).take_while(|write| write.at <= at) {
                 if let Post::Write { slot_of, .. } = write.step.post {
-                    let sum = sum(&self.own_memory.bytes[self.map.range(Slot::Remote { from, at: slot_of })]);
+                    let sum =
+                        sum(&self.own_memory.slots()[self.map.range(Slot::Remote { from, at: slot_of })]);
                     self.events.push(Event::Memory { from, at: write.at, sum });
                 }
             }
@@ -273,36 +313,55 @@ impl<'a> Player<'a> {
             let spoilt_until = peer.spoilt_until;
             peer.spoilt_until = spoilt_until.max(over);
             for read in plan.between(from, self.me).filter(|read| (spoilt_until..over).contains(&read.at)) {
-                if matches!(read.step.post, Post::Read { slot_of, .. } if slot_of == read.at) {
+                let is_own = matches!(read.step.post, Post::Read { slot_of, .. } if slot_of == read.at);
+                // What atomics change has its contents from them.
+                if is_own && !plan.has_atomics_on(from, read.at) {
                     self.spoil(Slot::Remote { from, at: read.at });
                 }
             }
         }
     }
 
+    fn completed(&mut self, request: Handle, kind: Completed) {
+        if !self.completion(request, kind) {
+            self.events.push(Event::Foreign(self.me));
+        }
+    }
+
     /// Notes a completion. Returns false if no step has this request.
-    fn completion(&mut self, request: Handle, is_read: bool) -> bool {
+    fn completion(&mut self, request: Handle, kind: Completed) -> bool {
         let Some(planned) = position(request).and_then(|at| self.plan.planned_step(self.me, at)) else {
             return false;
         };
         let at = planned.at;
-        match planned.step.post {
-            Post::Write { .. } if !is_read => {
+        match (planned.step.post, kind) {
+            (Post::Write { .. }, Completed::Write) => {
                 self.events.push(Event::Written(at));
                 // The source may be reused.
                 self.spoil(Slot::Local { at });
             }
-            Post::Read { .. } if is_read => {
+            (Post::Atomic { .. }, Completed::Atomic(value)) => {
+                self.events.push(Event::Fetched { at, value });
+                self.fetch_is_over(planned.step.to);
+            }
+            (Post::Read { .. }, Completed::Read) => {
                 let sum = sum(self.slot(Slot::Local { at }));
                 self.events.push(Event::Read { at, sum });
-                let reads = &mut self.peers[planned.step.to as usize].reads;
-                *reads = reads.saturating_sub(1);
+                self.fetch_is_over(planned.step.to);
             }
             _ => return false,
         }
         self.outstanding = self.outstanding.saturating_sub(1);
         true
     }
+}
+
+/// What a completion is of, and the value that an atomic has found.
+#[derive(Clone, Copy, Debug)]
+enum Completed {
+    Write,
+    Read,
+    Atomic(u64),
 }
 
 impl<O: Outbound> Handler<O> for Player<'_> {
@@ -318,11 +377,9 @@ impl<O: Outbound> Handler<O> for Player<'_> {
                 Some(at) => self.packet(from.0, at, data),
                 None => self.events.push(Event::Foreign(from.0)),
             },
-            Arrival::Written(request) | Arrival::Read(request) => {
-                if !self.completion(request, matches!(arrival, Arrival::Read(_))) {
-                    self.events.push(Event::Foreign(self.me));
-                }
-            }
+            Arrival::Written(request) => self.completed(request, Completed::Write),
+            Arrival::Read(request) => self.completed(request, Completed::Read),
+            Arrival::Fetched(request, value) => self.completed(request, Completed::Atomic(value)),
             Arrival::Lost(peer) => {
                 self.events.push(Event::Lost(peer.0));
                 if let Some(peer) = self.peers.get_mut(peer.0 as usize) {

@@ -2,8 +2,8 @@
 //!
 //! A record is text: a line with the plan's name, then one for each rank, its events in order. A letter names
 //! the event, numbers behind it the rank and the step: `p4` posted, `k1.4.SUM` a packet, `m1.4.SUM`
-//! memory that was checked behind a packet, `e1.4.SUM` at the end, `w4` written, `r4.SUM` read, `l1` lost, `f1`
-//! a foreign packet or completion, `s` a stray byte. A rank that was killed in the middle has `-`.
+//! memory that was checked behind a packet, `e1.4.SUM` at the end, `w4` written, `r4.SUM` read, `v4.VALUE` fetched by an
+//! atomic, `u2.VALUE` shared word 2 at the end, `l1` lost, `f1` a foreign packet or completion, `s` a stray byte. A rank that was killed in the middle has `-`.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -52,6 +52,20 @@ pub enum Event {
         /// The checksum of the destination's contents.
         sum: u64,
     },
+    /// The rank's atomic at this position is complete.
+    Fetched {
+        /// The position of its step.
+        at: usize,
+        /// The value that it found.
+        value: u64,
+    },
+    /// The value of a shared word of this rank; noted at the end.
+    FinalWord {
+        /// The number of the word.
+        word: u32,
+        /// Its value.
+        value: u64,
+    },
     /// A peer is lost.
     Lost(u32),
     /// A packet of this peer that is not of the plan, or a completion (with this rank itself) of no operation.
@@ -69,6 +83,8 @@ impl fmt::Display for Event {
             Self::FinalMemory { from, at, sum } => write!(f, "e{from}.{at}.{sum:x}"),
             Self::Written(at) => write!(f, "w{at}"),
             Self::Read { at, sum } => write!(f, "r{at}.{sum:x}"),
+            Self::Fetched { at, value } => write!(f, "v{at}.{value:x}"),
+            Self::FinalWord { word, value } => write!(f, "u{word}.{value:x}"),
             Self::Lost(rank) => write!(f, "l{rank}"),
             Self::Foreign(rank) => write!(f, "f{rank}"),
             Self::Stray => write!(f, "s"),
@@ -89,13 +105,16 @@ impl FromStr for Event {
                     'l' => Self::Lost(rank()?),
                     'f' => Self::Foreign(rank()?),
                     's' => return (word == "s").then_some(Self::Stray),
-                    'p' | 'w' | 'r' => {
-                        let at = rank()? as usize;
-                        let mut sum = || u64::from_str_radix(numbers.next()?, 16).ok();
+                    'p' | 'w' | 'r' | 'v' | 'u' => {
+                        let number: u32 = rank()?;
+                        let at = number as usize;
+                        let mut value = || u64::from_str_radix(numbers.next()?, 16).ok();
                         match kind {
                             'p' => Self::Posted(at),
                             'w' => Self::Written(at),
-                            _ => Self::Read { at, sum: sum()? },
+                            'r' => Self::Read { at, sum: value()? },
+                            'v' => Self::Fetched { at, value: value()? },
+                            _ => Self::FinalWord { word: number, value: value()? },
                         }
                     }
                     'k' | 'm' | 'e' => {

@@ -46,6 +46,22 @@ pub(crate) enum Fault {
     ReportNoLoss,
     DeliverAfterLoss,
     CompleteNothingOnLoss,
+    /// An atomic is served after some that were posted behind it.
+    DelayAtomic,
+    /// An atomic is served before the writes that were posted before it.
+    AtomicFirst,
+    /// An atomic does not wait for what it is to wait for.
+    IgnoreFence,
+    /// An atomic finds the word as it is, and changes it later: another one may come between.
+    Divide,
+    /// An atomic changes nothing.
+    LoseAtomic,
+    /// An atomic has its effect twice.
+    RepeatAtomic,
+    /// An atomic tells the value that it has left.
+    FetchAfter,
+    /// A compare-and-swap replaces whatever it finds.
+    SwapAlways,
 }
 
 #[derive(Clone, Debug)]
@@ -53,6 +69,9 @@ enum Item {
     Packet(Context, Packet, Vec<u8>),
     Write(Memory, Vec<u8>, Handle),
     ReadRequest(Read),
+    Atomic(Atomic),
+    /// The second half of an atomic that was divided.
+    Store(Memory, u64),
 }
 
 /// A completion, and the data of a read with its destination.
@@ -117,6 +136,13 @@ impl Outbound for Out {
             self.push(read.of, Item::ReadRequest(*read));
         }
     }
+
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        if self.expect(atomic.to, Arrival::Fetched(atomic.request, 0)) {
+            self.push(atomic.to, Item::Atomic(*atomic));
+        }
+        Ok(())
+    }
 }
 
 pub(crate) struct BrokenTransport {
@@ -126,6 +152,9 @@ pub(crate) struct BrokenTransport {
     pass: usize,
     /// Reads whose data is taken when their notice has been delivered, which is too late.
     late: VecDeque<(usize, Read)>,
+    /// The atomic that is delayed, and the completions of those that have passed it.
+    delayed: Option<(usize, Atomic)>,
+    withheld: Vec<Arrival>,
 }
 
 impl BrokenTransport {
@@ -169,6 +198,14 @@ impl BrokenTransport {
             (Some(Item::Write(into, ..)), Some(Item::ReadRequest(read))) if *into == read.from => {
                 self.breaks(Fault::ReadFirst)
             }
+            (Some(Item::Write(into, ..)), Some(Item::Atomic(atomic))) if *into == atomic.target => {
+                self.breaks(Fault::AtomicFirst)
+            }
+            (Some(Item::ReadRequest(read)), Some(Item::Atomic(atomic)))
+                if read.from == atomic.target && atomic.fenced =>
+            {
+                self.breaks(Fault::IgnoreFence)
+            }
             _ => false,
         }
     }
@@ -185,7 +222,11 @@ impl BrokenTransport {
         if lose {
             return;
         }
-        net.outstanding[from].retain(|(_, expected)| *expected != arrival);
+        let is_other = |expected: &Arrival| match (*expected, arrival) {
+            (Arrival::Fetched(expected, _), Arrival::Fetched(request, _)) => expected != request,
+            _ => *expected != arrival,
+        };
+        net.outstanding[from].retain(|(_, expected)| is_other(expected));
         let copies = if repeat { 2 } else { 1 };
         for _ in 0..copies {
             if swap {
@@ -201,6 +242,55 @@ impl BrokenTransport {
     fn answer(&mut self, from: usize, read: &Read, handler: &mut impl Handler<Out>) {
         let data = handler.regions().bytes(read.from, read.len).expect("it is registered").to_vec();
         self.complete(from, Arrival::Read(read.request), Some((read.into, data)));
+    }
+
+    /// Takes an atomic. One that comes too late, after those behind it, is served by the next poll; their completions keep
+    /// their order.
+    fn atomic(&mut self, from: usize, atomic: &Atomic, handler: &mut impl Handler<Out>) {
+        let is_first = self.delayed.is_none();
+        if is_first && self.breaks(Fault::DelayAtomic) {
+            self.delayed = Some((from, *atomic));
+            return;
+        }
+        let found = self.change(from, atomic, handler);
+        let fetched = Arrival::Fetched(atomic.request, found);
+        match self.delayed {
+            Some((delayed, _)) if delayed == from => self.withheld.push(fetched),
+            _ => self.complete(from, fetched, None),
+        }
+    }
+
+    fn delayed_atomic(&mut self, handler: &mut impl Handler<Out>) {
+        let Some((from, atomic)) = self.delayed.take() else { return };
+        let found = self.change(from, &atomic, handler);
+        self.complete(from, Arrival::Fetched(atomic.request, found), None);
+        for fetched in std::mem::take(&mut self.withheld) {
+            self.complete(from, fetched, None);
+        }
+    }
+
+    /// Changes the word of an atomic, and returns what it tells.
+    fn change(&mut self, from: usize, atomic: &Atomic, handler: &mut impl Handler<Out>) -> u64 {
+        let found = load(handler, atomic.target);
+        let left = match atomic.op {
+            AtomicOp::CompareSwap { expected, new }
+                if found != expected && self.breaks(Fault::SwapAlways) =>
+            {
+                new
+            }
+            op => op.apply(found),
+        };
+        if left != found && self.breaks(Fault::LoseAtomic) {
+            return found;
+        }
+        if left != found && self.breaks(Fault::Divide) {
+            let store = Item::Store(atomic.target, left);
+            self.out.net.borrow_mut().items[self.out.me][from].push_back(store);
+            return found;
+        }
+        let again = left != found && self.breaks(Fault::RepeatAtomic);
+        store(handler, atomic.target, if again { atomic.op.apply(left) } else { left });
+        if left != found && self.breaks(Fault::FetchAfter) { left } else { found }
     }
 
     fn take(&mut self, from: usize, item: Item, handler: &mut impl Handler<Out>) {
@@ -255,6 +345,8 @@ impl BrokenTransport {
                 bytes.expect("it is registered").copy_from_slice(&data);
                 self.complete(from, Arrival::Written(request), None);
             }
+            Item::Atomic(atomic) => self.atomic(from, &atomic, handler),
+            Item::Store(target, value) => store(handler, target, value),
             Item::ReadRequest(read) => {
                 // The reader does nothing for the notice.
                 let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
@@ -270,6 +362,16 @@ impl BrokenTransport {
             }
         }
     }
+}
+
+fn load(handler: &mut impl Handler<Out>, word: Memory) -> u64 {
+    let bytes = handler.regions().bytes(word, Atomic::LEN).expect("it is registered");
+    u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"))
+}
+
+fn store(handler: &mut impl Handler<Out>, word: Memory, value: u64) {
+    let bytes = handler.regions().bytes_mut(word, Atomic::LEN).expect("it is registered");
+    bytes.copy_from_slice(&value.to_ne_bytes());
 }
 
 impl Transport for BrokenTransport {
@@ -306,6 +408,7 @@ impl Transport for BrokenTransport {
                 self.out.net.borrow_mut().items[me][dead].clear();
             }
         }
+        self.delayed_atomic(handler);
         let ranks = self.out.net.borrow().items.len();
         for from in 0..ranks {
             // A few at a time, so that there are items to swap.
@@ -361,6 +464,8 @@ pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -
             fault,
             pass,
             late: VecDeque::new(),
+            delayed: None,
+            withheld: Vec::new(),
         })
         .collect();
     // Bounded: a fault may keep a plan from its end.

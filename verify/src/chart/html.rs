@@ -15,25 +15,28 @@ ol{padding-left:2.5em;max-width:70em}li{margin:.15em 0}.who{color:#57606a}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}p.summary{background:#2a1518}\
 code{background:#2b3036}.who{color:#9198a1}}";
 
-pub(super) fn render(chart: &Chart, title: &str, counterexample: &Counterexample) -> String {
-    let title = escape(title);
-    let mut steps = String::new();
-    for step in &counterexample.steps {
-        let who = match (step.rank, step.line) {
-            (Some(rank), Some(line)) => format!("<span class=\"who\">rank {rank}, line {line}:</span> "),
-            (Some(rank), None) => format!("<span class=\"who\">rank {rank}:</span> "),
-            (None, _) => String::new(),
-        };
-        steps.push_str(&format!("<li>{who}{}</li>\n", code(&step.what)));
-    }
-    let summary = code(&counterexample.summary);
-    let svg = chart.svg();
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+impl Chart {
+    /// A page with the chart and its explanation, which needs no other file.
+    pub fn html(&self, title: &str, counterexample: &Counterexample) -> String {
+        let title = escape(title);
+        let mut steps = String::new();
+        for step in &counterexample.steps {
+            let who = match (step.rank, step.line) {
+                (Some(rank), Some(line)) => format!("<span class=\"who\">rank {rank}, line {line}:</span> "),
+                (Some(rank), None) => format!("<span class=\"who\">rank {rank}:</span> "),
+                (None, _) => String::new(),
+            };
+            steps.push_str(&format!("<li>{who}{}</li>\n", code(&step.what)));
+        }
+        let summary = code(&counterexample.summary);
+        let svg = self.svg();
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<p class=\"summary\">{summary}</p>\n\
          <div class=\"chart\" tabindex=\"0\">\n{svg}</div>\n<h2>Step by step</h2>\n<ol>\n{steps}</ol>\n</body>\n</html>\n"
-    )
+        )
+    }
 }
 
 /// Escaped text in which what stands between backquotes is code.

@@ -7,7 +7,7 @@
 mod canvas;
 mod html;
 mod svg;
-mod text;
+mod terminal;
 
 use std::borrow::Cow;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -82,26 +82,6 @@ pub struct End {
 }
 
 impl Chart {
-    /// The chart for a terminal of `width` columns, with or without ANSI colours.
-    pub fn text(&self, width: usize, colour: bool) -> String {
-        text::render(self, width, colour)
-    }
-
-    /// The chart as an SVG document.
-    pub fn svg(&self) -> String {
-        svg::render(self, None)
-    }
-
-    /// The chart as an SVG document that says what it shows.
-    pub fn titled_svg(&self, title: &str) -> String {
-        svg::render(self, Some(title))
-    }
-
-    /// A page with the chart and its explanation, which needs no other file.
-    pub fn html(&self, title: &str, counterexample: &crate::report::Counterexample) -> String {
-        html::render(self, title, counterexample)
-    }
-
     /// `Not drawn: ranks 16, 17 and 12 more.`
     fn not_drawn(&self) -> Option<String> {
         const NAMED_MAX: usize = 8;

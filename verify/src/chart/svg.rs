@@ -36,8 +36,20 @@ text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#24
 .data{stroke:#3fb950}.data-text{fill:#56d364}.data-head{fill:#3fb950}\
 .wrong{fill:#ff7b72}.cross{stroke:#ff7b72}}";
 
+impl Chart {
+    /// The chart as an SVG document.
+    pub fn svg(&self) -> String {
+        render(self, None)
+    }
+
+    /// The chart as an SVG document that says what it shows.
+    pub fn titled_svg(&self, title: &str) -> String {
+        render(self, Some(title))
+    }
+}
+
 /// The drawing, below `heading` where nothing else says what it shows.
-pub(super) fn render(chart: &Chart, heading: Option<&str>) -> String {
+fn render(chart: &Chart, heading: Option<&str>) -> String {
     let mut page = Page::new(chart);
     page.lanes();
     chart.arrows.iter().for_each(|arrow| page.arrow(arrow));

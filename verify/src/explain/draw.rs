@@ -4,10 +4,10 @@ use super::names::Names;
 use super::stuck::Deadlock;
 use super::verdict::Verdict;
 use super::walk::{Beat, FlightId, Sent, Walk};
+use crate::action::{Action, Choice};
 use crate::chart::{Arrow, Chart, End, Kind, Row};
+use crate::network::{Flight, Message, What};
 use crate::program::{Act, Ordinal};
-use crate::state::{Flight, Message, What};
-use crate::step::{Action, Choice};
 use carrousel_rank::Packet;
 use std::collections::{BTreeSet, HashMap};
 

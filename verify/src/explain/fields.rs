@@ -2,10 +2,10 @@
 
 use super::tell::Teller;
 use super::walk::{Beat, Sent};
+use crate::action::Action;
+use crate::network::Flight;
 use crate::program::{Act, Ordinal, Sought, Start};
 use crate::report::{SentReport, StatementReport, StepKind, StepReport};
-use crate::state::Flight;
-use crate::step::Action;
 use carrousel_rank::{Packet, Source};
 
 /// What data is called that has no packet behind it.

@@ -15,18 +15,16 @@ mod tell;
 mod verdict;
 mod walk;
 
+use crate::action::Action;
 use crate::chart::Chart;
 use crate::explore::Path;
-use crate::later::fault;
-use crate::program::{Job, Program};
+use crate::program::Job;
 use crate::report::{Counterexample, StepReport};
-use crate::state::{Note, Proc, Shared, State};
-use crate::step::Action;
+use crate::state::State;
+use crate::violation::Note;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
-use names::Names;
-use std::collections::HashMap;
-use std::sync::Arc;
+use names::{Names, faults};
 use stuck::Deadlock;
 use tell::Teller;
 use verdict::Verdict;
@@ -80,15 +78,6 @@ pub fn explain<P: Protocol>(
     let steps = told.map(|(beat, _)| teller.step(beat)).collect();
     let chart = draw::chart(&names, &walk, &keep, &verdict, deadlock.as_ref());
     Counterexample { summary, steps, chart }
-}
-
-/// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
-fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
-    let procs = state.map_or(&[][..], |state| &state.procs);
-    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
-        Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
-    };
-    (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
 }
 
 /// What one step does, from one state to the next.

@@ -1,10 +1,13 @@
 //! What things are called: by the lines of the scenario, or by short names where there is none.
 
+use crate::later::fault;
+use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
-use crate::state::Message;
-use carrousel_rank::{Kind, Source, TagSelector, mpi};
+use crate::state::{Proc, Shared, State};
+use carrousel_rank::{Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Names of ranks, requests, statements and buffers.
 pub(super) struct Names<'a> {
@@ -270,6 +273,15 @@ impl<'a> Names<'a> {
         let at = again.map(|step| step.line).or((rounds > 1).then_some(line))?;
         Some((program.requests.get(name.0 as usize)?.to_string(), at))
     }
+}
+
+/// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
+pub(super) fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
+    let procs = state.map_or(&[][..], |state| &state.procs);
+    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
+        Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
+    };
+    (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
 }
 
 /// The step that starts each request of a program, and which time its line does so.

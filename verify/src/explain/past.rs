@@ -3,7 +3,7 @@
 //! A step depends on the earlier ones of its rank, and the arrival of something on the step that sent it.
 
 use super::walk::{Beat, Sent};
-use crate::state::Message;
+use crate::network::Message;
 use std::collections::HashSet;
 
 /// Whether each beat is in the causal past of the last beats of `ranks`.

@@ -1,14 +1,14 @@
 //! A state in words: where each rank is, what its requests wait for, what is in flight, and what has gone wrong.
 
-use super::faults;
-use super::names::{Names, list};
+use super::names::{Names, faults, list};
 use super::stuck::Deadlock;
 use super::tell::Teller;
 use super::verdict::verdict;
 use super::walk::Walk;
 use crate::explore::Path;
 use crate::program::{Job, Start};
-use crate::state::{Note, Open, Proc, State};
+use crate::state::{Open, Proc, State};
+use crate::violation::Note;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Scenario;
 use std::fmt::Write;

@@ -2,18 +2,19 @@
 
 mod ahead;
 mod scene;
+mod waiting;
 
 use super::names::{Names, bytes, ranks};
 use super::walk::Walk;
 use crate::cycle;
 use crate::explore::Path;
-use crate::program::{Ordinal, Start};
-use crate::state::Message;
+use crate::network::Message;
+use crate::program::Start;
 use carrousel_rank::{Kind, Protocol};
 use scene::Scene;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
-use std::rc::Rc;
+use waiting::Waiting;
 
 /// Ranks of a cycle that are named one by one if there are no more, and stuck ranks whose steps are told.
 const LISTED_MAX: usize = 8;
@@ -23,42 +24,8 @@ const SAYINGS_MAX: usize = 4;
 const EXAMPLES: usize = 3;
 /// Ranks that wait in the same way are told by an example if there are so many.
 const ALIKE_MIN: usize = 3;
-/// Reasons that are given of a rank that waits for several requests.
-const REASONS_MAX: usize = 2;
 /// Ranks from which a cycle is searched; where there is one, one of the first will be near it.
 const STARTS_MAX: usize = 32;
-
-/// A rank that can never go on.
-pub(super) struct Waiting {
-    pub(super) rank: u16,
-    /// Its next step.
-    pub(super) pc: usize,
-    /// The line of that, if the reader knows it.
-    line: Option<u32>,
-    /// `at line 5 (...)`.
-    place: String,
-    /// The first request that it waits for; none for a probe.
-    request: Option<Ordinal>,
-    /// One for each request that it waits for.
-    reasons: Vec<Reason>,
-    /// Unfinished ranks that could end it, in lists that others may have as well; no list is empty.
-    edges: Vec<Rc<[u16]>>,
-}
-
-/// Why a request is not complete.
-struct Reason {
-    /// `for rank 1 to receive it at line 9`.
-    text: String,
-    /// How it stands, ranks aside.
-    shape: Shape,
-    /// It is the same for every rank that it is true of, and says nothing of that rank's own.
-    common: bool,
-    /// The message that it is about, if that has come.
-    message: Option<Message>,
-}
-
-/// A reason with the ranks left out: the line of the request, what keeps it, and where that could end.
-type Shape = (Option<u32>, &'static str, Option<u32>);
 
 /// What is said of some stuck ranks.
 struct Saying<'a> {
@@ -181,35 +148,6 @@ impl<'a> Saying<'a> {
         }
         all.extend(others);
         Saying { first, ranks: all, text }
-    }
-}
-
-impl Waiting {
-    /// What is equal of ranks that wait in the same way: at the same line, for requests of the same lines that stand
-    /// alike. Nothing else is like a rank of which the line is not known.
-    fn likeness(&self) -> Result<(u32, Vec<Shape>), u16> {
-        let shapes = || self.reasons.iter().map(|reason| reason.shape).collect();
-        self.line.map(|line| (line, shapes())).ok_or(self.rank)
-    }
-
-    /// What is equal of ranks if what is said of one is true of the other one, word by word.
-    fn account(&self) -> Result<(&str, Vec<&str>), u16> {
-        let is_common = self.reasons.iter().all(|reason| reason.common);
-        let texts = || self.reasons.iter().map(|reason| reason.text.as_str()).collect();
-        is_common.then(|| (self.place.as_str(), texts())).ok_or(self.rank)
-    }
-
-    /// `for ..., and for ..., and for 2 more requests`.
-    fn why(&self) -> String {
-        let mut reasons: Vec<String> =
-            self.reasons.iter().take(REASONS_MAX).map(|reason| reason.text.clone()).collect();
-        reasons.dedup();
-        match self.reasons.len().saturating_sub(REASONS_MAX) {
-            0 => {}
-            1 => reasons.push("for 1 more request".to_owned()),
-            more => reasons.push(format!("for {more} more requests")),
-        }
-        reasons.join(", and ")
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::names::{Names, list};
 use super::walk::{Beat, FlightId, Sent, Walk};
+use crate::action::{Action, Choice};
+use crate::network::{Flight, Reading, What};
 use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
-use crate::state::{Flight, Reading, What};
-use crate::step::{Action, Choice};
 use carrousel_rank::{Handle, LineId, Packet};
 
 /// Tells steps.

@@ -2,8 +2,9 @@
 
 use super::names::{Names, bytes};
 use super::walk::Walk;
+use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Message, Note};
+use crate::violation::Note;
 
 /// A violation in words.
 pub(super) struct Verdict {

@@ -1,9 +1,10 @@
 //! Walking a path: what each action set in motion, found by comparing the states around it.
 
+use crate::action::Action;
 use crate::explore::Path;
+use crate::network::{Flight, Message, Reading, Route, What};
 use crate::program::{Ordinal, Start};
-use crate::state::{Flight, Message, Proc, Reading, Route, State, What};
-use crate::step::Action;
+use crate::state::{Proc, State};
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use carrousel_scenario::{Received, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -94,7 +95,7 @@ impl Walk {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
             walk.names.extend(named);
         }
-        for (route, flight) in &state.flights {
+        for (route, flight) in state.network.iter() {
             let at = if route.what == What::Written { route.at } else { route.peer };
             let message = match *flight {
                 Flight::Read(Reading { request, .. }, _) => taken(state, *route, request),
@@ -146,7 +147,7 @@ impl Walk {
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
         let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
-        for route in after.flights.chunk_by(|a, b| a.0 == b.0) {
+        for route in after.network.routes() {
             let Some((name, _)) = route.first() else { continue };
             let queue = queues.entry(*name).or_default();
             for (route, flight) in route.iter().skip(queue.len()) {

@@ -20,12 +20,14 @@
 //! **Not modelled.** Transfers into a buffer. The kernel must not move a page that an adapter writes to, and
 //! nothing on our side could repair it.
 
+mod bounds;
+mod environment;
 mod model;
 mod rules;
 mod step;
 mod tell;
 mod world;
 
-pub use model::{Bounds, Reached};
+pub use bounds::{Bounds, Kind};
+pub use environment::Reached;
 pub use rules::{RULES, SET, explore, explore_without};
-pub use world::Kind;

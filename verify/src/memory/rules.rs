@@ -1,6 +1,8 @@
 //! The machine with one rule off, by name. Only the checker has them.
 
-use super::model::{Around, Bounds, Model};
+use super::bounds::Bounds;
+use super::environment::Around;
+use super::model::Model;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};

@@ -1,7 +1,8 @@
 //! What can happen, and what one step does.
 
-use super::model::{Around, Model, PAGE, Reached};
-use super::world::{Flight, Kind, Pages, Sending, Translation, World, Wrong};
+use super::bounds::{Kind, PAGE};
+use super::environment::{Around, Environment, Reached};
+use super::world::{Flight, Pages, Sending, Translation, World, Wrong};
 use carrousel_reuse::{
     Acquired, CacheRules, Completion, Deregister, Direct, Path, RegionId, Registration, ReuseRules, Route,
     Span,
@@ -44,11 +45,11 @@ pub(super) enum Action {
 
 /// Appends what can happen next.
 pub(super) fn actions<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     world: &World<C, R>,
     actions: &mut Vec<Action>,
 ) {
-    let bounds = model.bounds();
+    let bounds = &environment.bounds;
     let pages = 0..bounds.pages;
     if world.sends > 0 && world.sending.len() < usize::from(bounds.threads) {
         for kind in bounds.kinds {
@@ -83,9 +84,19 @@ pub(super) fn actions<C: CacheRules, R: ReuseRules>(
     }
 }
 
+/// Whether a call waits, and nothing else can happen.
+pub(super) fn is_stuck<C: CacheRules, R: ReuseRules>(environment: &Environment, world: &World<C, R>) -> bool {
+    let mut possible = Vec::new();
+    let is_waiting = !world.sending.is_empty() || !world.flights.is_empty();
+    if is_waiting {
+        actions(environment, world, &mut possible);
+    }
+    is_waiting && possible.is_empty()
+}
+
 /// The state after a step.
 pub(super) fn after<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     world: &World<C, R>,
     action: Action,
 ) -> World<C, R> {
@@ -94,17 +105,17 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
     match action {
         Action::Send { kind, buffer } => {
             world.sends -= 1;
-            send(model, world, kind, buffer);
+            send(environment, world, kind, buffer);
         }
         Action::Answer { sending, well } => {
             let sending = world.sending.remove(sending);
             if let Some(region) = sending.region {
-                answer(model, world, &sending, region, well);
+                answer(environment, world, &sending, region, well);
             }
         }
         Action::Retry(sending) => {
             let Sending { kind, buffer, .. } = world.sending.remove(sending);
-            send(model, world, kind, buffer);
+            send(environment, world, kind, buffer);
         }
         Action::Read(flight) => read(world, flight),
         Action::Done(flight) => {
@@ -124,10 +135,10 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
         }
         Action::Unmap(page) => {
             world.unmaps -= 1;
-            if model.around() == Around::KernelTellsLate {
+            if environment.around == Around::KernelTellsLate {
                 world.untold.push(page);
             } else {
-                invalidate(model, world, page);
+                invalidate(environment, world, page);
             }
             world.pages[usize::from(page)] = None;
         }
@@ -138,11 +149,11 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
         }
         Action::Tell(at) => {
             let page = world.untold.remove(at);
-            invalidate(model, world, page);
+            invalidate(environment, world, page);
         }
         Action::Move(page) => {
             world.moves -= 1;
-            invalidate(model, world, page);
+            invalidate(environment, world, page);
             let frame = world.take_frame(world.content(page));
             world.pages[usize::from(page)] = Some(frame);
         }
@@ -152,7 +163,7 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
 }
 
 fn send<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     world: &mut World<C, R>,
     kind: Kind,
     buffer: Pages,
@@ -166,25 +177,25 @@ fn send<C: CacheRules, R: ReuseRules>(
                 world.machine.transfer(buffer.address(), buffer.bytes(), Path::EagerByWrite, &mut work);
             match route {
                 Route::Copy if was_stopped => {
-                    model.reach(Reached::Stopped);
-                    if model.around() == Around::DriverWaits {
+                    environment.reach(Reached::Stopped);
+                    if environment.around == Around::DriverWaits {
                         world.sending.push(Sending { kind, buffer, region: None });
                     }
                 }
-                Route::Copy => model.reach(Reached::Copied),
-                Route::Direct(region) => hit(model, world, region, buffer),
+                Route::Copy => environment.reach(Reached::Copied),
+                Route::Direct(region) => hit(environment, world, region, buffer),
                 Route::Register(region, pages) => register = Some((region, pages)),
             }
         }
         Kind::Large => match world.machine.acquire(buffer.span(), &mut work) {
-            Acquired::Hit(region) => hit(model, world, region, buffer),
+            Acquired::Hit(region) => hit(environment, world, region, buffer),
             Acquired::Register(region, pages) => register = Some((region, pages)),
             // It is sent from memory that is registered for this message, or copied.
-            Acquired::Refused(_) => model.reach(Reached::Refused),
+            Acquired::Refused(_) => environment.reach(Reached::Refused),
         },
     }
     if !work.is_empty() {
-        model.reach(Reached::Evicted);
+        environment.reach(Reached::Evicted);
     }
     deregister(world, &work);
     if let Some((region, pages)) = register {
@@ -206,7 +217,7 @@ fn translate<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, region: Regi
 }
 
 fn answer<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     world: &mut World<C, R>,
     sending: &Sending,
     region: RegionId,
@@ -214,7 +225,7 @@ fn answer<C: CacheRules, R: ReuseRules>(
 ) {
     let translation = &mut world.translations[region.index as usize];
     if !well {
-        model.reach(Reached::Failed);
+        environment.reach(Reached::Failed);
         *translation = None;
         if let Err(misuse) = world.machine.failed(region) {
             world.fail(Wrong::Misuse(misuse));
@@ -229,14 +240,14 @@ fn answer<C: CacheRules, R: ReuseRules>(
     deregister(world, &work);
     match answer {
         Ok(Registration::Usable) => {
-            model.reach(Reached::Registered);
+            environment.reach(Reached::Registered);
             post(world, region, sending.buffer);
         }
         Ok(Registration::Stale) => {
-            model.reach(Reached::Stale);
+            environment.reach(Reached::Stale);
             // A small message is copied now.
             if sending.kind == Kind::Large {
-                send(model, world, sending.kind, sending.buffer);
+                send(environment, world, sending.kind, sending.buffer);
             }
         }
         Err(misuse) => world.fail(Wrong::Misuse(misuse)),
@@ -244,12 +255,12 @@ fn answer<C: CacheRules, R: ReuseRules>(
 }
 
 fn hit<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     world: &mut World<C, R>,
     region: RegionId,
     buffer: Pages,
 ) {
-    model.reach(Reached::Hit);
+    environment.reach(Reached::Hit);
     post(world, region, buffer);
 }
 
@@ -286,7 +297,7 @@ fn read<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, flight: usize) {
 }
 
 /// The process hears that a page goes, while its frame is still there.
-fn invalidate<C: CacheRules, R: ReuseRules>(model: &Model<C, R>, world: &mut World<C, R>, page: u8) {
+fn invalidate<C: CacheRules, R: ReuseRules>(environment: &Environment, world: &mut World<C, R>, page: u8) {
     let Some(span) = Span::new(u64::from(page) * PAGE, PAGE) else { return };
     let mut work = Vec::new();
     world.machine.invalidate(span, &mut work);
@@ -294,7 +305,7 @@ fn invalidate<C: CacheRules, R: ReuseRules>(model: &Model<C, R>, world: &mut Wor
         world.translation(flight.region).is_some_and(|translation| translation.pages.has(page))
     };
     if world.flights.iter().any(has_page) {
-        model.reach(Reached::InvalidatedInUse);
+        environment.reach(Reached::InvalidatedInUse);
     }
     deregister(world, &work);
 }

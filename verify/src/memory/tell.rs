@@ -1,21 +1,24 @@
 //! A path, for a person.
 
-use super::model::Model;
-use super::step::Action;
-use super::world::{Kind, Pages, World, Wrong};
+use super::bounds::Kind;
+use super::environment::Environment;
+use super::step::{Action, is_stuck};
+use super::world::{Pages, World, Wrong};
 use carrousel_reuse::{CacheRules, RegionId, ReuseRules};
 use std::fmt::Write;
 
 /// What goes wrong, and the steps to it, one a line.
 pub(super) fn tell<C: CacheRules, R: ReuseRules>(
-    model: &Model<C, R>,
+    environment: &Environment,
     path: &[(World<C, R>, Option<Action>)],
 ) -> String {
     let mut text = String::new();
     if let Some((last, _)) = path.last() {
         let (check, what) = match last.wrong {
             Some(wrong) => (wrong.check(), sentence(wrong)),
-            None if model.is_stuck(last) => ("never-stuck", "a send waits for what does not come".to_owned()),
+            None if is_stuck(environment, last) => {
+                ("never-stuck", "a send waits for what does not come".to_owned())
+            }
             None => return text,
         };
         let _ = writeln!(text, "{check}: {what}");

@@ -1,6 +1,6 @@
 //! The state: pages, frames, translations, and what is on its way.
 
-use super::model::{Bounds, PAGE};
+use super::bounds::{Bounds, Kind, PAGE};
 use carrousel_reuse::{CacheRules, Direct, Limits, Misuse, Policy, RegionId, ReuseRules, Span, Thresholds};
 
 /// What was never in a buffer: the content of a frame that is another one's by now.
@@ -37,15 +37,6 @@ impl Pages {
     pub(super) fn iter(self) -> impl Iterator<Item = u8> {
         self.first..self.first + self.len
     }
-}
-
-/// How a message was asked to travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A small one, which may be copied.
-    Small,
-    /// A rendezvous.
-    Large,
 }
 
 /// A send call that has not returned.

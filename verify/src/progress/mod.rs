@@ -19,6 +19,7 @@ mod bounds;
 mod pair;
 mod rules;
 mod tell;
+mod world;
 
 pub use bounds::Bounds;
 pub use rules::{RULES, SET, explore, explore_without};

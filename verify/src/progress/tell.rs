@@ -1,7 +1,7 @@
 //! A counterexample in words.
 
 use super::bounds::{EAGER, Program};
-use super::pair::{Action, SENDER, World};
+use super::world::{Action, SENDER, World};
 use carrousel_rank::{Event, Packet, Protocol, mpi};
 
 fn name(end: usize) -> &'static str {

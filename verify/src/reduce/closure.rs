@@ -2,10 +2,11 @@
 //! and of what cannot happen yet, something without which it never will.
 
 use super::{Flow, Node, View};
+use crate::action::Action;
 use crate::later::sought;
+use crate::network::{Message, Route, What};
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Message, Proc, Route, What};
-use crate::step::Action;
+use crate::state::Proc;
 use carrousel_rank::{Call, Context, Protocol, Source};
 use std::collections::HashSet;
 
@@ -151,7 +152,7 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             })
         };
-        self.state.heads_at(at).any(|(route, _)| self.end_of(*route) == end) || announces()
+        self.state.network.heads_at(at).any(|(route, _)| self.end_of(*route) == end) || announces()
     }
 
     /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
@@ -312,7 +313,7 @@ impl<P: Protocol> View<'_, P> {
     /// Whether something is under way that comes out at `at`.
     fn has_arrivals(&self, at: u16, peer: u16, what: What) -> bool {
         let route = Route { at, peer, context: Context::MESSAGES, what };
-        self.state.flights.binary_search_by(|(other, _)| other.cmp(&route)).is_ok()
+        self.state.network.has(route)
     }
 
     fn possible(&self, nodes: &Nodes) -> Vec<Action> {
@@ -322,7 +323,7 @@ impl<P: Protocol> View<'_, P> {
                 self.model.steps(self.state, *rank, &mut actions);
             }
         }
-        for (route, _) in self.state.heads() {
+        for (route, _) in self.state.network.heads() {
             // A rank whose last receive from any source has its message is named jointly by that.
             let jointly = match route.what {
                 What::Forward | What::Read(_) if route.context == Context::MESSAGES => {

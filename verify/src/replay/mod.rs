@@ -20,103 +20,19 @@
 //! be followed any further, which is told as a [`Gap`].
 
 mod player;
+mod report;
 mod tell;
 mod usage;
 
+pub use self::report::{Departure, Gap, Progress, Report, Verdict, Why};
 pub use self::usage::{CollectiveCall, Misuse, Place};
 
 use self::player::{Player, Stop};
 use self::usage::Usage;
-use crate::state::State;
-use carrousel_rank::{Job, Mirror, Options};
+use crate::network::Network;
+use carrousel_rank::{Job, Options};
 use carrousel_trace::{Trace, TraceError, TracePart};
-use serde::Serialize;
 use std::collections::BTreeSet;
-
-/// How far a replay is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Records that have been replayed.
-    pub records: u64,
-    /// Bytes that have been read.
-    pub read: u64,
-    /// Bytes of the trace.
-    pub bytes: u64,
-}
-
-/// What came of a replay. Serialises as the object that `--format json` prints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// Whether the model allows it.
-    pub verdict: Verdict,
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// How many ranks the job had.
-    pub ranks: u32,
-    /// Calls that the model allows, communicators that were defined included.
-    pub calls: u64,
-    /// Events that the model allows.
-    pub events: u64,
-    /// Answers that are the model's: requests that were ended, and probes.
-    pub answers: u64,
-    /// Where reality left the model.
-    pub departure: Option<Departure>,
-    /// What could not be followed to its end.
-    pub gaps: Vec<Gap>,
-    /// What the program did that MPI forbids, whatever the model thinks of it.
-    pub misuses: Vec<Misuse>,
-}
-
-/// Whether the model allows what a trace says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// All of it.
-    Allowed,
-    /// Not all of it.
-    Departed,
-    /// All that could be followed, and there is more.
-    Incomplete,
-}
-
-/// Where reality left the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Departure {
-    /// At which rank.
-    pub rank: u32,
-    /// Which record of its part: its line, from 1.
-    pub record: u64,
-    /// Where the application made its last call.
-    #[serde(flatten)]
-    pub place: Place,
-    /// What the record says.
-    pub happened: String,
-    /// What the model would have allowed instead.
-    pub allowed: String,
-}
-
-/// What could not be followed to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Gap {
-    /// Of which rank.
-    pub rank: u32,
-    /// The last record that was replayed; 0 if there is none.
-    pub record: u64,
-    /// Why no further.
-    pub why: Why,
-}
-
-/// Why a part could not be followed to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// There is no such part.
-    Missing,
-    /// It is cut short.
-    Cut,
-    /// It goes on with something that this rank has sent behind the gap in its part.
-    Needs(u32),
-}
 
 /// Things in flight above which a rank lets the others catch up: the network is searched for each.
 const IN_FLIGHT: usize = 256;
@@ -157,7 +73,7 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
 /// The ranks, and the network between them.
 struct Replay {
     players: Vec<Player>,
-    network: State<Mirror>,
+    network: Network,
     usage: Usage,
 }
 
@@ -166,14 +82,7 @@ impl Replay {
         let job = Job { ranks };
         let players = parts.into_iter().enumerate();
         let players = players.map(|(me, part)| Player::new(me as u16, &job, options, part));
-        let network = State {
-            job: 0,
-            procs: Vec::new(),
-            flights: Vec::new(),
-            begun: Vec::new(),
-            wrong: Default::default(),
-        };
-        Self { players: players.collect(), network, usage: Usage::new(ranks) }
+        Self { players: players.collect(), network: Network::default(), usage: Usage::new(ranks) }
     }
 
     /// Replays as far as possible. Returns where reality left the model, if it did.

@@ -1,9 +1,9 @@
 //! One rank of a trace: its part, and the state machine that the part is fed to.
 
-use super::Departure;
+use super::report::Departure;
 use super::tell;
 use super::usage::{Place, Usage};
-use crate::state::{Data, Flight, Message, Route, State, What};
+use crate::network::{Data, Flight, Message, Network, Route, What};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
     Rank, RankId, Source, Status, TagSelector, Work,
@@ -59,8 +59,8 @@ struct Differs {
 }
 
 /// The messages that have not come, to whom, and how long they are.
-pub(super) fn on_the_way(network: &State<Mirror>) -> impl Iterator<Item = (RankId, Envelope, u64)> {
-    network.flights.iter().filter_map(|(route, flight)| {
+pub(super) fn on_the_way(network: &Network) -> impl Iterator<Item = (RankId, Envelope, u64)> {
+    network.iter().filter_map(|(route, flight)| {
         let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
             return None;
         };
@@ -91,12 +91,12 @@ impl Player {
     /// Goes on until something holds it up.
     pub(super) fn turn(
         &mut self,
-        network: &mut State<Mirror>,
+        network: &mut Network,
         usage: &mut Usage,
         most: usize,
     ) -> Result<Stop, TraceError> {
         loop {
-            if (network.flights.len() > most || usage.is_full()) && self.awaited.is_none() {
+            if (network.len() > most || usage.is_full()) && self.awaited.is_none() {
                 return Ok(Stop::Crowded);
             }
             let done = if let Some((from, context, packet)) = self.awaited.take() {
@@ -170,7 +170,7 @@ impl Player {
 
     /// The messages that it has not received although it has left its job, oldest first; and those that were still on
     /// their way then.
-    pub(super) fn left_behind(&self, network: &State<Mirror>) -> Vec<(RankId, Envelope, u64)> {
+    pub(super) fn left_behind(&self, network: &Network) -> Vec<(RankId, Envelope, u64)> {
         if self.end() != Some(TraceEnd::Finalized) {
             return Vec::new();
         }
@@ -192,12 +192,7 @@ impl Player {
         self.rank.unexpected().map(|envelope| (RankId(self.me.into()), *envelope))
     }
 
-    fn record(
-        &mut self,
-        network: &mut State<Mirror>,
-        usage: &mut Usage,
-        record: Record,
-    ) -> Result<(), Differs> {
+    fn record(&mut self, network: &mut Network, usage: &mut Usage, record: Record) -> Result<(), Differs> {
         match record {
             Record::Call { call, answer, file, line, ignored } => {
                 self.is_at(file.as_deref(), line);
@@ -267,7 +262,7 @@ impl Player {
         }
     }
 
-    fn call(&mut self, network: &mut State<Mirror>, call: Call, answer: &CallAnswer) -> Result<(), Differs> {
+    fn call(&mut self, network: &mut Network, call: Call, answer: &CallAnswer) -> Result<(), Differs> {
         let result = self.rank.call(call, &mut self.work);
         let what = tell::call(&call);
         match (result, answer) {
@@ -295,7 +290,7 @@ impl Player {
         &mut self,
         communicator: Communicator,
         members: &[u32],
-        network: &mut State<Mirror>,
+        network: &mut Network,
     ) -> Result<(), Differs> {
         let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let number = communicator.index();
@@ -322,7 +317,7 @@ impl Player {
 
     fn packet(
         &mut self,
-        network: &mut State<Mirror>,
+        network: &mut Network,
         from: RankId,
         context: Context,
         packet: Packet,
@@ -354,12 +349,7 @@ impl Player {
         differs(tell(&packet), format!("{}, the next that it has sent in {lane}", tell(&expected)))
     }
 
-    fn completion(
-        &mut self,
-        network: &mut State<Mirror>,
-        request: Handle,
-        what: What,
-    ) -> Result<(), Differs> {
+    fn completion(&mut self, network: &mut Network, request: Handle, what: What) -> Result<(), Differs> {
         let is_it =
             |(route, flight): &&(Route, Flight)| route.what == what && *flight == Flight::Completion(request);
         let route = network.heads_at(self.me).find(is_it).map(|(route, _)| *route);
@@ -381,7 +371,7 @@ impl Player {
         self.event(network, if written { Event::Written(request) } else { Event::Read(request) })
     }
 
-    fn announce(&mut self, network: &mut State<Mirror>, request: Handle) -> Result<(), Differs> {
+    fn announce(&mut self, network: &mut Network, request: Handle) -> Result<(), Differs> {
         if self.rank.announceable().any(|other| other == request) {
             return self.event(network, Event::Announce(request));
         }
@@ -393,7 +383,7 @@ impl Player {
         differs(format!("{request} was announced"), allowed)
     }
 
-    fn lost(&mut self, network: &mut State<Mirror>, peer: RankId) -> Result<(), Differs> {
+    fn lost(&mut self, network: &mut Network, peer: RankId) -> Result<(), Differs> {
         if peer.0 >= self.ranks || peer.0 == u32::from(self.me) || self.lost.contains(&peer) {
             let allowed = "no such loss: it is told of another rank, once";
             return differs(format!("the connection to {peer} was lost"), allowed);
@@ -401,11 +391,11 @@ impl Player {
         // Packets that were delivered before stay delivered, none follows (the transport contract). What the rank
         // had posted itself is still reported as complete.
         let me = self.me;
-        let never = |route: &Route| {
+        let is_lost = |route: &Route| {
             (route.at, u32::from(route.peer)) == (me, peer.0)
                 && matches!(route.what, What::Forward | What::Back)
         };
-        network.flights.retain(|(route, _)| !never(route));
+        network.lose(is_lost);
         self.event(network, Event::Lost(peer))?;
         self.lost.insert(peer);
         Ok(())
@@ -427,7 +417,7 @@ impl Player {
         }
     }
 
-    fn event(&mut self, network: &mut State<Mirror>, event: Event) -> Result<(), Differs> {
+    fn event(&mut self, network: &mut Network, event: Event) -> Result<(), Differs> {
         if let Err(error) = self.rank.event(event, &mut self.work) {
             return differs(tell::event(&event), format!("nothing of the kind: {error}"));
         }
@@ -437,7 +427,7 @@ impl Player {
     }
 
     /// Puts into the network what the rank has asked for.
-    fn perform(&mut self, network: &mut State<Mirror>) {
+    fn perform(&mut self, network: &mut Network) {
         let me = self.me;
         for work in self.work.drain(..) {
             match work {

@@ -1,6 +1,6 @@
 //! A trace's records in words.
 
-use crate::state::What;
+use crate::network::What;
 use carrousel_rank::{
     Arrived, Call, Context, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
     Status, Tag, TagSelector, mpi,

@@ -7,10 +7,10 @@ use super::{Row, SuiteReport, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, Bounds};
-use crate::model::Reached;
 use crate::progress;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
+use crate::search::Reached;
 use std::time::Instant;
 
 /// A rule that is switched off, and what that must show.

@@ -4,7 +4,7 @@ use super::space::{
     ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
     with_cancels, with_claims, with_waits,
 };
-use crate::model::Reached;
+use crate::search::Reached;
 
 /// A family: every program of a shape.
 pub(super) struct Family {

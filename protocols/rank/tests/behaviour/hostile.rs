@@ -179,6 +179,31 @@ fn options() -> impl Strategy<Value = Options> {
     )
 }
 
+/// A send that is complete at once leaves the rank as its call and the release of its request would.
+fn leaves_nothing_behind<P: Protocol>(rank: &Rank<P>, message: &Send) -> Result<(), TestCaseError> {
+    let (mut called, mut sent) = (rank.clone(), rank.clone());
+    let (mut asked, mut work) = (Vec::new(), Vec::new());
+    let request = called.call(Call::Send(*message), &mut asked);
+    match sent.send_eagerly(message, &mut work) {
+        Ok(true) => {
+            let released = called.release(request.expect("it is right"));
+            let status = released.expect("it is open").expect("it is complete");
+            prop_assert_eq!((status.len, status.failure), (message.len, None));
+            let last = asked.pop();
+            prop_assert!(matches!(last, Some(Work::Complete { .. })), "{:?} comes last", last);
+            prop_assert_eq!(work, asked);
+            prop_assert!(sent == called, "{:?} leaves another state", message);
+        }
+        Ok(false) => {
+            prop_assert!(work.is_empty() && sent == *rank, "{:?} is not sent and changes the rank", message);
+            let fails = rank.lost_for(Source::Rank(message.to), message.communicator).is_some();
+            prop_assert!(fails || !rank.sends_eagerly(message), "{:?} could be sent", message);
+        }
+        Err(error) => prop_assert_eq!(request, Err(error)),
+    }
+    Ok(())
+}
+
 fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
     let part = Communicator::new(1).expect("few");
@@ -186,6 +211,9 @@ fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCa
     for step in steps {
         let before = rank.clone();
         let mut work = Vec::new();
+        if let Step::Call(Call::Send(message)) = *step {
+            leaves_nothing_behind(&rank, &message)?;
+        }
         let refused = match *step {
             Step::Call(call) => rank.call(call, &mut work).is_err(),
             Step::Event(event) => rank.event(event, &mut work).is_err(),

@@ -61,6 +61,16 @@ impl<R: MirrorRules> MirrorSender<R> {
         self.mirror.iter().position(|line| line.tag.matches(tag))
     }
 
+    /// The message that is being sent takes its line; one that finds none is unseen.
+    #[inline(always)]
+    fn take_line(&mut self, tag: Tag, send: Handle) -> Option<Line> {
+        if let Some(at) = self.line_for(tag) {
+            return Some(self.mirror.remove(at));
+        }
+        self.unseen.push(Unseen { number: self.sent, tag, send });
+        None
+    }
+
     fn fits(line: &Line, len: u64) -> bool {
         line.has_buffer && (!R::LENGTH_TEST || len <= line.target.len)
     }
@@ -85,27 +95,20 @@ impl<R: MirrorRules> MirrorSender<R> {
 
 impl<R: MirrorRules> SendSide for MirrorSender<R> {
     #[inline(always)]
-    fn send(&mut self, message: &Outgoing, _: Adaptation, agree: impl FnOnce() -> bool) -> Route {
+    fn eager(&mut self, tag: Tag, send: Handle) {
         // Nothing waits for an eager message's number once the receiver has been heard of it; the
         // receiver sees to that by SEEN (R9).
         self.sent = self.sent.wrapping_add(1);
-        let route = if message.rendezvous { Route::Rts(Hint::None) } else { Route::Eager };
-        if !message.rendezvous && !R::EAGER_TAKES_LINE {
-            return route;
+        if R::EAGER_TAKES_LINE {
+            self.take_line(tag, send);
         }
-        match self.line_for(message.tag) {
-            Some(at) => {
-                let line = self.mirror.remove(at);
-                if message.rendezvous && Self::fits(&line, message.len) && agree() {
-                    Route::Write(line.target)
-                } else {
-                    route
-                }
-            }
-            None => {
-                self.unseen.push(Unseen { number: self.sent, tag: message.tag, send: message.send });
-                route
-            }
+    }
+
+    fn rendezvous(&mut self, message: &Outgoing, _: Adaptation, agree: impl FnOnce() -> bool) -> Route {
+        self.sent = self.sent.wrapping_add(1);
+        match self.take_line(message.tag, message.send) {
+            Some(line) if Self::fits(&line, message.len) && agree() => Route::Write(line.target),
+            _ => Route::Rts(Hint::None),
         }
     }
 
@@ -173,10 +176,14 @@ mod tests {
     }
 
     fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {
-        let send = Handle { index, generation: 0 };
-        let message = Outgoing { tag: Tag(u64::from(index % 3)), len: 1 << 20, rendezvous, send };
-        let route = sender.send(&message, Adaptation::Fixed, || true);
-        assert_eq!(route, if rendezvous { Route::Rts(Hint::None) } else { Route::Eager });
+        let (tag, send) = (Tag(u64::from(index % 3)), Handle { index, generation: 0 });
+        if rendezvous {
+            let message = Outgoing { tag, len: 1 << 20, send };
+            let route = sender.rendezvous(&message, Adaptation::Fixed, || true);
+            assert_eq!(route, Route::Rts(Hint::None));
+        } else {
+            sender.eager(tag, send);
+        }
         send
     }
 

@@ -175,15 +175,20 @@ impl<R: PublishedRules> PublishedSender<R> {
 
 impl<R: PublishedRules> SendSide for PublishedSender<R> {
     #[inline(always)]
-    fn send(&mut self, message: &Outgoing, adaptation: Adaptation, agree: impl FnOnce() -> bool) -> Route {
-        let tag = message.tag;
-        if !message.rendezvous {
-            // P9. Under a stop nothing is to be added: RTRs from before it are dropped anyway.
-            if R::EAGER_FLAG && self.flag(tag).is_none() {
-                self.set_flag(tag, Some(Flag::Eager));
-            }
-            return Route::Eager;
+    fn eager(&mut self, tag: Tag, _: Handle) {
+        // P9. Under a stop nothing is to be added: RTRs from before it are dropped anyway.
+        if R::EAGER_FLAG && self.flag(tag).is_none() {
+            self.set_flag(tag, Some(Flag::Eager));
         }
+    }
+
+    fn rendezvous(
+        &mut self,
+        message: &Outgoing,
+        adaptation: Adaptation,
+        agree: impl FnOnce() -> bool,
+    ) -> Route {
+        let tag = message.tag;
         if let Some(flag) = self.flag(tag).cloned() {
             return self.send_flagged(message, &flag, adaptation);
         }

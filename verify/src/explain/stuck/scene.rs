@@ -1,12 +1,13 @@
 //! The state in which nothing moves: for what each stuck rank waits, and why that does not come.
 
 use super::ahead::{Ahead, Missing};
-use super::{Reason, Waiting};
+use super::waiting::{Reason, Waiting};
 use crate::explain::names::{Names, ranks};
 use crate::explain::walk::Walk;
 use crate::later::sought;
+use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
-use crate::state::{Message, Open, Proc, State};
+use crate::state::{Open, Proc, State};
 use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -323,13 +324,6 @@ impl<'a, P: Protocol> Scene<'a, P> {
 
 fn is_collective(start: &&Start) -> bool {
     matches!(start, Start::Collective { .. })
-}
-
-impl Reason {
-    /// A reason that is the rank's own.
-    fn new(text: String, shape: &'static str) -> Self {
-        Self { text, shape: (None, shape, None), common: false, message: None }
-    }
 }
 
 /// A message that another receive of its rank got.

@@ -13,19 +13,22 @@ const NARROW_MAX: usize = 9;
 /// Columns for text at the right, at least.
 const ASIDE_MIN: usize = 24;
 
-pub(super) fn render(chart: &Chart, width: usize, colour: bool) -> String {
-    let layout = Layout::new(chart, width);
-    let mut sheet = Sheet { chart, layout, colour, out: String::new() };
-    sheet.header();
-    for index in 0..chart.rows.len() {
-        sheet.row(index);
+impl Chart {
+    /// The chart for a terminal of `width` columns, with or without ANSI colours.
+    pub fn text(&self, width: usize, colour: bool) -> String {
+        let layout = Layout::new(self, width);
+        let mut sheet = Sheet { chart: self, layout, colour, out: String::new() };
+        sheet.header();
+        for index in 0..self.rows.len() {
+            sheet.row(index);
+        }
+        for (index, arrow) in self.arrows.iter().enumerate().filter(|(_, arrow)| arrow.arrives.is_none()) {
+            sheet.on_its_way(index, arrow);
+        }
+        sheet.ends();
+        sheet.legend(width);
+        sheet.out
     }
-    for (index, arrow) in chart.arrows.iter().enumerate().filter(|(_, arrow)| arrow.arrives.is_none()) {
-        sheet.on_its_way(index, arrow);
-    }
-    sheet.ends();
-    sheet.legend(width);
-    sheet.out
 }
 
 /// Where things stand.

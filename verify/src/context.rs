@@ -1,0 +1,53 @@
+//! One step under way: the rank at which it happens, and the job around it.
+
+use crate::model::Model;
+use crate::network::Message;
+use crate::program::{Ordinal, Start};
+use crate::state::State;
+use crate::violation::{Note, Wrong};
+use carrousel_rank::{Call, Context, Envelope, Pattern, Protocol, RankId, mpi};
+use carrousel_scenario::Check;
+
+/// One step under way at one rank.
+pub(crate) struct Turn<'a, P: Protocol> {
+    pub(crate) model: &'a Model<P>,
+    pub(crate) state: &'a mut State<P>,
+    pub(crate) me: u16,
+}
+
+impl<P: Protocol> Turn<'_, P> {
+    pub(crate) fn wrong(&mut self, check: Check, note: Note) {
+        self.state.wrong.push(Wrong { check, note });
+    }
+
+    pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
+        self.model.start(self.state, rank, ordinal)
+    }
+
+    pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
+        match self.start_of(message.from, message.send) {
+            Start::Send { tag, len, .. } => {
+                let source = RankId(u32::from(message.from));
+                (Envelope { source, tag: mpi::tag(tag), context: Context::MESSAGES }, len)
+            }
+            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
+        }
+    }
+
+    /// The 8 bytes that a message has beside its own.
+    pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
+        match self.start_of(message.from, message.send).call() {
+            Call::Send(send) => send.data,
+            other => unreachable!("{message:?} is named by a send, not by {other:?}"),
+        }
+    }
+
+    pub(crate) fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
+        match self.start_of(self.me, receive) {
+            Start::Receive { from, tag, len, .. } => {
+                (Pattern { source: from, tag, context: Context::MESSAGES }, len)
+            }
+            other => unreachable!("request {receive} is a receive, not {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A stuck rank, and the reasons why what it waits for does not come.
+
+use crate::network::Message;
+use crate::program::Ordinal;
+use std::rc::Rc;
+
+/// Reasons that are given of a rank that waits for several requests.
+const REASONS_MAX: usize = 2;
+
+/// A rank that can never go on.
+pub(in crate::explain) struct Waiting {
+    pub(in crate::explain) rank: u16,
+    /// Its next step.
+    pub(in crate::explain) pc: usize,
+    /// The line of that, if the reader knows it.
+    pub(super) line: Option<u32>,
+    /// `at line 5 (...)`.
+    pub(super) place: String,
+    /// The first request that it waits for; none for a probe.
+    pub(super) request: Option<Ordinal>,
+    /// One for each request that it waits for.
+    pub(super) reasons: Vec<Reason>,
+    /// Unfinished ranks that could end it, in lists that others may have as well; no list is empty.
+    pub(super) edges: Vec<Rc<[u16]>>,
+}
+
+/// Why a request is not complete.
+pub(super) struct Reason {
+    /// `for rank 1 to receive it at line 9`.
+    pub(super) text: String,
+    /// How it stands, ranks aside.
+    pub(super) shape: Shape,
+    /// It is the same for every rank that it is true of, and says nothing of that rank's own.
+    pub(super) common: bool,
+    /// The message that it is about, if that has come.
+    pub(super) message: Option<Message>,
+}
+
+/// A reason with the ranks left out: the line of the request, what keeps it, and where that could end.
+pub(super) type Shape = (Option<u32>, &'static str, Option<u32>);
+
+impl Waiting {
+    /// What is equal of ranks that wait in the same way: at the same line, for requests of the same lines that stand
+    /// alike. Nothing else is like a rank of which the line is not known.
+    pub(super) fn likeness(&self) -> Result<(u32, Vec<Shape>), u16> {
+        let shapes = || self.reasons.iter().map(|reason| reason.shape).collect();
+        self.line.map(|line| (line, shapes())).ok_or(self.rank)
+    }
+
+    /// What is equal of ranks if what is said of one is true of the other one, word by word.
+    pub(super) fn account(&self) -> Result<(&str, Vec<&str>), u16> {
+        let is_common = self.reasons.iter().all(|reason| reason.common);
+        let texts = || self.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        is_common.then(|| (self.place.as_str(), texts())).ok_or(self.rank)
+    }
+
+    /// `for ..., and for ..., and for 2 more requests`.
+    pub(super) fn why(&self) -> String {
+        let mut reasons: Vec<String> =
+            self.reasons.iter().take(REASONS_MAX).map(|reason| reason.text.clone()).collect();
+        reasons.dedup();
+        match self.reasons.len().saturating_sub(REASONS_MAX) {
+            0 => {}
+            1 => reasons.push("for 1 more request".to_owned()),
+            more => reasons.push(format!("for {more} more requests")),
+        }
+        reasons.join(", and ")
+    }
+}
+
+impl Reason {
+    /// A reason that is the rank's own.
+    pub(super) fn new(text: String, shape: &'static str) -> Self {
+        Self { text, shape: (None, shape, None), common: false, message: None }
+    }
+}

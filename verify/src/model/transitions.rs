@@ -1,0 +1,97 @@
+//! The states, actions and properties of a model, as stateright asks for them.
+
+use super::Model;
+use crate::action::Action;
+use crate::reduce;
+use crate::state::State;
+use crate::step;
+use crate::violation::Wrong;
+use carrousel_rank::Protocol;
+use carrousel_scenario::Check;
+use stateright::Property;
+use std::sync::atomic::Ordering;
+
+/// The name of the property that the library keeps its promises, whatever the program does.
+pub const PROMISES: &str = "promises";
+
+/// The promises, and a property for each check: stateright wants functions, which can hold no check.
+macro_rules! properties {
+    ($model:ty, $state:ty, $promises:expr, $holds:expr) => {
+        properties!(@all $model, $state, $promises, $holds; DeadlockFreedom, MatchingOrder, BufferSafety,
+            MatchDeterminism, RmaRace, EpochUsage, LockExclusion, RequestLeak, UnmatchedMessage)
+    };
+    (@all $model:ty, $state:ty, $promises:expr, $holds:expr; $($check:ident),*) => {
+        vec![
+            Property::always(PROMISES, |model: &$model, state: &$state| $promises(model, state)),
+            $(Property::always(Check::$check.name(), |model: &$model, state: &$state| {
+                $holds(model, state, Check::$check)
+            })),*
+        ]
+    };
+}
+pub(crate) use properties;
+
+impl<P: Protocol> Model<P> {
+    /// Whether the library has kept its promises in a state. As for checks, only the first breach counts.
+    pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
+        if !state.wrong.iter().any(Wrong::is_fatal) {
+            return true;
+        }
+        self.found(None);
+        self.shared.broken.swap(true, Ordering::Relaxed)
+    }
+
+    /// Ends the search if it is for this.
+    fn found(&self, check: Option<Check>) {
+        if self.focus.is_some_and(|focus| focus.check == check) {
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
+    /// shortest path: stateright keeps the last one that it is told of.
+    pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
+        if !state.wrong.iter().any(|wrong| wrong.check == check) {
+            return true;
+        }
+        self.found(Some(check));
+        self.shared.reported[check as usize].swap(true, Ordering::Relaxed)
+    }
+}
+
+impl<P: Protocol> stateright::Model for Model<P> {
+    type State = State<P>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<Self::State> {
+        let initial = || (0..self.jobs.len() as u32).map(|job| step::initial(self, job)).collect();
+        self.initial.get_or_init(initial).clone()
+    }
+
+    fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
+        let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
+        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
+            return;
+        }
+        if self.focus.is_some_and(|focus| expanded >= focus.most)
+            && !self.shared.is_over.load(Ordering::Relaxed)
+        {
+            self.shared.beyond.store(true, Ordering::Relaxed);
+            return;
+        }
+        match self.focus.and_then(|focus| focus.at) {
+            _ if !self.reduces => self.all_actions(state, actions),
+            Some(place) => reduce::actions_towards(self, state, place, actions),
+            None => reduce::enough_actions(self, state, actions),
+        }
+    }
+
+    fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
+        // One state of very many ranks may have more successors than there is memory for.
+        (!self.shared.stop.load(Ordering::Relaxed)).then(|| step::after(self, state, action))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties!(Self, State<P>, Self::keeps_promises, Self::holds)
+    }
+}

@@ -1,0 +1,89 @@
+//! What a replay says of a trace.
+
+use super::usage::{Misuse, Place};
+use serde::Serialize;
+
+/// How far a replay is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Records that have been replayed.
+    pub records: u64,
+    /// Bytes that have been read.
+    pub read: u64,
+    /// Bytes of the trace.
+    pub bytes: u64,
+}
+
+/// What came of a replay. Serialises as the object that `--format json` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Whether the model allows it.
+    pub verdict: Verdict,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// How many ranks the job had.
+    pub ranks: u32,
+    /// Calls that the model allows, communicators that were defined included.
+    pub calls: u64,
+    /// Events that the model allows.
+    pub events: u64,
+    /// Answers that are the model's: requests that were ended, and probes.
+    pub answers: u64,
+    /// Where reality left the model.
+    pub departure: Option<Departure>,
+    /// What could not be followed to its end.
+    pub gaps: Vec<Gap>,
+    /// What the program did that MPI forbids, whatever the model thinks of it.
+    pub misuses: Vec<Misuse>,
+}
+
+/// Whether the model allows what a trace says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// All of it.
+    Allowed,
+    /// Not all of it.
+    Departed,
+    /// All that could be followed, and there is more.
+    Incomplete,
+}
+
+/// Where reality left the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Departure {
+    /// At which rank.
+    pub rank: u32,
+    /// Which record of its part: its line, from 1.
+    pub record: u64,
+    /// Where the application made its last call.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What the record says.
+    pub happened: String,
+    /// What the model would have allowed instead.
+    pub allowed: String,
+}
+
+/// What could not be followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// Of which rank.
+    pub rank: u32,
+    /// The last record that was replayed; 0 if there is none.
+    pub record: u64,
+    /// Why no further.
+    pub why: Why,
+}
+
+/// Why a part could not be followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// There is no such part.
+    Missing,
+    /// It is cut short.
+    Cut,
+    /// It goes on with something that this rank has sent behind the gap in its part.
+    Needs(u32),
+}

@@ -1,0 +1,148 @@
+//! Violated checks, and what has happened.
+
+use crate::network::Message;
+use crate::program::Ordinal;
+use carrousel_scenario::Check;
+
+/// A violated check, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wrong {
+    /// The check.
+    pub check: Check,
+    /// What happened.
+    pub note: Note,
+}
+
+impl Wrong {
+    /// Whether the library broke a promise, so that what follows means nothing and is not explored.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            self.note,
+            Note::WrongReceive { .. }
+                | Note::WrittenTooLate { .. }
+                | Note::WrittenPastEnd { .. }
+                | Note::CompleteTooEarly { .. }
+                | Note::Impossible { .. }
+                | Note::Abandoned { .. }
+        )
+    }
+}
+
+/// What went wrong, for the explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// A rank is stuck.
+    Stuck,
+    /// A rank cannot go on: a value in its next statement leaves its range.
+    OutOfRange {
+        /// This rank.
+        at: u16,
+    },
+    /// A rank is stuck in a request that has its partner: the library has forgotten it.
+    Abandoned {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
+    /// A message went to another receive than MPI's rule says.
+    WrongReceive {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive that should have it.
+        should: Option<Ordinal>,
+        /// The receive that got it.
+        got: Option<Ordinal>,
+    },
+    /// Data was written into a receive that is over.
+    WrittenTooLate {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive, if the program has not released it.
+        receive: Option<Ordinal>,
+    },
+    /// Data was written past the end of a receive.
+    WrittenPastEnd {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive.
+        receive: Ordinal,
+    },
+    /// A request was complete while its buffer was still in use.
+    CompleteTooEarly {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
+    /// The library called a packet impossible.
+    Impossible {
+        /// At this rank.
+        at: u16,
+        /// From this one.
+        from: u16,
+    },
+    /// A message was longer than its receive.
+    TooLong {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+        /// The receive.
+        receive: Ordinal,
+    },
+    /// A message of a collective was longer than what this rank expected: the ranks do not agree on its size.
+    TooLongInCollective {
+        /// At this rank.
+        at: u16,
+        /// Its collective.
+        request: Ordinal,
+    },
+    /// The program used a buffer that a request was using.
+    BufferInUse {
+        /// At this rank.
+        at: u16,
+        /// The request that has it.
+        request: Ordinal,
+        /// It is being written, not read.
+        written: bool,
+    },
+    /// A wildcard receive got another message than in another execution.
+    OtherMatch {
+        /// At this rank.
+        at: u16,
+        /// The receive.
+        receive: Ordinal,
+        /// Its message here.
+        message: Message,
+        /// Its message there.
+        other: Message,
+    },
+    /// The program ended with an open request.
+    Leak {
+        /// At this rank.
+        at: u16,
+        /// The request.
+        request: Ordinal,
+    },
+    /// The program ended with a message that nobody received.
+    Unmatched {
+        /// At this rank.
+        at: u16,
+        /// The message.
+        message: Message,
+    },
+    /// The program ended with a message of a collective that this rank did not take part in as others did.
+    UnmatchedOfCollective {
+        /// At this rank.
+        at: u16,
+        /// Of this rank.
+        from: u16,
+    },
+}
