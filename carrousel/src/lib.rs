@@ -1,7 +1,7 @@
 //! Message passing between processes, in safe Rust: the proven protocols, carried out.
 //!
 //! The calls of MPI, by its chapters: messages between two ranks ([`Communicator::send`], [`Communicator::scope`],
-//! [`Communicator::isend`], [`Communicator::probe`]), collectives ([`Communicator::barrier`] and its siblings),
+//! [`Communicator::isend`], [`Communicator::probe`], [`Communicator::mprobe`]), collectives ([`Communicator::barrier`] and its siblings),
 //! communicators ([`Communicator::split`]), and the job ([`init`], [`Job::finalize`]). Below them is the raw endpoint of
 //! `carrousel-engine`, which carries out what the rank's state machine decides.
 //!
@@ -41,6 +41,8 @@ mod shared;
 mod uninterrupted;
 mod usage;
 
+#[doc(hidden)]
+pub use carrousel_engine::AnyNetwork;
 pub use carrousel_engine::{CallSite, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice};
 #[doc(hidden)]
 pub use collectives::{on_bytes, part};
@@ -51,7 +53,7 @@ pub use job::{Job, init, init_with, threads};
 #[doc(hidden)]
 pub use job::{in_one_thread, in_one_thread_apart, in_one_thread_over};
 pub use point_to_point::{
-    Any, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all, wait_any,
-    wait_some,
+    Any, Message, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all,
+    wait_any, wait_some,
 };
 pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};

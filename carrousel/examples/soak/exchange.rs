@@ -203,11 +203,12 @@ impl Part<'_> {
         Ok(got)
     }
 
-    /// Receives a message, perhaps after a look at it.
+    /// Receives a message, perhaps after a look at it, or after it was claimed.
     fn receive(&self, pattern: Pattern, rng: &mut Rng) -> Result<(Status, Vec<u8>), String> {
         let communicator = self.communicator;
-        let found = match rng.u32(..3) {
+        let found = match rng.u32(..4) {
             0 => None,
+            3 => return self.receive_claimed(pattern, rng),
             1 => {
                 Some(communicator.probe(pattern.source(), pattern.tag()).map_err(|error| error.to_string())?)
             }
@@ -232,6 +233,27 @@ impl Part<'_> {
             return Err(format!("a probe has found {found:?}, and the receive has got {status:?}"));
         }
         Ok((status, buffer))
+    }
+
+    /// Claims a message, and receives it.
+    fn receive_claimed(&self, pattern: Pattern, rng: &mut Rng) -> Result<(Status, Vec<u8>), String> {
+        let told = |error: carrousel::Error| error.to_string();
+        let message = self.communicator.mprobe(pattern.source(), pattern.tag()).map_err(told)?;
+        let claimed = message.status();
+        let mut buffer = vec![UNTOUCHED; claimed.count::<u8>().map_err(told)?];
+        let got = if rng.bool() {
+            Some(message.recv(&mut buffer).map_err(told)?)
+        } else {
+            let request = message.irecv(buffer).map_err(told)?;
+            pause(rng);
+            let ended = request.wait().map_err(told)?;
+            buffer = ended.0;
+            ended.1
+        };
+        match got {
+            Some(status) if status == claimed => Ok((status, buffer)),
+            other => Err(format!("{claimed:?} was claimed, and the receive has got {other:?}")),
+        }
     }
 
     /// Requests that borrow their buffers; some are waited for by name, and the end of the scope waits for the others.

@@ -4,7 +4,7 @@
 use super::status::{Status, received};
 use crate::uninterrupted::uninterrupted;
 use carrousel_engine::{BoxedError, Caller, Endpoint, Error, Located, SendKind};
-use carrousel_rank::{Source, TagSelector};
+use carrousel_rank::{Handle, Source, TagSelector};
 
 fn got(status: Option<Status>) -> Result<Status, BoxedError> {
     status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
@@ -42,6 +42,20 @@ pub(super) fn receive(
     uninterrupted(|| {
         // SAFETY: as in `send`; `bytes` is borrowed mutably, so nobody else uses it.
         let request = unsafe { endpoint.receive(bytes, caller, from, tag) }?;
+        got(endpoint.wait(request, caller, received)?)
+    })
+}
+
+/// Receives a message that was claimed.
+pub(super) fn receive_claimed(
+    endpoint: &mut Endpoint,
+    bytes: &mut [u8],
+    caller: Caller<'_>,
+    message: Handle,
+) -> Result<Status, BoxedError> {
+    uninterrupted(|| {
+        // SAFETY: as in `receive`.
+        let request = unsafe { endpoint.receive_claimed(bytes, caller, message) }?;
         got(endpoint.wait(request, caller, received)?)
     })
 }

@@ -11,12 +11,14 @@
 mod blocking;
 mod completable;
 mod completion;
+mod message;
 mod probe;
 mod request;
 mod scope;
 mod status;
 
 pub use self::completion::{Outstanding, block_on, wait_all, wait_any, wait_some};
+pub use self::message::Message;
 pub use self::request::Request;
 pub use self::scope::{Scope, ScopedRequest};
 pub use self::status::{Any, Source, Status, Tag};

@@ -94,15 +94,28 @@ impl Communicator {
         let handle = self
             .shared
             .with(|endpoint| uninterrupted(|| unsafe { endpoint.receive(bytes, caller, from, tag) }))?;
-        let stage = Stage::Open(handle);
-        Ok(Request {
-            communicator: self.of_request(),
-            stage,
-            receives: true,
-            buffer,
-            strategy: None,
-            agreement: None,
-        })
+        Ok(self.receives(handle, buffer))
+    }
+
+    /// Starts the receive of a message that was claimed.
+    #[track_caller]
+    pub(super) fn receive_claimed<T: Element>(
+        &self,
+        mut buffer: Vec<T>,
+        message: Handle,
+    ) -> Result<Request<T>, Error> {
+        let (bytes, caller): (*mut [u8], _) = (buffer.as_mut_slice().as_mut_bytes(), self.caller());
+        // SAFETY: as in `irecv`.
+        let handle = self
+            .shared
+            .with(|endpoint| uninterrupted(|| unsafe { endpoint.receive_claimed(bytes, caller, message) }))?;
+        Ok(self.receives(handle, buffer))
+    }
+
+    /// The request of a receive that has begun.
+    fn receives<T: Element>(&self, handle: Handle, buffer: Vec<T>) -> Request<T> {
+        let (communicator, stage) = (self.of_request(), Stage::Open(handle));
+        Request { communicator, stage, receives: true, buffer, strategy: None, agreement: None }
     }
 }
 

@@ -14,7 +14,7 @@ use carrousel_rank::{
     UsageError, Work,
 };
 use carrousel_trace::Recorder;
-use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
+use carrousel_transport::{Arrival, NetworkOut, Payload, Read, Regions, Write, ZcopySource};
 use std::collections::{HashMap, VecDeque};
 
 /// A message, write or read of this process to itself, which the rank has not been told of yet.
@@ -156,8 +156,8 @@ impl Resources {
             && let Some(key) = self.registry.offered(memory)
             && let Some(net) = transports.net_to(to)
         {
-            if net.lend(to, context, &packet, data, (key, memory.key)) {
-                self.registry.lend(memory.key);
+            if net.send_zcopy(to, context, &packet, data, ZcopySource { key, name: memory.key }) {
+                self.registry.begin_zcopy(memory.key);
             }
         } else {
             transports.send(to, context, &packet, data);
@@ -290,12 +290,9 @@ impl Driver {
             if let (Some(sites), Call::Send(send)) = (&mut self.send_sites, &call) {
                 sites.add(send, site);
             }
-            // A cancelled request keeps the call site that started it.
-            let is_new = !matches!(call, Call::Cancel(_));
-            if is_new && site == CallSite::Source(at.location()) {
-                self.call_sites.remove(&request.index);
-            } else if is_new {
-                self.call_sites.insert(request.index, site);
+            // A cancelled request, and one whose message is discarded, keeps the call site that started it.
+            if !matches!(call, Call::Cancel(_) | Call::Discard(_)) {
+                self.opened_at(request, at);
             }
         }
         if self.recorder.is_some() {
@@ -303,6 +300,19 @@ impl Driver {
         }
         self.announce(transports);
         result
+    }
+
+    /// Keeps the call site of a new request, where it is not the line that calls the library.
+    pub(super) fn opened_at(&mut self, request: Handle, at: impl Located) {
+        if !self.observed {
+            return;
+        }
+        let site = at.site();
+        if site == CallSite::Source(at.location()) {
+            self.call_sites.remove(&request.index);
+        } else {
+            self.call_sites.insert(request.index, site);
+        }
     }
 
     /// Makes a call of the application. `lent` are the bytes of an eager send, which have been copied when this returns.
@@ -351,6 +361,16 @@ impl Driver {
         let _ = self.rank.release(request);
     }
 
+    /// Has the rank do something whose work is carried out without data of an arrival or a call.
+    pub(super) fn with_executor<'b, T>(
+        &mut self,
+        transports: &mut Transports<'b>,
+        act: impl FnOnce(&mut Rank<Mirror>, &mut WorkExecutor<'_, 'b, [u8]>) -> T,
+    ) -> T {
+        let Self { rank, resources, .. } = self;
+        act(rank, &mut WorkExecutor { resources, transports, data: &[], lent: &[] })
+    }
+
     /// Defines a communicator.
     pub(super) fn define(
         &mut self,
@@ -358,9 +378,7 @@ impl Driver {
         members: &[RankId],
         transports: &mut Transports<'_>,
     ) -> Result<(), UsageError> {
-        let Self { rank, resources, .. } = self;
-        let mut executor = WorkExecutor { resources, transports, data: &[] as &[u8], lent: &[] };
-        rank.define(communicator, members, &mut executor)?;
+        self.with_executor(transports, |rank, executor| rank.define(communicator, members, executor))?;
         if self.recorder.is_some() {
             let members: Vec<u32> = members.iter().map(|rank| rank.0).collect();
             self.record_definition(communicator, &members);

@@ -1,6 +1,6 @@
 //! What the endpoint knows of its requests: a description for hang reports, their memory, and their call sites.
 
-use carrousel_rank::{Handle, Kind, RankId, Source, TagSelector, mpi};
+use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector, mpi};
 use std::panic::Location;
 
 /// The kind of a request, with what a hang report says of it.
@@ -10,6 +10,8 @@ pub(super) enum What {
     Send { to: u32, tag: u32, len: u64, synchronous: bool },
     /// A receive.
     Receive { from: Source, tag: TagSelector, len: u64 },
+    /// A message that was claimed, and is neither received nor discarded.
+    Claim { from: RankId, tag: Tag, len: u64 },
     /// A collective.
     Collective(Kind),
     /// A probe: not a request, but it waits like one.
@@ -23,6 +25,7 @@ impl What {
             Self::Send { synchronous: false, .. } => "send",
             Self::Send { synchronous: true, .. } => "synchronous send",
             Self::Receive { .. } => "receive",
+            Self::Claim { .. } => "claim",
             Self::Collective(kind) => kind.name(),
             Self::Probe { .. } => "probe",
         }
@@ -32,6 +35,7 @@ impl What {
     pub(super) fn parts(&self) -> (Option<u32>, Option<u32>, u64) {
         let (from, tag, len) = match *self {
             Self::Send { to, tag, len, .. } => return (Some(to), Some(tag), len),
+            Self::Claim { from, tag, len } => return (Some(from.0), Some(mpi::number(tag)), len),
             Self::Collective(_) => return (None, None, 0),
             Self::Receive { from, tag, len } => (from, tag, len),
             Self::Probe { from, tag } => (from, tag, 0),

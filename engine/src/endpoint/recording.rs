@@ -124,4 +124,10 @@ impl Driver {
         let Arrived { envelope, data, len } = arrived;
         self.write_down(&Record::Probe { pattern, envelope, data, len });
     }
+
+    #[cold]
+    pub(super) fn record_claim(&mut self, request: Handle, pattern: Pattern, arrived: Arrived) {
+        let Arrived { envelope, data, len } = arrived;
+        self.write_down(&Record::Claim { request, pattern, envelope, data, len });
+    }
 }
